@@ -1,0 +1,4 @@
+"""The SQL of the scheduler, in named statements.
+
+Every helper is given the connection of the transaction that it belongs to, and never commits.
+"""
