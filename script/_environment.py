@@ -24,29 +24,31 @@ SOURCES = ("inbox", "migrations", "orch", "shared")
 PROJECT_FILES = ("LICENSE", "README.md", "pyproject.toml")
 # Not sys.executable: that may be the Python of the very environment that is to be replaced.
 BASE_PYTHON = Path(sys.executable).resolve()
+# The descriptor on which _environment.sh has opened the lock file, and keeps it afterwards.
+LOCK = 9
 
 State = dict[str, str]
 
 
-def main(scope: str, venv: Path, lock: int) -> None:
-    """Brings `venv` up to date and returns with the shared lock held on descriptor `lock`."""
+def main(scope: str, venv: Path) -> None:
+    """Brings `venv` up to date, and returns with a shared lock on it."""
     link_source_tree()
     while True:
-        acquire(lock, fcntl.LOCK_SH)
+        acquire(fcntl.LOCK_SH)
         if is_fresh(scope, venv):
             return
-        acquire(lock, fcntl.LOCK_EX)
+        acquire(fcntl.LOCK_EX)
         # Another process may have done it while this one waited.
         if not is_fresh(scope, venv):
             refresh(scope, venv)
 
 
-def acquire(lock: int, kind: int) -> None:
+def acquire(kind: int) -> None:
     try:
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        fcntl.flock(LOCK, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         say("waiting for another script that uses the environment")
-        fcntl.flock(lock, kind)
+        fcntl.flock(LOCK, kind)
 
 
 def is_fresh(scope: str, venv: Path) -> bool:
@@ -189,8 +191,10 @@ def run(command: list[str], failure: str) -> None:
         if name not in {"PIP_PREFIX", "PIP_ROOT", "PIP_TARGET"}
     }
     environment["PIP_USER"] = "0"
-    # Standard output belongs to the command that the script runs afterwards.
-    if subprocess.run(command, stdout=sys.stderr, env=environment).returncode:
+    # Standard output belongs to the command that the script runs afterwards. The lock goes along,
+    # so that an install which outlives a killed script still keeps others out.
+    done = subprocess.run(command, stdout=sys.stderr, env=environment, pass_fds=[LOCK])
+    if done.returncode:
         fail(failure)
 
 
@@ -222,4 +226,4 @@ def fail(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -22,5 +22,5 @@ prepare_environment() {
     [ -z "${INBOX_ORCH_LOWEST:-}" ] || venv=$root/.venv-lowest
     unset PYTHONPATH PYTHONHOME
     exec 9>"$venv.lock"
-    "$python" "$root/script/_environment.py" "$1" "$venv" 9
+    "$python" "$root/script/_environment.py" "$1" "$venv"
 }
