@@ -24,6 +24,8 @@ SOURCES = ("inbox", "migrations", "orch", "shared")
 PROJECT_FILES = ("LICENSE", "README.md", "pyproject.toml")
 # Not sys.executable: that may be the Python of the very environment that is to be replaced.
 BASE_PYTHON = Path(sys.executable).resolve()
+# They read the sources and say nothing about a library's release, but ask for releases themselves.
+STATIC_TOOLS = ("import-linter", "mypy", "ruff", "types-")
 # The descriptor on which _environment.sh has opened the lock file, and keeps it afterwards.
 LOCK = 9
 
@@ -139,12 +141,11 @@ def link_source_tree() -> None:
 def requirements(scope: str, venv: Path) -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     runtime = project["project"]["dependencies"]
+    tools = project["project"]["optional-dependencies"]["dev"] if scope == "dev" else []
     if venv.name.endswith("-lowest"):
         runtime = [requirement.replace(">=", "==") for requirement in runtime]
-    wanted = [*project["build-system"]["requires"], *runtime]
-    if scope == "dev":
-        wanted += project["project"]["optional-dependencies"]["dev"]
-    return wanted
+        tools = [requirement for requirement in tools if not requirement.startswith(STATIC_TOOLS)]
+    return [*project["build-system"]["requires"], *runtime, *tools]
 
 
 def digest(parts: list[str]) -> str:
