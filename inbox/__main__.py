@@ -1,0 +1,23 @@
+"""The program `inbox`."""
+
+from typing import TYPE_CHECKING, NoReturn
+
+from inbox_orch.shared.program import run
+
+if TYPE_CHECKING:
+    import click
+
+
+def main() -> NoReturn:
+    """Run `inbox` with the arguments of the process."""
+    run("inbox", _load)
+
+
+def _load() -> "click.Group":
+    from .cli import program
+
+    return program
+
+
+if __name__ == "__main__":
+    main()

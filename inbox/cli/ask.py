@@ -1,0 +1,51 @@
+"""`inbox ask`."""
+
+import click
+
+from inbox_orch.shared.commandline import Number, Verb, read_text_option
+
+from ..domain import limits
+from .base import body_options, held, key_option, lease_arguments, open_bus, required_body, say
+
+
+@click.command(
+    "ask",
+    cls=Verb,
+    agent=True,
+    examples=("inbox ask --body 'Which one?' --option old --option new && inbox wait-reply",),
+)
+@lease_arguments
+@body_options
+@click.option(
+    "--option", "options", multiple=True, metavar="TEXT", help="An answer to offer; repeatable."
+)
+@click.option(
+    "--deadline",
+    type=Number(0.001, limits.MAX_DELAY_SECONDS),
+    metavar="SECONDS",
+    help="Go on unanswered after this.",
+)
+@key_option
+@click.pass_context
+def command(
+    context: click.Context,
+    thread: str | None,
+    token: str | None,
+    body: str | None,
+    body_file: str | None,
+    options: tuple[str, ...],
+    deadline: float | None,
+    key: str | None,
+) -> None:
+    """Ask the sender a question: the thread is blocked until somebody else replies.
+
+    `wait-reply` waits for the answer and keeps the lease alive meanwhile.
+    """
+    written = open_bus(context).ask(
+        *held(thread, token),
+        body=required_body(body, body_file),
+        options=tuple(map(read_text_option, options)),
+        deadline_seconds=deadline,
+        key=key,
+    )
+    say(context, written, "Asked on {thread}")

@@ -1,0 +1,292 @@
+"""What the commands of `inbox` have in common: opening the bus, bodies, how things look."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from inbox_orch.shared.commandline import Number, Shell, read_text_option, shell_of
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import printable
+from inbox_orch.shared.output import Block, Body, Facts, Sentence, Table
+
+from ..bus import Bus
+from ..domain import limits
+from ..domain.model import Artifact, Lease, Message, Thread
+from ..services.desk import Written
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def open_bus(context: click.Context) -> Bus:
+    """The bus that the options lead to; closed when the command ends."""
+    shell = shell_of(context)
+    bus = Bus.open(
+        shell.database,
+        agent=shell.agent,
+        database_id=expected_id(shell),
+        busy_seconds=shell.busy_seconds,
+        notice=shell.output.notice,
+    )
+    context.call_on_close(bus.close)
+    return bus
+
+
+def expected_id(shell: Shell) -> str | None:
+    """The database id to insist on. A --db given by hand overrides INBOX_DB_ID, which belongs
+    to the INBOX_DB beside it."""
+    if shell.database_id is not None or shell.database_named:
+        return shell.database_id
+    return os.environ.get("INBOX_DB_ID") or None
+
+
+# -- options -------------------------------------------------------------------------------
+
+
+def lease_arguments(command: Command) -> Command:
+    """`[THREAD] --token T`, for the commands of a holder."""
+    token = click.option(
+        "--token",
+        envvar="INBOX_TOKEN",
+        metavar="TOKEN",
+        help="The lease's token.  [env: INBOX_TOKEN]",
+    )
+    thread = click.argument("thread", required=False, envvar="INBOX_THREAD", metavar="[THREAD]")
+    return thread(token(command))
+
+
+def held(thread: str | None, token: str | None) -> tuple[str, str]:
+    """The thread and the token; error `usage` when one is missing."""
+    if not thread:
+        raise usage("no thread is named", hint="give THREAD or set INBOX_THREAD")
+    if not token:
+        raise usage(
+            "no token is given",
+            hint="`claim` printed it; give --token or set INBOX_TOKEN",
+        )
+    return thread, token
+
+
+def body_options(command: Command) -> Command:
+    """`--body-file PATH|-` and `--body TEXT`."""
+    file = click.option("--body-file", metavar="PATH|-", help="Read the body from a file or stdin.")
+    text = click.option("--body", metavar="TEXT", help="The body itself.")
+    return file(text(command))
+
+
+def attach_option(command: Command) -> Command:
+    """`--attach F`, repeatable."""
+    return click.option(
+        "--attach", multiple=True, metavar="FILE", help="Attach a file; repeatable."
+    )(command)
+
+
+def payload_option(command: Command) -> Command:
+    """`--payload-file F`."""
+    return click.option(
+        "--payload-file", metavar="FILE|-", help="A JSON object for programs, from a file or stdin."
+    )(command)
+
+
+def key_option(command: Command) -> Command:
+    """`--key K`."""
+    return click.option(
+        "--key", metavar="KEY", help="Makes a repeat of this call return its first result."
+    )(command)
+
+
+def mailbox_option(command: Command) -> Command:
+    """`--mailbox M`, repeatable."""
+    return click.option(
+        "--mailbox",
+        "mailboxes",
+        multiple=True,
+        metavar="MAILBOX",
+        help="Read this mailbox, too; repeatable.",
+    )(command)
+
+
+LEASE = Number(limits.MIN_LEASE_SECONDS, limits.MAX_LEASE_SECONDS)
+DELAY = Number(0, limits.MAX_DELAY_SECONDS)
+WAIT = Number(0, limits.MAX_DELAY_SECONDS, forever=True)
+LIMIT = Number(1, limits.MAX_LIST_LIMIT, whole=True)
+
+wait_default_option = click.option(
+    "--wait",
+    "wait_seconds",
+    type=WAIT,
+    default=limits.DEFAULT_WAIT_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait; 0 looks once, `inf` blocks.",
+)
+wait_option = click.option(
+    "--wait",
+    "wait_seconds",
+    type=WAIT,
+    metavar="SECONDS",
+    help="Wait for one; `inf` blocks. Without it, look once.",
+)
+
+
+def body_text(body: str | None, body_file: str | None) -> str | None:
+    """The body that the options give, None when they give none; error `usage`."""
+    if body_file is not None and body is not None:
+        raise usage("give either --body-file or --body, not both")
+    if body_file is not None:
+        return limits.check_body(limits.decode_body(read_input(body_file, limits.MAX_BODY_BYTES)))
+    return None if body is None else limits.check_body(read_text_option(body))
+
+
+def required_body(body: str | None, body_file: str | None) -> str:
+    """The body; error `usage` when there is none."""
+    text = body_text(body, body_file)
+    if text is None:
+        raise usage("a body is needed", hint="give --body TEXT or --body-file PATH")
+    return text
+
+
+def payload_text(path: str | None) -> str | None:
+    """The text of the payload file; error `usage`."""
+    if path is None:
+        return None
+    content = read_input(path, limits.MAX_PAYLOAD_BYTES)
+    try:
+        return limits.check_payload(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise usage(f"{printable(path)} is not UTF-8: byte {error.start}") from error
+
+
+def read_input(path: str, most: int) -> bytes:
+    """At most `most` + 1 bytes of a file or of standard input (`-`); error `usage`."""
+    try:
+        if path == "-":
+            if sys.stdin is None:
+                raise usage("standard input is closed", hint="give the text in a file")
+            return sys.stdin.buffer.read(most + 1)
+        with open(path, "rb") as file:
+            return file.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise usage(f"cannot read {printable(path)}: {reason}", path=printable(path)) from error
+
+
+# -- how things look -----------------------------------------------------------------------
+
+THREAD_HEADINGS = ("THREAD", "STATE", "MAILBOX", "PRIO", "HOLDER", "SUBJECT")
+
+
+def thread_row(thread: Thread) -> tuple[object, ...]:
+    """A thread in a table."""
+    return (
+        thread.id,
+        thread.state,
+        thread.mailbox,
+        thread.priority,
+        thread.holder,
+        thread.subject,
+    )
+
+
+def thread_table(threads: Sequence[Thread], empty: str) -> Table:
+    """Threads under headings."""
+    return Table(THREAD_HEADINGS, tuple(map(thread_row, threads)), empty)
+
+
+def thread_facts(thread: Thread) -> Facts:
+    """A thread by itself."""
+    shape = thread.as_json()
+    rows: list[tuple[str, object]] = [
+        ("thread", thread.id),
+        ("subject", thread.subject),
+        ("state", thread.state),
+        ("mailbox", thread.mailbox),
+        ("sender", thread.sender),
+        ("created", shape["created_at"]),
+    ]
+    rows += [
+        (label, value)
+        for label, value in (
+            ("reason", thread.reason),
+            ("holder", thread.holder),
+            ("lease until", _until(thread.lease)),
+            ("progress", None if thread.progress is None else f"{thread.progress} %"),
+            ("deliveries", f"{thread.deliveries} of {thread.max_deliveries}"),
+            ("finished", shape["finished_at"]),
+            ("late", "yes" if thread.late else None),
+            ("sealed", "yes" if thread.sealed else None),
+        )
+        if value is not None
+    ]
+    return Facts(tuple(rows))
+
+
+def _until(lease: Lease | None) -> str | None:
+    if lease is None:
+        return None
+    return f"{lease.as_json()['expires_at']}{' (expired)' if lease.expired else ''}"
+
+
+def message_block(message: Message) -> Body:
+    """A message with its head line."""
+    shape = message.as_json()
+    parts = [f"#{message.id}", message.kind, "from", message.sender, str(shape["created_at"])]
+    if message.progress is not None:
+        parts.append(f"{message.progress} %")
+    if message.options:
+        parts.append("options: " + " | ".join(message.options))
+    parts += [f"[{a.name}, {a.bytes} bytes]" for a in message.artifacts]
+    body = "(pruned)" if message.body is None else str(shape["body"])
+    if shape["body_truncated"]:
+        body += f"\n… {message.body_bytes} bytes in all; --full shows them"
+    return Body(" ".join(parts), body)
+
+
+def artifact_table(artifacts: Sequence[Artifact]) -> Table:
+    """Artifacts under headings."""
+    return Table(
+        ("ARTIFACT", "BYTES", "SHA256"),
+        tuple((a.name, a.bytes, "pruned" if a.pruned else a.sha256) for a in artifacts),
+        "no artifacts",
+    )
+
+
+def say(context: click.Context, written: Written, sentence: str) -> None:
+    """The result of a writing command; the sentence may use {thread}."""
+    thread = written.thread
+    text = sentence.format(thread=thread.id, mailbox=thread.mailbox, state=thread.state)
+    if written.already:
+        text += " (already; nothing changed)"
+    if written.late:
+        text += " (late: the lease had expired, but nobody had taken it)"
+    message_id = None if written.message is None else written.message.id
+    shell_of(context).output.result(
+        written.as_json(), Sentence(text, (thread.id, thread.state, message_id))
+    )
+
+
+def overview(shell: Shell, context: click.Context) -> None:
+    """`inbox` by itself: what waits for this agent."""
+    bus = open_bus(context)
+    seen = bus.overview()
+    blocks: list[Block] = [
+        Facts((("agent", seen.agent), *((f"unread in {m}", n) for m, n in seen.unread.items()))),
+        Sentence("Leases"),
+        thread_table(seen.leases, "you hold nothing"),
+        Sentence("Questions to you"),
+        thread_table(seen.questions, "nobody waits for an answer of yours"),
+    ]
+    shell.output.result(seen.as_json(), *blocks)
+
+
+def refuse_read_only(bus: Bus) -> None:
+    """Error `read_only` before a command that writes starts to do so."""
+    if not bus.database.writable:
+        raise InboxOrchError(
+            "read_only",
+            f"{bus.database.layout.database} cannot be written",
+            hint="--peek reads without moving the cursor",
+            details={"path": bus.database.layout.database},
+        )

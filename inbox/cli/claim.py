@@ -1,0 +1,93 @@
+"""`inbox claim`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.errors import usage
+from inbox_orch.shared.output import Block, Facts
+
+from ..domain import limits
+from ..services.claiming import Claimed
+from .base import (
+    LEASE,
+    artifact_table,
+    mailbox_option,
+    message_block,
+    open_bus,
+    thread_facts,
+    wait_option,
+)
+
+
+@click.command(
+    "claim",
+    cls=Verb,
+    agent=True,
+    examples=(
+        "inbox claim --agent w1 --mailbox workers --wait 90 --json",
+        'eval "$(inbox claim --agent w1 --mailbox workers --export)"',
+    ),
+)
+@click.argument("thread", required=False, metavar="[THREAD]")
+@mailbox_option
+@click.option(
+    "--lease",
+    type=LEASE,
+    default=limits.DEFAULT_LEASE_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the lease lasts without a renewal.",
+)
+@wait_option
+@click.option("--export", "export", is_flag=True, help="Print shell `export` lines.")
+@click.pass_context
+def command(
+    context: click.Context,
+    thread: str | None,
+    mailboxes: tuple[str, ...],
+    lease: float,
+    wait_seconds: float | None,
+    export: bool,
+) -> None:
+    """Take a lease: on THREAD, or on the next one by priority, then age.
+
+    The token that it prints goes with every later command on the thread. Nothing to claim is
+    exit 8; held by somebody else is exit 4.
+    """
+    output = shell_of(context).output
+    if export and output.as_json:
+        raise usage("--export and --json exclude each other")
+    bus = open_bus(context)
+    claimed = bus.claim(
+        thread, mailboxes=mailboxes, lease_seconds=lease, wait_seconds=wait_seconds or 0
+    )
+    if export:
+        output.text(_export_lines(claimed, bus.database.layout.database, bus.database.id))
+    else:
+        output.result(claimed.as_json(), *_blocks(claimed))
+
+
+def _blocks(claimed: Claimed) -> list[Block]:
+    blocks: list[Block] = [
+        Facts((*thread_facts(claimed.thread).rows, ("token", claimed.lease.token)))
+    ]
+    blocks += [message_block(message) for message in claimed.messages]
+    if claimed.artifacts:
+        blocks.append(artifact_table(claimed.artifacts))
+    return blocks
+
+
+def _export_lines(claimed: Claimed, database: str, database_id: str) -> str:
+    values = {
+        "INBOX_DB": database,
+        "INBOX_DB_ID": database_id,
+        "INBOX_AGENT": claimed.lease.holder,
+        "INBOX_THREAD": claimed.thread.id,
+        "INBOX_TOKEN": claimed.lease.token or "",
+    }
+    return "".join(f"export {name}={_quoted(value)}\n" for name, value in values.items())
+
+
+def _quoted(value: str) -> str:
+    """For a POSIX shell: nothing inside single quotes has a meaning but the quote itself."""
+    return "'" + value.replace("'", "'\"'\"'") + "'"

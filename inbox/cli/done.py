@@ -1,0 +1,47 @@
+"""`inbox done`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb
+
+from .base import (
+    attach_option,
+    body_options,
+    body_text,
+    held,
+    lease_arguments,
+    open_bus,
+    payload_option,
+    payload_text,
+    say,
+)
+
+
+@click.command(
+    "done",
+    cls=Verb,
+    agent=True,
+    examples=("inbox done --body-file result.md --attach report.html",),
+)
+@lease_arguments
+@body_options
+@payload_option
+@attach_option
+@click.pass_context
+def command(
+    context: click.Context,
+    thread: str | None,
+    token: str | None,
+    body: str | None,
+    body_file: str | None,
+    payload_file: str | None,
+    attach: tuple[str, ...],
+) -> None:
+    """Finish the thread with a result. The same call again succeeds and changes nothing."""
+    written = open_bus(context).done(
+        *held(thread, token),
+        body=body_text(body, body_file),
+        payload=payload_text(payload_file),
+        attach=attach,
+    )
+    say(context, written, "Done: {thread}")

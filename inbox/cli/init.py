@@ -1,0 +1,40 @@
+"""`inbox init`."""
+
+import os
+
+import click
+
+from inbox_orch.shared import database
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.layout import database_in
+from inbox_orch.shared.locate import project_root
+from inbox_orch.shared.output import Sentence
+
+from .base import expected_id
+
+
+@click.command("init", cls=Verb, examples=("inbox init", "inbox init ~/project"))
+@click.argument("folder", required=False, metavar="[DIR]")
+@click.option("--force", is_flag=True, help="Also on a file system where WAL is not safe.")
+@click.pass_context
+def command(context: click.Context, folder: str | None, force: bool) -> None:
+    """Make the database of a project, in DIR/.inbox or at --db. Doing it again changes nothing.
+
+    Without DIR: at the top of the repository that this folder belongs to (its main working
+    tree), else in this folder.
+    """
+    shell = shell_of(context)
+    if folder is not None:
+        path = database_in(os.path.abspath(folder))
+    elif shell.database is not None:
+        path = os.path.abspath(shell.database)
+    else:
+        path = database_in(project_root(os.getcwd()))
+    created = database.create(path, forced=force)
+    with database.Database.open(
+        path, expected_id=expected_id(shell), busy_seconds=shell.busy_seconds
+    ) as opened:
+        where = opened.layout.database
+        data = {"path": where, "id": opened.id, "created": created}
+    verb = "Made" if created else "There already:"
+    shell.output.result(data, Sentence(f"{verb} {where}", (where, data["id"])))

@@ -1,0 +1,66 @@
+"""`inbox list`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.output import Block, Sentence
+
+from ..domain import limits, states
+from .base import LIMIT, open_bus, thread_table
+
+
+@click.command(
+    "list",
+    cls=Verb,
+    agent=True,
+    examples=("inbox list --state pending --mailbox workers", "inbox list --limit 20 --json"),
+)
+@click.option(
+    "--state",
+    "states_wanted",
+    multiple=True,
+    type=click.Choice(states.THREAD_STATES),
+    help="Only these; repeatable.",
+)
+@click.option(
+    "--mailbox", "mailboxes", multiple=True, metavar="MAILBOX", help="Only these; repeatable."
+)
+@click.option(
+    "--from", "senders", multiple=True, metavar="NAME", help="Only from these; repeatable."
+)
+@click.option(
+    "--limit",
+    type=LIMIT,
+    default=limits.DEFAULT_LIST_LIMIT,
+    show_default=True,
+    metavar="N",
+    help="At most this many.",
+)
+@click.option("--after", metavar="CURSOR", help="Go on from a `next_cursor`.")
+@click.option("--count", is_flag=True, help="Also count them all.")
+@click.pass_context
+def command(
+    context: click.Context,
+    states_wanted: tuple[str, ...],
+    mailboxes: tuple[str, ...],
+    senders: tuple[str, ...],
+    limit: int,
+    after: str | None,
+    count: bool,
+) -> None:
+    """List threads, oldest first. Changes nothing."""
+    listing = open_bus(context).list(
+        states_wanted=states_wanted,
+        mailboxes=mailboxes,
+        senders=senders,
+        limit=limit,
+        after=after,
+        count=count,
+    )
+    blocks: list[Block] = [thread_table(listing.items, "no threads")]
+    output = shell_of(context).output
+    if output.terminal and listing.truncated:
+        blocks.append(Sentence(f"There is more: --after {listing.next_cursor}"))
+    if listing.total is not None and (output.terminal or not listing.items):
+        blocks.append(Sentence(f"{listing.total} in all", (listing.total,)))
+    output.result(listing.as_json(), *blocks)

@@ -1,0 +1,29 @@
+"""`inbox release`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb
+
+from .base import DELAY, body_options, body_text, held, lease_arguments, open_bus, say
+
+
+@click.command("release", cls=Verb, agent=True, examples=("inbox release --delay 30",))
+@lease_arguments
+@body_options
+@click.option(
+    "--delay", type=DELAY, default=0, metavar="SECONDS", help="May be claimed only after this."
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    thread: str | None,
+    token: str | None,
+    body: str | None,
+    body_file: str | None,
+    delay: float,
+) -> None:
+    """Hand the thread back untouched; the delivery is given back, too."""
+    written = open_bus(context).release(
+        *held(thread, token), delay_seconds=delay, body=body_text(body, body_file)
+    )
+    say(context, written, "Released {thread}")

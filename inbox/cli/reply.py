@@ -1,0 +1,33 @@
+"""`inbox reply`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb
+
+from .base import attach_option, body_options, key_option, open_bus, required_body, say
+
+
+@click.command(
+    "reply",
+    cls=Verb,
+    agent=True,
+    examples=("inbox reply THREAD --agent leader --body 'the new one'",),
+)
+@click.argument("thread")
+@body_options
+@attach_option
+@key_option
+@click.pass_context
+def command(
+    context: click.Context,
+    thread: str,
+    body: str | None,
+    body_file: str | None,
+    attach: tuple[str, ...],
+    key: str | None,
+) -> None:
+    """Write on a thread; no lease is needed. On a blocked one it answers the question."""
+    written = open_bus(context).reply(
+        thread, body=required_body(body, body_file), attach=attach, key=key
+    )
+    say(context, written, "Answered {thread}" if written.answered else "Wrote on {thread}")

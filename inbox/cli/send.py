@@ -1,0 +1,88 @@
+"""`inbox send`."""
+
+import click
+
+from inbox_orch.shared.commandline import Number, Verb, read_text_option
+
+from ..domain import limits
+from .base import (
+    DELAY,
+    attach_option,
+    body_options,
+    body_text,
+    key_option,
+    open_bus,
+    payload_option,
+    payload_text,
+    say,
+)
+
+
+@click.command(
+    "send",
+    cls=Verb,
+    agent=True,
+    examples=(
+        "inbox send --agent leader --to workers --subject 'Fix the parser' --body-file task.md",
+        "generate | inbox send --to w1 --subject Data --body-file - --key nightly-7",
+    ),
+)
+@click.option("--to", required=True, metavar="MAILBOX", help="Whose mailbox.")
+@click.option("--subject", required=True, metavar="TEXT", help="One line.")
+@body_options
+@payload_option
+@attach_option
+@click.option(
+    "--priority",
+    type=Number(limits.MIN_PRIORITY, limits.MAX_PRIORITY, whole=True),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Higher is claimed first.",
+)
+@click.option(
+    "--delay", type=DELAY, default=0, metavar="SECONDS", help="May be claimed only after this."
+)
+@click.option(
+    "--max-deliveries",
+    type=Number(1, limits.MOST_DELIVERIES, whole=True),
+    default=limits.DEFAULT_MAX_DELIVERIES,
+    show_default=True,
+    metavar="N",
+    help="After this many claims without a result the thread fails.",
+)
+@click.option("--sealed", is_flag=True, help="Show it to nobody else until `unseal`.")
+@click.option("--strict", is_flag=True, help="Refuse a mailbox that nobody has ever read.")
+@key_option
+@click.pass_context
+def command(
+    context: click.Context,
+    to: str,
+    subject: str,
+    body: str | None,
+    body_file: str | None,
+    payload_file: str | None,
+    attach: tuple[str, ...],
+    priority: int,
+    delay: float,
+    max_deliveries: int,
+    sealed: bool,
+    strict: bool,
+    key: str | None,
+) -> None:
+    """Open a thread: a unit of work or talk in somebody's mailbox."""
+    written = open_bus(context).send(
+        to=to,
+        subject=read_text_option(subject),
+        body=body_text(body, body_file),
+        payload=payload_text(payload_file),
+        attach=attach,
+        priority=priority,
+        delay_seconds=delay,
+        max_deliveries=max_deliveries,
+        sealed=sealed,
+        strict=strict,
+        key=key,
+    )
+    known = "" if written.recipient_known else "; nobody has read that mailbox yet"
+    say(context, written, "Sent {thread} to {mailbox}" + known)

@@ -1,0 +1,89 @@
+"""`inbox show`."""
+
+import os
+import tempfile
+from typing import BinaryIO
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.gate import file_failure
+from inbox_orch.shared.output import Block, Output, Sentence
+
+from ..domain.model import Artifact
+from .base import artifact_table, mailbox_option, message_block, open_bus, thread_facts
+
+_CHUNK = 1024 * 1024
+
+
+@click.command(
+    "show",
+    cls=Verb,
+    agent=True,
+    examples=("inbox show THREAD --full --json", "inbox show THREAD --artifact log --output -"),
+)
+@click.argument("thread")
+@click.option("--full", is_flag=True, help="Every message, every body whole.")
+@click.option("--artifact", metavar="NAME", help="The newest artifact of this name instead.")
+@click.option("--output", "target", metavar="FILE|-", help="Where to write the artifact.")
+@mailbox_option
+@click.pass_context
+def command(
+    context: click.Context,
+    thread: str,
+    full: bool,
+    artifact: str | None,
+    target: str | None,
+    mailboxes: tuple[str, ...],
+) -> None:
+    """Print one thread with its messages, its lease and its artifacts. Changes nothing."""
+    output = shell_of(context).output
+    if target is not None and artifact is None:
+        raise usage("--output goes with --artifact")
+    bus = open_bus(context)
+    if artifact is not None:
+        found, content = bus.artifact(thread, artifact, mailboxes=mailboxes)
+        with content:
+            _hand_out(output, found, content, target)
+        return
+    shown = bus.show(thread, full=full, mailboxes=mailboxes)
+    blocks: list[Block] = [thread_facts(shown.thread), *map(message_block, shown.messages)]
+    if shown.artifacts:
+        blocks.append(artifact_table(shown.artifacts))
+    output.result(shown.as_json(), *blocks)
+
+
+def _hand_out(output: Output, artifact: Artifact, content: BinaryIO, target: str | None) -> None:
+    if target == "-" or (target is None and not output.as_json):
+        while chunk := content.read(_CHUNK):
+            output.raw(chunk)
+        return
+    path = None
+    if target is not None:
+        path = os.path.abspath(target)
+        _write_file(path, content)
+    text = f"Wrote {artifact.bytes} bytes to {path}"
+    output.result({"artifact": artifact.as_json(), "path": path}, Sentence(text, (path,)))
+
+
+def _write_file(path: str, content: BinaryIO) -> None:
+    """Whole or not at all: a temporary file beside it, then a rename."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as temporary:
+            try:
+                while chunk := content.read(_CHUNK):
+                    temporary.write(chunk)
+                temporary.flush()
+                mask = os.umask(0)
+                os.umask(mask)
+                os.fchmod(temporary.fileno(), 0o666 & ~mask)
+                os.rename(temporary.name, path)
+            except BaseException:
+                os.unlink(temporary.name)
+                raise
+    except OSError as error:
+        failure = file_failure(path, error)
+        if failure.code == "no_database":
+            raise usage(f"cannot write {path}: {error.strerror}") from error
+        raise InboxOrchError(failure.code, failure.message, hint=failure.hint) from error

@@ -1,0 +1,16 @@
+"""`inbox unseal`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb
+
+from .base import open_bus, say
+
+
+@click.command("unseal", cls=Verb, agent=True, examples=("inbox unseal THREAD --agent leader",))
+@click.argument("thread")
+@click.pass_context
+def command(context: click.Context, thread: str) -> None:
+    """Show a sealed thread to everybody; only its sender may do so."""
+    written = open_bus(context).unseal(thread)
+    say(context, written, "Unsealed {thread}")

@@ -1,0 +1,38 @@
+"""`inbox where`."""
+
+import os
+
+import click
+
+from inbox_orch.migrations import SCHEMA_VERSION
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.database import Database
+from inbox_orch.shared.locate import locate
+from inbox_orch.shared.output import Facts
+
+from .base import expected_id
+
+
+@click.command("where", cls=Verb, examples=("inbox where", "inbox where --json"))
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Print which database is used, the rule that found it, its id and its schema version.
+
+    Rules: `option` (--db), `environment` (INBOX_DB), `folder` (walking up), `worktree`,
+    `submodule`, `bare_repository`.
+    """
+    shell = shell_of(context)
+    environment = None if shell.database_named else shell.database
+    option = shell.database if shell.database_named else None
+    location = locate(option, environment, os.getcwd())
+    with Database.open(
+        location.path, expected_id=expected_id(shell), busy_seconds=shell.busy_seconds
+    ) as database:
+        data = {
+            "path": database.layout.database,
+            "rule": location.rule,
+            "id": database.id,
+            "schema_version": SCHEMA_VERSION,
+            "writable": database.writable,
+        }
+    shell.output.result(data, Facts(tuple(data.items())))

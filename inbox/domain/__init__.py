@@ -1,0 +1,1 @@
+"""The rules of the bus: states, leases, destinations, limits, folding. Pure, no I/O."""

@@ -1,0 +1,233 @@
+"""Taking a lease: on the thread named, or on the next by priority, then age."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared import waits
+from inbox_orch.shared.clock import Moment, rfc3339
+from inbox_orch.shared.database import Transaction
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import check_id, new_token
+
+from ..domain import limits, states
+from ..domain.model import Artifact, Lease, Message, Thread
+from ..store import leases, messages, threads
+from .reaping import Reaping
+
+CLAIM_MESSAGES = 100
+_MOST_MADE_DUE = 1000
+
+
+class Claimed(NamedTuple):
+    """A thread that is yours. `lease.token` goes with every later command on it.
+
+    `messages` are the first one and the newest ones; `messages_truncated` says whether some in
+    between are left out. `redelivered`: somebody has held it before and did not finish.
+    """
+
+    thread: Thread
+    lease: Lease
+    messages: tuple[Message, ...]
+    messages_truncated: bool
+    artifacts: tuple[Artifact, ...]
+    redelivered: bool
+
+    def as_json(self) -> dict[str, Any]:
+        first, *rest = self.messages
+        return {
+            "thread": self.thread.as_json(),
+            "lease": self.lease.as_json(),
+            "messages": [first.as_json(full=True), *(m.as_json() for m in rest)],
+            "messages_truncated": self.messages_truncated,
+            "artifacts": [a.as_json() for a in self.artifacts],
+            "redelivered": self.redelivered,
+        }
+
+
+class Claiming(Reaping):
+    """`claim`."""
+
+    def claim(
+        self,
+        thread_id: str | None = None,
+        *,
+        mailboxes: Sequence[str] = (),
+        lease_seconds: float = limits.DEFAULT_LEASE_SECONDS,
+        wait_seconds: float = 0,
+        agent: str | None = None,
+    ) -> Claimed:
+        """Take the lease of a thread in one's mailboxes (one's own and those named).
+
+        Errors: `usage`; `nothing_available` or, after a wait, `timeout`; for a named thread
+        `not_found`, `wrong_mailbox`, `already_claimed`, `invalid_state`.
+        """
+        holder = self.acting(agent)
+        reads = self.reading(holder, mailboxes)
+        lease_ms = int(limits.check_lease_seconds(lease_seconds) * 1000)
+        limits.check_wait_seconds(wait_seconds)
+        if thread_id is not None:
+            thread_id = check_id(thread_id, "thread")
+        self.note_reader(holder, reads)
+        # The last refusal of a named thread: it is the answer when the wait ends without a lease.
+        refusals: list[InboxOrchError] = []
+
+        def look() -> waits.Look:
+            try:
+                if wait_seconds > 0 and not self._worth_claiming(reads, thread_id):
+                    return self._due(reads)
+                return waits.Look(self._claim_now(holder, reads, lease_ms, thread_id))
+            except InboxOrchError as error:
+                if wait_seconds <= 0 or error.code not in ("nothing_available", "already_claimed"):
+                    raise
+                refusals[:] = [error]
+                return self._due(reads)
+
+        found = waits.wait(self.database, reads, look, wait_seconds=wait_seconds)
+        if found is None:
+            raise _nothing_came(wait_seconds, refusals[0] if refusals else None)
+        assert isinstance(found, Claimed)
+        return found
+
+    def _claim_now(
+        self, holder: str, reads: Sequence[str], lease_ms: int, thread_id: str | None
+    ) -> Claimed:
+        with self.database.transaction() as tx:
+            self.reap_in(tx, reads)
+            threads.make_due_available(tx.connection, reads, tx.now.wall_ms, _MOST_MADE_DUE)
+            if thread_id is None:
+                thread_id = threads.next_claimable(tx.connection, reads)
+                if thread_id is None:
+                    # What was reaped must stay reaped: leave by the error only after the commit.
+                    claimed = None
+                else:
+                    claimed = self._acquire(tx, thread_id, holder, lease_ms)
+            else:
+                self._check_claimable(tx, thread_id, reads)
+                claimed = self._acquire(tx, thread_id, holder, lease_ms)
+        if claimed is None:
+            raise limits.nothing_available("nothing to claim in " + ", ".join(reads))
+        return claimed
+
+    def _check_claimable(self, tx: Transaction, thread_id: str, reads: Sequence[str]) -> None:
+        thread = self.find_thread(tx.connection, thread_id, tx.now)
+        if thread.mailbox not in reads:
+            raise InboxOrchError(
+                "wrong_mailbox",
+                f"thread {thread.id} is in the mailbox {thread.mailbox}",
+                hint=f"add --mailbox {thread.mailbox} to claim from it",
+                details={"thread": thread.id, "mailbox": thread.mailbox},
+            )
+        thread = self.reap_thread(tx, thread)
+        if thread.holder is not None:
+            raise already_claimed(thread)
+        states.require("claim", thread.state, thread.id)
+        if thread.available_at > tx.now.wall_ms:
+            raise limits.nothing_available(
+                f"thread {thread.id} becomes available at {rfc3339(thread.available_at)}",
+                thread=thread.id,
+                available_at=rfc3339(thread.available_at),
+            )
+
+    def _acquire(self, tx: Transaction, thread_id: str, holder: str, lease_ms: int) -> Claimed:
+        """Raise the epoch and give out a fresh token: from here on no older token serves."""
+        before = self.thread_now(tx, thread_id)
+        token = new_token()
+        row = threads.mark_claimed(tx.connection, thread_id, holder=holder, now_ms=tx.now.wall_ms)
+        assert row is not None, "a pending thread is claimed under the write lock"
+        leases.insert(
+            tx.connection,
+            thread_id=thread_id,
+            epoch=row["epoch"],
+            token=token,
+            holder=holder,
+            lease_ms=lease_ms,
+            now=tx.now,
+            counted=not before.uncounted,
+            mailbox=before.mailbox,
+            read_position=messages.last_id(tx.connection, thread_id),
+        )
+        thread = self.thread_now(tx, thread_id)
+        assert thread.lease is not None
+        self.record(
+            tx,
+            states.event_of("claim", states.PENDING, states.CLAIMED),
+            thread,
+            actor=holder,
+            data={
+                "from": states.PENDING,
+                "lease_seconds": lease_ms / 1000,
+                "expires_at": thread.lease.expires_at,
+                "counted": not before.uncounted,
+            },
+        )
+        shown, truncated = self._messages_for_holder(tx.connection, thread_id)
+        return Claimed(
+            thread,
+            thread.lease._replace(token=token),
+            shown,
+            truncated,
+            tuple(messages.artifacts_of(tx.connection, thread_id)),
+            before.epoch > 0,
+        )
+
+    def _messages_for_holder(
+        self, connection: sqlite3.Connection, thread_id: str
+    ) -> tuple[tuple[Message, ...], bool]:
+        """The task and the newest messages after it."""
+        first = messages.of_thread(connection, thread_id, limit=1)
+        newest = messages.of_thread(
+            connection,
+            thread_id,
+            after=first[0].id,
+            limit=CLAIM_MESSAGES,
+            newest_first=True,
+        )
+        truncated = messages.count(connection, thread_id) > 1 + len(newest)
+        return (*first, *newest), truncated
+
+    def _worth_claiming(self, reads: Sequence[str], thread_id: str | None) -> bool:
+        """Look without the write lock, so that many waiters woken by one thread do not queue."""
+        now = self.database.clock.now()
+        with self.database.snapshot() as connection:
+            if self.anything_due(connection, reads, now):
+                return True
+            if thread_id is not None:
+                thread = threads.get(connection, thread_id, now)
+                held = thread is not None and thread.holder is not None
+                delayed = thread is not None and thread.available_at > now.wall_ms
+                return not held and not delayed
+            due = threads.due_delayed(connection, reads)
+            if due is not None and due <= now.wall_ms:
+                return True
+            return threads.next_claimable(connection, reads) is not None
+
+    def _due(self, reads: Sequence[str]) -> waits.Look:
+        with self.database.snapshot() as connection:
+            return self.due(connection, reads, self.database.clock.now())
+
+
+def already_claimed(thread: Thread) -> InboxOrchError:
+    """Somebody holds it: exit 4, with who and until when."""
+    expires_at = None if thread.lease is None else rfc3339(thread.lease.expires_at)
+    return InboxOrchError(
+        "already_claimed",
+        f"thread {thread.id} is held by {thread.holder} until {expires_at}",
+        hint="claim without an id to take the next one, or wait with --wait",
+        details={"thread": thread.id, "holder": thread.holder, "expires_at": expires_at},
+    )
+
+
+def _nothing_came(wait_seconds: float, refusal: InboxOrchError | None) -> InboxOrchError:
+    because = f" ({refusal.message})" if refusal is not None else ""
+    return InboxOrchError(
+        "timeout",
+        f"nothing could be claimed within {wait_seconds:g} s{because}",
+        hint="call again to go on waiting",
+        details={} if refusal is None else refusal.details,
+    )
+
+
+def lease_seconds_left(lease: Lease, now: Moment) -> float:
+    """Seconds until the wall-clock time that was promised; for people."""
+    return max(0.0, (lease.expires_at - now.wall_ms) / 1000)

@@ -1,0 +1,359 @@
+"""What every service stands on: the open database, the artifacts, who is acting."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared import events
+from inbox_orch.shared.artifacts import ArtifactStore, Stored
+from inbox_orch.shared.clock import Moment
+from inbox_orch.shared.database import Database, Transaction
+from inbox_orch.shared.errors import InboxOrchError, not_found, usage
+from inbox_orch.shared.ids import check_id, check_key, check_name
+
+from ..domain import limits, states
+from ..domain.model import Artifact, Lease, Message, Thread
+from ..domain.routing import destinations
+from ..store import cursors, messages, requests, threads
+
+SYSTEM = "_system"  # no agent can have this name
+
+
+class Written(NamedTuple):
+    """What a writing call did. Fields that do not apply are None and left out of the JSON.
+
+    `late`: the lease had expired, but nobody had noticed. `already`: an exact repeat that
+    changed nothing. `replayed`: the stored first result of a call with this key.
+    """
+
+    thread: Thread
+    message: Message | None = None
+    lease: Lease | None = None
+    late: bool | None = None
+    already: bool | None = None
+    replayed: bool | None = None
+    recipient_known: bool | None = None
+    answered: bool | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        shape: dict[str, Any] = {"thread": self.thread.as_json()}
+        if self.message is not None:
+            shape["message"] = self.message.as_json()
+        if self.lease is not None:
+            shape["lease"] = self.lease.as_json()
+        for name in ("late", "already", "replayed", "recipient_known", "answered"):
+            value = getattr(self, name)
+            if value is not None:
+                shape[name] = value
+        return shape
+
+
+class Draft(NamedTuple):
+    """The part of a message that its author gives."""
+
+    body: str = ""
+    payload: str | None = None
+    files: tuple[Stored, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """Of the body's bytes."""
+        return hashlib.sha256(self.body.encode()).hexdigest()
+
+    def facts(self) -> dict[str, Any]:
+        """What identifies the content, for the comparison of two requests."""
+        return {
+            "body": self.sha256,
+            "payload": self.payload,
+            "files": [[f.name, f.sha256] for f in self.files],
+        }
+
+
+class Desk:
+    """The base of the service groups; not used by itself."""
+
+    def __init__(self, database: Database, agent: str | None = None) -> None:
+        self.database = database
+        self.artifacts = ArtifactStore(database.layout.artifacts)
+        self.agent = None if agent is None else check_name(agent, "agent")
+
+    # -- who ---------------------------------------------------------------------------------
+
+    def acting(self, agent: str | None) -> str:
+        """The agent of this call; error `usage` when there is none."""
+        name = agent if agent is not None else self.agent
+        if name is None:
+            raise usage(
+                "this needs an agent name",
+                hint="give --agent NAME or set INBOX_AGENT",
+            )
+        return check_name(name, "agent")
+
+    @staticmethod
+    def reading(agent: str, mailboxes: Iterable[str]) -> tuple[str, ...]:
+        """The mailboxes that an agent reads: its own and those named."""
+        named = tuple(check_name(m, "mailbox") for m in mailboxes)
+        if len(named) > limits.MAX_MAILBOXES:
+            raise usage(f"at most {limits.MAX_MAILBOXES} mailboxes can be read at once")
+        return tuple(dict.fromkeys((agent, *named)))
+
+    # -- content -----------------------------------------------------------------------------
+
+    def draft(
+        self,
+        body: str | None,
+        payload: str | None = None,
+        attach: Sequence[str] = (),
+        files: Sequence[Stored] = (),
+    ) -> Draft:
+        """Check the content and copy the attachments in; nothing is in the database yet."""
+        if body is not None:
+            limits.check_body(body)
+        if payload is not None:
+            limits.check_payload(payload)
+        if len(attach) + len(files) > limits.MAX_ATTACHMENTS:
+            raise usage(f"at most {limits.MAX_ATTACHMENTS} files can be attached at once")
+        stored = (*files, *(self.artifacts.add_file(path) for path in attach))
+        names = [s.name for s in stored]
+        if len(set(names)) != len(names):
+            raise usage("two attachments have the same name", hint="rename one of them")
+        return Draft(body or "", payload, stored)
+
+    # -- writing -----------------------------------------------------------------------------
+
+    def write_message(
+        self,
+        tx: Transaction,
+        thread: Thread,
+        draft: Draft,
+        *,
+        kind: str,
+        author: str,
+        options: tuple[str, ...] = (),
+        deadline: int | None = None,
+        progress: int | None = None,
+        answers: int | None = None,
+    ) -> Message:
+        """Store a message with its artifacts, and wake its destinations after the commit."""
+        to = destinations(
+            kind, author, sender=thread.sender, mailbox=thread.mailbox, holder=thread.holder
+        )
+        message = Message(
+            id=0,
+            thread_id=thread.id,
+            kind=kind,
+            sender=author,
+            to=tuple(sorted(to)),
+            body=draft.body,
+            body_sha256=draft.sha256,
+            body_bytes=len(draft.body.encode()),
+            payload=draft.payload,
+            options=options,
+            deadline=deadline,
+            progress=progress,
+            answers=answers,
+            epoch=thread.epoch or None,
+            created_at=tx.now.wall_ms,
+        )
+        message = message._replace(id=messages.insert(tx.connection, message))
+        artifacts = self.write_artifacts(tx, thread.id, message.id, draft.files)
+        tx.ring(*to)
+        return message._replace(artifacts=artifacts)
+
+    def write_artifacts(
+        self,
+        tx: Transaction,
+        thread_id: str,
+        message_id: int | None,
+        files: Sequence[Stored],
+    ) -> tuple[Artifact, ...]:
+        """Name stored files on a thread."""
+        named = []
+        for stored in files:
+            if not self.artifacts.has(stored):
+                # Collected between the copy and this transaction; the caller repeats the call.
+                raise InboxOrchError(
+                    "busy",
+                    f"the copy of {stored.name} was cleared away meanwhile",
+                    hint="repeat the command",
+                )
+            artifact = Artifact(
+                stored.name, stored.sha256, stored.size, message_id, tx.now.wall_ms, False
+            )
+            messages.insert_artifact(tx.connection, thread_id, artifact)
+            named.append(artifact)
+        return tuple(named)
+
+    def move(
+        self,
+        tx: Transaction,
+        thread: Thread,
+        verb: str,
+        target: str,
+        *,
+        actor: str,
+        changes: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        message: Message | None = None,
+    ) -> Thread:
+        """Make one transition of the table, guarded, with its event; returns the thread after it.
+
+        Error `invalid_state` when the table does not have it.
+        """
+        states.require(verb, thread.state, thread.id)
+        columns: dict[str, Any] = {**(changes or {}), "state": target}
+        columns["updated_at"] = tx.now.wall_ms
+        if target in states.FINAL_STATES:
+            columns["finished_at"] = tx.now.wall_ms
+        changed = threads.update(
+            tx.connection,
+            thread.id,
+            columns,
+            expected_state=thread.state,
+            expected_epoch=thread.epoch,
+        )
+        assert changed, "the thread changed under the write lock"
+        after = self.thread_now(tx, thread.id)
+        self.record(
+            tx,
+            states.event_of(verb, thread.state, target),
+            after,
+            actor=actor,
+            data={"from": thread.state, **(data or {}), **message_facts(message)},
+        )
+        if target == states.PENDING:
+            tx.ring(thread.mailbox)
+        return after
+
+    def record(
+        self,
+        tx: Transaction,
+        kind: str,
+        thread: Thread,
+        *,
+        actor: str,
+        data: Mapping[str, Any],
+    ) -> None:
+        """Append an event about a thread. Every one carries what folding needs: the state,
+        epoch, deliveries and holder after the change."""
+        state = {
+            "to": thread.state,
+            "epoch": thread.epoch,
+            "deliveries": thread.deliveries,
+            "holder": thread.holder,
+        }
+        events.append(
+            tx, kind, actor, {**state, **data}, thread_id=thread.id, mailbox=thread.mailbox
+        )
+
+    def thread_now(self, tx: Transaction, thread_id: str) -> Thread:
+        """A thread that is known to exist."""
+        thread = threads.get(tx.connection, thread_id, tx.now)
+        assert thread is not None
+        return thread
+
+    def find_thread(self, connection: Any, thread_id: str, now: Moment) -> Thread:
+        """The thread with this id; error `not_found`."""
+        wanted = check_id(thread_id, "thread")
+        thread = threads.get(connection, wanted, now)
+        if thread is None:
+            raise not_found("thread", wanted, hint="`inbox list` shows the threads")
+        return thread
+
+    # -- keys --------------------------------------------------------------------------------
+
+    def replay(
+        self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
+    ) -> Written | None:
+        """The first result of an earlier call with this key; error `key_conflict`."""
+        if key is None:
+            return None
+        found = requests.find(tx.connection, command, agent, check_key(key))
+        if found is None:
+            return None
+        if found[0] != digest:
+            raise InboxOrchError(
+                "key_conflict",
+                f"the key {key!r} was used by {agent} for another `{command}`",
+                hint="use a new key for a new request",
+                details={"key": key, "command": command, "agent": agent},
+            )
+        return _thaw(json.loads(found[1]))._replace(replayed=True)
+
+    def remember(
+        self,
+        tx: Transaction,
+        command: str,
+        agent: str,
+        key: str | None,
+        digest: str,
+        result: Written,
+    ) -> Written:
+        """Store the first result under its key, if there is one; returns the result."""
+        if key is None:
+            return result
+        requests.store(
+            tx.connection,
+            command=command,
+            agent=agent,
+            key=check_key(key),
+            digest=digest,
+            response=json.dumps(result, ensure_ascii=False),
+            thread_id=result.thread.id,
+            now_ms=tx.now.wall_ms,
+        )
+        return result._replace(replayed=False)
+
+    def note_reader(self, agent: str, mailboxes: Sequence[str]) -> None:
+        """Remember who reads a mailbox, so that `send` can say whether anybody does."""
+        with self.database.snapshot() as connection:
+            unknown = cursors.unknown_to(connection, agent, mailboxes)
+        if unknown:
+            with self.database.transaction(durable=False) as tx:
+                cursors.note_reader(tx.connection, agent, unknown, tx.now.wall_ms)
+
+
+def digest_of(request: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical form of a request."""
+    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def message_facts(message: Message | None) -> dict[str, Any]:
+    """How a message stands in an event: bodies and artifacts as digest and length."""
+    if message is None:
+        return {}
+    return {
+        "message": message.id,
+        "message_kind": message.kind,
+        "body_sha256": message.body_sha256,
+        "body_bytes": message.body_bytes,
+        "artifacts": [artifact_facts(a) for a in message.artifacts],
+    }
+
+
+def artifact_facts(artifact: Artifact) -> dict[str, Any]:
+    """How an artifact stands in an event."""
+    return {"name": artifact.name, "sha256": artifact.sha256, "bytes": artifact.bytes}
+
+
+def _thaw(stored: list[Any]) -> Written:
+    """A `Written` from its JSON, in which every tuple has become a list."""
+    thread, message, lease, *rest = stored
+    *columns, its_lease = thread
+    return Written(
+        Thread(*columns, None if its_lease is None else Lease(*its_lease)),
+        None if message is None else _thaw_message(message),
+        None if lease is None else Lease(*lease),
+        *rest,
+    )
+
+
+def _thaw_message(stored: list[Any]) -> Message:
+    message = Message(*stored)
+    return message._replace(
+        to=tuple(message.to),
+        options=tuple(message.options),
+        artifacts=tuple(Artifact(*a) for a in message.artifacts),
+    )

@@ -1,0 +1,266 @@
+"""Looking without changing anything: no cursor moves, nothing is reaped."""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.errors import InboxOrchError, not_found, usage
+
+from ..domain import limits, states
+from ..domain.model import Artifact, Message, Thread
+from ..store import cursors, messages, threads
+from ..store.threads import Filter
+from .desk import Desk
+
+SHOWN_MESSAGES = 50
+_MOST_COUNTED = 10_000
+
+
+class Listing(NamedTuple):
+    """Some of the threads; `next_cursor` goes on behind the last one."""
+
+    items: tuple[Thread, ...]
+    truncated: bool
+    next_cursor: str
+    total: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        shape: dict[str, Any] = {
+            "items": [thread.as_json() for thread in self.items],
+            "truncated": self.truncated,
+            "next_cursor": self.next_cursor,
+        }
+        if self.total is not None:
+            shape["total"] = self.total
+        return shape
+
+
+class Shown(NamedTuple):
+    """One thread with its messages and artifacts."""
+
+    thread: Thread
+    messages: tuple[Message, ...]
+    messages_truncated: bool
+    artifacts: tuple[Artifact, ...]
+    full: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "thread": self.thread.as_json(),
+            "messages": [m.as_json(full=self.full) for m in self.messages],
+            "messages_truncated": self.messages_truncated,
+            "artifacts": [a.as_json() for a in self.artifacts],
+        }
+
+
+class Overview(NamedTuple):
+    """What waits for an agent. Counts say over which mailbox they are, and stop at 10,000."""
+
+    agent: str
+    leases: tuple[Thread, ...]
+    unread: dict[str, int]
+    questions: tuple[Thread, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "agent": self.agent,
+            "leases": [thread.as_json() for thread in self.leases],
+            "unread": [
+                {"mailbox": m, "count": n, "at_least": n >= _MOST_COUNTED}
+                for m, n in self.unread.items()
+            ],
+            "questions": [thread.as_json() for thread in self.questions],
+        }
+
+
+class Stats(NamedTuple):
+    """How much there is, by mailbox and state, and how large the files are (bytes)."""
+
+    mailboxes: tuple[dict[str, Any], ...]
+    database_bytes: int
+    wal_bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "mailboxes": list(self.mailboxes),
+            "database_bytes": self.database_bytes,
+            "wal_bytes": self.wal_bytes,
+        }
+
+
+class Reading(Desk):
+    """`list`, `show`, `stats`, and what `inbox` says by itself."""
+
+    def list(
+        self,
+        *,
+        states_wanted: Sequence[str] = (),
+        mailboxes: Sequence[str] = (),
+        senders: Sequence[str] = (),
+        limit: int = limits.DEFAULT_LIST_LIMIT,
+        after: str | None = None,
+        count: bool = False,
+        agent: str | None = None,
+    ) -> Listing:
+        """Threads by age, those that the agent may see. Error `usage`."""
+        limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
+        chosen = self._filter(states_wanted, mailboxes, senders, agent)
+        start = parse_cursor(after)
+        with self.database.snapshot() as connection:
+            found = threads.select(
+                connection, chosen, self.database.clock.now(), after=start, limit=limit + 1
+            )
+            total = threads.count(connection, chosen) if count else None
+        shown = tuple(found[:limit])
+        cursor = str(shown[-1].number) if shown else str(start)
+        return Listing(shown, len(found) > limit, cursor, total)
+
+    def show(
+        self,
+        thread_id: str,
+        *,
+        full: bool = False,
+        mailboxes: Sequence[str] = (),
+        agent: str | None = None,
+    ) -> Shown:
+        """One thread: `full` gives every message and every body whole.
+
+        Error `not_found`, also for a sealed thread that the agent may not see.
+        """
+        with self.database.snapshot() as connection:
+            thread = self._visible_thread(connection, thread_id, mailboxes, agent)
+            if full:
+                shown, truncated = messages.of_thread(connection, thread.id), False
+            else:
+                first = messages.of_thread(connection, thread.id, limit=1)
+                newest = messages.of_thread(
+                    connection,
+                    thread.id,
+                    after=first[0].id,
+                    limit=SHOWN_MESSAGES - 1,
+                    newest_first=True,
+                )
+                shown = first + newest
+                truncated = messages.count(connection, thread.id) > len(shown)
+            artifacts = messages.artifacts_of(connection, thread.id)
+        return Shown(thread, tuple(shown), truncated, tuple(artifacts), full)
+
+    def artifact(
+        self,
+        thread_id: str,
+        name: str,
+        *,
+        mailboxes: Sequence[str] = (),
+        agent: str | None = None,
+    ) -> tuple[Artifact, BinaryIO]:
+        """The newest artifact of this name and its content, open for reading.
+
+        Error `not_found` (no such name, or pruned; `details.names` lists what there is).
+        """
+        with self.database.snapshot() as connection:
+            thread = self._visible_thread(connection, thread_id, mailboxes, agent)
+            artifact = messages.artifact_named(connection, thread.id, name)
+            names = sorted({a.name for a in messages.artifacts_of(connection, thread.id)})
+        if artifact is None:
+            error = not_found("artifact", name, hint=f"it has: {', '.join(names) or 'none'}")
+            error.details["names"] = names
+            raise error
+        if artifact.pruned:
+            raise InboxOrchError(
+                "not_found",
+                f"the artifact {name!r} has been pruned",
+                details={"kind": "artifact", "id": name},
+            )
+        return artifact, self.artifacts.open(artifact.sha256)
+
+    def overview(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Overview:
+        """What waits for the agent: its leases, unread counts, questions put to it."""
+        name = self.acting(agent)
+        reads = self.reading(name, mailboxes)
+        now = self.database.clock.now()
+        with self.database.snapshot() as connection:
+            positions = cursors.positions(connection, name, reads)
+            return Overview(
+                name,
+                tuple(threads.held_by(connection, name, now)),
+                {
+                    mailbox: messages.unread_count(
+                        connection, name, mailbox, positions[mailbox], _MOST_COUNTED
+                    )
+                    for mailbox in reads
+                },
+                tuple(threads.open_questions_to(connection, name, now)),
+            )
+
+    def stats(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Stats:
+        """Threads by mailbox and state, those that the agent may see. Error `usage`."""
+        chosen = self._filter((), mailboxes, (), agent)
+        with self.database.snapshot() as connection:
+            rows = threads.count_by_mailbox_and_state(connection, chosen)
+        by_mailbox: dict[str, dict[str, Any]] = {}
+        for mailbox, state, number, oldest in rows:
+            entry = by_mailbox.setdefault(
+                mailbox,
+                {"mailbox": mailbox, **dict.fromkeys(states.THREAD_STATES, 0)}
+                | {"oldest_pending_at": None},
+            )
+            entry[state] = number
+            if state == states.PENDING:
+                entry["oldest_pending_at"] = rfc3339(oldest)
+        layout = self.database.layout
+        return Stats(tuple(by_mailbox.values()), _size(layout.database), _size(layout.wal))
+
+    def _filter(
+        self,
+        states_wanted: Sequence[str],
+        mailboxes: Sequence[str],
+        senders: Sequence[str],
+        agent: str | None,
+    ) -> Filter:
+        for state in states_wanted:
+            if state not in states.THREAD_STATES:
+                raise usage(f"there is no state {state!r}: {', '.join(states.THREAD_STATES)}")
+        name = agent if agent is not None else self.agent
+        named = self.reading(name, mailboxes) if name is not None else ()
+        return Filter(
+            tuple(states_wanted),
+            self.reading("x", mailboxes)[1:] if mailboxes else (),
+            tuple(senders),
+            agent=name,
+            reads=named,
+        )
+
+    def _visible_thread(
+        self,
+        connection: sqlite3.Connection,
+        thread_id: str,
+        mailboxes: Sequence[str],
+        agent: str | None,
+    ) -> Thread:
+        thread = self.find_thread(connection, thread_id, self.database.clock.now())
+        name = agent if agent is not None else self.agent
+        reads = self.reading(name, mailboxes) if name is not None else ()
+        if not threads.is_visible(connection, thread, name, reads):
+            raise not_found("thread", thread.id, hint="it may be sealed: give --agent")
+        return thread
+
+
+def parse_cursor(text: str | None) -> int:
+    """A cursor as it was given out; error `usage` for anything else."""
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise usage(
+            f"{text[:40]!r} is not a cursor",
+            hint="give back a `next_cursor` or a message id as it was printed",
+        )
+    return int(text)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0

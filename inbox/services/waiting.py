@@ -1,0 +1,353 @@
+"""Fetching what is unread, waiting for a reply, watching events.
+
+Whatever moves because something was read (an agent's cursor, a holder's read position) moves in
+`mark_read`, which the caller calls once its output has been written and flushed.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared import events, waits
+from inbox_orch.shared.clock import Moment
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.events import Event
+from inbox_orch.shared.ids import check_id, check_name
+
+from ..domain import limits
+from ..domain.model import Message, Thread
+from ..store import cursors, leases, messages, threads
+from .holding import Holding
+from .reading import parse_cursor
+
+DEFAULT_FETCH_LIMIT = 20
+_WATCH_BATCH = 500
+
+
+class Fetched(NamedTuple):
+    """Unread messages, each with its thread. `moves` is where `mark_read` puts the cursors."""
+
+    agent: str
+    items: tuple[tuple[Message, Thread], ...]
+    truncated: bool
+    moves: dict[str, int]
+    next_cursor: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "items": [
+                {"message": message.as_json(), "thread": thread.as_json()}
+                for message, thread in self.items
+            ],
+            "truncated": self.truncated,
+            "next_cursor": self.next_cursor,
+        }
+
+
+class Replies(NamedTuple):
+    """What others have written on a thread; `next_cursor` goes on behind it."""
+
+    thread: Thread
+    token: str
+    messages: tuple[Message, ...]
+    truncated: bool
+    next_cursor: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "thread": self.thread.as_json(),
+            "messages": [message.as_json(full=True) for message in self.messages],
+            "truncated": self.truncated,
+            "next_cursor": self.next_cursor,
+        }
+
+
+class Waiting(Holding):
+    """`fetch`, `wait-reply`, `watch`."""
+
+    def fetch(
+        self,
+        *,
+        mailboxes: Sequence[str] = (),
+        limit: int = DEFAULT_FETCH_LIMIT,
+        wait_seconds: float | None = None,
+        peek: bool = False,
+        agent: str | None = None,
+    ) -> Fetched:
+        """Unread messages of the agent's mailboxes, oldest first. Takes no lease.
+
+        `wait_seconds=None` looks once, and an empty result is a result. Hand the result to
+        `mark_read` once it has reached its reader; `peek` is for those who never will.
+        Errors: `usage`; `timeout` when a wait ends with nothing.
+        """
+        name = self.acting(agent)
+        reads = self.reading(name, mailboxes)
+        limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
+        if not peek:
+            self.note_reader(name, reads)
+
+        def look() -> waits.Look:
+            if not peek:
+                self.reap(reads)
+            now = self.database.clock.now()
+            with self.database.snapshot() as connection:
+                fetched = self._unread(connection, name, reads, limit, now)
+                if fetched.items:
+                    return waits.Look(fetched)
+                return self.due(connection, reads, now)
+
+        if wait_seconds is None:
+            return _as_fetched(look().found) or _nothing_fetched(name)
+        limits.check_wait_seconds(wait_seconds)
+        found = _as_fetched(waits.wait(self.database, reads, look, wait_seconds=wait_seconds))
+        if found is None:
+            raise InboxOrchError(
+                "timeout",
+                f"no message came within {wait_seconds:g} s",
+                hint="call again to go on waiting; nothing is missed in between",
+                data=_nothing_fetched(name).as_json(),
+            )
+        return found
+
+    def mark_read(self, read: Fetched | Replies) -> None:
+        """Move what moves because this was read, forward only."""
+        with self.database.transaction(durable=False) as tx:
+            if isinstance(read, Fetched):
+                cursors.advance(tx.connection, read.agent, read.moves, tx.now.wall_ms)
+            elif read.messages:
+                leases.advance_read_position(tx.connection, read.token, read.messages[-1].id)
+
+    def wait_reply(
+        self,
+        thread_id: str,
+        token: str,
+        *,
+        after: str | None = None,
+        wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
+    ) -> Replies:
+        """Block until somebody else has written on the thread, keeping the lease alive.
+
+        `after` is a message id; by default the holder's own last message, else what it got when
+        it claimed. Errors: `usage`, those of every token, `timeout` (with `data.next_cursor`).
+        """
+        limits.check_wait_seconds(wait_seconds)
+        thread_id = check_id(thread_id, "thread")
+        start = self._reply_start(thread_id, token, after)
+
+        def look() -> waits.Look:
+            return self._look_for_reply(thread_id, token, start)
+
+        topics = (events.thread_topic(thread_id),)
+        found = waits.wait(self.database, topics, look, wait_seconds=wait_seconds)
+        if found is None:
+            raise InboxOrchError(
+                "timeout",
+                f"nobody has written on thread {thread_id} within {wait_seconds:g} s",
+                hint="call again to go on waiting; nothing is missed in between",
+                details={"thread": thread_id},
+                data={"next_cursor": str(start)},
+            )
+        assert isinstance(found, Replies)
+        return found
+
+    def watch(
+        self,
+        *,
+        after: str | None = None,
+        thread_id: str | None = None,
+        mailboxes: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
+        agent: str | None = None,
+    ) -> Iterator[Event]:
+        """Events as they are committed, those that the agent may see, for `wait_seconds`.
+
+        `after` is an event id; by default only what comes from now on. No cursor moves.
+        Errors: `usage`, `not_found`.
+        """
+        limits.check_wait_seconds(wait_seconds)
+        if thread_id is not None:
+            with self.database.snapshot() as connection:
+                thread = self.find_thread(connection, thread_id, self.database.clock.now())
+            thread_id = thread.id
+        return self._events(
+            self._watch_start(after),
+            thread_id,
+            tuple(check_name(m, "mailbox") for m in mailboxes),
+            tuple(kinds),
+            wait_seconds,
+            agent if agent is not None else self.agent,
+        )
+
+    def latest_event(self) -> str:
+        """The id of the newest event, "0" when there is none."""
+        with self.database.snapshot() as connection:
+            return str(events.latest(connection))
+
+    # -- fetch -------------------------------------------------------------------------------
+
+    def _unread(
+        self,
+        connection: sqlite3.Connection,
+        agent: str,
+        reads: Sequence[str],
+        limit: int,
+        now: Moment,
+    ) -> Fetched:
+        positions = cursors.positions(connection, agent, reads)
+        found, moves, more = messages.unread(connection, agent, reads, positions, limit)
+        if not found:
+            return _nothing_fetched(agent)
+        by_id = threads.get_many(connection, list({m.thread_id for m in found}), now)
+        items: list[tuple[Message, Thread]] = []
+        for message in found:
+            thread = by_id[message.thread_id]
+            if not threads.is_visible(connection, thread, agent, reads):
+                # A sealed thread of others: stop here, so that the cursor does not skip it.
+                more = True
+                break
+            items.append((message, thread))
+        last = items[-1][0].id if items else 0
+        return Fetched(
+            agent,
+            tuple(items),
+            more,
+            {
+                mailbox: max(
+                    (m.id for m, _ in items if mailbox in m.to and m.id <= move), default=0
+                )
+                for mailbox, move in moves.items()
+            },
+            str(last),
+        )
+
+    # -- wait-reply --------------------------------------------------------------------------
+
+    def _reply_start(self, thread_id: str, token: str, after: str | None) -> int:
+        if after is not None:
+            return parse_cursor(after)
+        with self.database.snapshot() as connection:
+            lease = leases.by_token(connection, token)
+            if lease is None:
+                return 0
+            own = messages.last_id(connection, thread_id, by=lease.holder)
+            return own or lease.read_position
+
+    def _look_for_reply(self, thread_id: str, token: str, start: int) -> waits.Look:
+        now = self.database.clock.now()
+        with self.database.snapshot() as connection:
+            thread = self.find_thread(connection, thread_id, now)
+            lease = leases.by_token(connection, token)
+            mine = lease is not None and (lease.thread_id, lease.epoch) == (
+                thread.id,
+                thread.epoch,
+            )
+            replies = (
+                messages.written_by_others(
+                    connection, thread.id, lease.holder, start, limits.DEFAULT_LIST_LIMIT + 1
+                )
+                if lease is not None
+                else []
+            )
+        overdue = thread.question_deadline is not None and thread.question_deadline <= now.wall_ms
+        if lease is None or not mine or lease.ended_by is not None or overdue:
+            # Judge the token, and record what follows, in a transaction; it raises unless the
+            # question's deadline was the only reason.
+            with self._held(thread_id, token):
+                return self._look_for_reply(thread_id, token, start)
+        if replies:
+            shown = tuple(replies[: limits.DEFAULT_LIST_LIMIT])
+            truncated = len(replies) > len(shown)
+            return waits.Look(Replies(thread, token, shown, truncated, str(shown[-1].id)))
+        return self._keep_lease(thread, lease, now)
+
+    def _keep_lease(self, thread: Thread, lease: leases.LeaseRow, now: Moment) -> waits.Look:
+        """Renew when a third of the lease has gone by; wake up again for the next time."""
+        third = lease.lease_ms // 3
+        next_renewal = lease.deadline_monotonic - 2 * third
+        if lease.boot_id != now.boot_id or now.monotonic_ms >= next_renewal:
+            self.renew(thread.id, lease.token)
+            next_renewal = now.monotonic_ms + third
+        return waits.Look(None, due_wall_ms=thread.question_deadline, due_monotonic_ms=next_renewal)
+
+    # -- watch -------------------------------------------------------------------------------
+
+    def _watch_start(self, after: str | None) -> int:
+        return int(self.latest_event()) if after is None else parse_cursor(after)
+
+    def _events(
+        self,
+        seq: int,
+        thread_id: str | None,
+        mailboxes: tuple[str, ...],
+        kinds: tuple[str, ...],
+        wait_seconds: float,
+        agent: str | None,
+    ) -> Iterator[Event]:
+        """Batches, each read in a short snapshot that is closed before anything is handed out."""
+        clock = self.database.clock
+        deadline = clock.now().monotonic_ms + wait_seconds * 1000
+        topic = events.EVERYTHING if thread_id is None else events.thread_topic(thread_id)
+
+        def look() -> waits.Look:
+            nonlocal seq
+            scope = self._watched_mailboxes(thread_id, mailboxes)
+            self.reap(scope)
+            with self.database.snapshot() as connection:
+                batch = events.after(
+                    connection,
+                    seq,
+                    limit=_WATCH_BATCH,
+                    thread_id=thread_id,
+                    mailboxes=mailboxes,
+                    kinds=kinds,
+                )
+                shown = self._visible_events(connection, batch, agent, mailboxes)
+                due = self.due(connection, scope, clock.now())
+            if batch:
+                seq = batch[-1].seq
+            if shown or len(batch) == _WATCH_BATCH:
+                return waits.Look(shown)
+            return due
+
+        while True:
+            remaining = max(0.0, (deadline - clock.now().monotonic_ms) / 1000)
+            found = waits.wait(self.database, (topic,), look, wait_seconds=remaining)
+            if found is None:
+                return
+            assert isinstance(found, list)
+            yield from found
+
+    def _watched_mailboxes(
+        self, thread_id: str | None, mailboxes: tuple[str, ...]
+    ) -> Sequence[str]:
+        with self.database.snapshot() as connection:
+            if thread_id is not None:
+                return (self.find_thread(connection, thread_id, self.database.clock.now()).mailbox,)
+            return mailboxes or leases.mailboxes_with_live_leases(connection)
+
+    def _visible_events(
+        self,
+        connection: sqlite3.Connection,
+        batch: list[Event],
+        agent: str | None,
+        mailboxes: tuple[str, ...],
+    ) -> list[Event]:
+        wanted = list({e.thread_id for e in batch if e.thread_id is not None})
+        by_id = threads.get_many(connection, wanted, self.database.clock.now())
+        reads = () if agent is None else (agent, *mailboxes)
+        hidden = {
+            thread.id
+            for thread in by_id.values()
+            if not threads.is_visible(connection, thread, agent, reads)
+        }
+        return [e for e in batch if e.thread_id not in hidden]
+
+
+def _as_fetched(found: object | None) -> Fetched | None:
+    assert found is None or isinstance(found, Fetched)
+    return found
+
+
+def _nothing_fetched(agent: str) -> Fetched:
+    return Fetched(agent, (), False, {}, "0")

@@ -1,0 +1,63 @@
+"""Rows of `read_cursor` and `reader`: how far an agent has read, and who reads a mailbox."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+
+def positions(
+    connection: sqlite3.Connection, agent: str, mailboxes: Sequence[str]
+) -> dict[str, int]:
+    """The agent's cursor in each mailbox; a mailbox never read is at 0."""
+    marks = ", ".join("?" * len(mailboxes))
+    rows = connection.execute(
+        f"SELECT mailbox, position FROM read_cursor WHERE agent = ? AND mailbox IN ({marks})",
+        (agent, *mailboxes),
+    ).fetchall()
+    return dict.fromkeys(mailboxes, 0) | {row[0]: row[1] for row in rows}
+
+
+def advance(
+    connection: sqlite3.Connection, agent: str, moves: Mapping[str, int], now_ms: int
+) -> None:
+    """Move cursors forward, never back: of two readers at once the larger wins."""
+    connection.executemany(
+        "INSERT INTO read_cursor (agent, mailbox, position, updated_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (agent, mailbox) DO UPDATE SET"
+        " position = max(position, excluded.position), updated_at = excluded.updated_at",
+        [(agent, mailbox, position, now_ms) for mailbox, position in moves.items()],
+    )
+
+
+def unknown_to(connection: sqlite3.Connection, agent: str, mailboxes: Sequence[str]) -> list[str]:
+    """Those of the mailboxes that `agent` has never read."""
+    return [
+        mailbox
+        for mailbox in mailboxes
+        if connection.execute(
+            "SELECT 1 FROM reader WHERE mailbox = ? AND agent = ?", (mailbox, agent)
+        ).fetchone()
+        is None
+    ]
+
+
+def note_reader(
+    connection: sqlite3.Connection, agent: str, mailboxes: Sequence[str], now_ms: int
+) -> None:
+    """Remember that `agent` reads these mailboxes."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO reader (mailbox, agent, first_seen_at) VALUES (?, ?, ?)",
+        [(mailbox, agent, now_ms) for mailbox in mailboxes],
+    )
+
+
+def has_reader(connection: sqlite3.Connection, mailbox: str) -> bool:
+    """Whether anybody has ever read the mailbox."""
+    row = connection.execute(
+        "SELECT 1 FROM reader WHERE mailbox = ? LIMIT 1", (mailbox,)
+    ).fetchone()
+    return row is not None
+
+
+def known_mailboxes(connection: sqlite3.Connection) -> list[str]:
+    """Mailboxes that somebody has read, for "did you mean"."""
+    return [row[0] for row in connection.execute("SELECT DISTINCT mailbox FROM reader").fetchall()]

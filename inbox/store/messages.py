@@ -1,0 +1,249 @@
+"""Rows of `message`, `destination` and `artifact`."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from ..domain.model import Artifact, Message
+
+_COLUMNS = (
+    "m.id, m.thread_id, m.kind, m.sender, m.body, m.body_sha256, m.body_bytes, m.payload,"
+    " m.options, m.deadline, m.progress, m.answers, m.epoch, m.created_at"
+)
+
+
+def insert(connection: sqlite3.Connection, message: Message) -> int:
+    """Store a message (its `id` is ignored) with its destinations; returns its id."""
+    cursor = connection.execute(
+        "INSERT INTO message (thread_id, kind, sender, body, body_sha256, body_bytes, payload,"
+        " options, deadline, progress, answers, epoch, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            message.thread_id,
+            message.kind,
+            message.sender,
+            message.body,
+            message.body_sha256,
+            message.body_bytes,
+            message.payload,
+            json.dumps(message.options, ensure_ascii=False) if message.options else None,
+            message.deadline,
+            message.progress,
+            message.answers,
+            message.epoch,
+            message.created_at,
+        ),
+    )
+    assert cursor.lastrowid is not None
+    connection.executemany(
+        "INSERT INTO destination (mailbox, message_id) VALUES (?, ?)",
+        [(mailbox, cursor.lastrowid) for mailbox in message.to],
+    )
+    return cursor.lastrowid
+
+
+def insert_artifact(connection: sqlite3.Connection, thread_id: str, artifact: Artifact) -> None:
+    """Name a stored file on a thread."""
+    connection.execute(
+        "INSERT INTO artifact (thread_id, message_id, name, sha256, bytes, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            thread_id,
+            artifact.message_id,
+            artifact.name,
+            artifact.sha256,
+            artifact.bytes,
+            artifact.created_at,
+        ),
+    )
+
+
+def get(connection: sqlite3.Connection, message_id: int) -> Message | None:
+    """One message."""
+    rows = _messages(connection, "m.id = ?", (message_id,), "m.id", 1)
+    return rows[0] if rows else None
+
+
+def of_thread(
+    connection: sqlite3.Connection,
+    thread_id: str,
+    *,
+    after: int = 0,
+    limit: int = -1,
+    newest_first: bool = False,
+) -> list[Message]:
+    """Messages of a thread with ids above `after`, in order; the newest ones if so asked."""
+    order = "m.id DESC" if newest_first else "m.id"
+    found = _messages(connection, "m.thread_id = ? AND m.id > ?", (thread_id, after), order, limit)
+    return found[::-1] if newest_first else found
+
+
+def last_id(connection: sqlite3.Connection, thread_id: str, *, by: str | None = None) -> int:
+    """The id of the newest message of a thread (by one author); 0 when there is none."""
+    if by is None:
+        row = connection.execute(
+            "SELECT max(id) FROM message WHERE thread_id = ?", (thread_id,)
+        ).fetchone()
+    else:
+        row = connection.execute(
+            "SELECT max(id) FROM message WHERE thread_id = ? AND sender = ?", (thread_id, by)
+        ).fetchone()
+    return int(row[0] or 0)
+
+
+def count(connection: sqlite3.Connection, thread_id: str) -> int:
+    """How many messages a thread has."""
+    row = connection.execute(
+        "SELECT count(*) FROM message WHERE thread_id = ?", (thread_id,)
+    ).fetchone()
+    return int(row[0])
+
+
+def written_by_others(
+    connection: sqlite3.Connection, thread_id: str, agent: str, after: int, limit: int
+) -> list[Message]:
+    """Messages of a thread that somebody else than `agent` wrote after `after`."""
+    return _messages(
+        connection,
+        "m.thread_id = ? AND m.id > ? AND m.sender <> ?",
+        (thread_id, after, agent),
+        "m.id",
+        limit,
+    )
+
+
+def artifacts_of(connection: sqlite3.Connection, thread_id: str) -> list[Artifact]:
+    """Every artifact of a thread, oldest first."""
+    rows = connection.execute(
+        "SELECT name, sha256, bytes, message_id, created_at, pruned FROM artifact"
+        " WHERE thread_id = ? ORDER BY id",
+        (thread_id,),
+    ).fetchall()
+    return [_artifact(row) for row in rows]
+
+
+def artifact_named(connection: sqlite3.Connection, thread_id: str, name: str) -> Artifact | None:
+    """The newest artifact of a thread with this name."""
+    row = connection.execute(
+        "SELECT name, sha256, bytes, message_id, created_at, pruned FROM artifact"
+        " WHERE thread_id = ? AND name = ? ORDER BY id DESC LIMIT 1",
+        (thread_id, name),
+    ).fetchone()
+    return None if row is None else _artifact(row)
+
+
+def unread(
+    connection: sqlite3.Connection,
+    agent: str,
+    mailboxes: Sequence[str],
+    cursors: dict[str, int],
+    limit: int,
+) -> tuple[list[Message], dict[str, int], bool]:
+    """Unread messages of several mailboxes, merged by id.
+
+    Returns the messages, how far each mailbox's cursor may move, and whether there is more.
+    Own messages are passed over, and the cursor may move over them.
+    """
+    seen: dict[str, int] = {}
+    candidates: dict[int, list[str]] = {}
+    exhausted = True
+    for mailbox in mailboxes:
+        rows = connection.execute(
+            "SELECT d.message_id FROM destination AS d JOIN message AS m ON m.id = d.message_id"
+            " WHERE d.mailbox = ? AND d.message_id > ? AND m.sender <> ?"
+            " ORDER BY d.message_id LIMIT ?",
+            (mailbox, cursors.get(mailbox, 0), agent, limit + 1),
+        ).fetchall()
+        exhausted = exhausted and len(rows) <= limit
+        for row in rows:
+            candidates.setdefault(row[0], []).append(mailbox)
+    chosen = sorted(candidates)[:limit]
+    more = len(candidates) > limit or not exhausted
+    last = chosen[-1] if chosen else 0
+    for mailbox in mailboxes:
+        mine = [c for c in chosen if mailbox in candidates[c]]
+        if mine:
+            seen[mailbox] = max(mine)
+    if not chosen:
+        return [], {}, False
+    found = _messages(
+        connection,
+        f"m.id IN ({', '.join('?' * len(chosen))})",
+        tuple(chosen),
+        "m.id",
+        -1,
+    )
+    assert last == found[-1].id
+    return found, seen, more
+
+
+def unread_count(
+    connection: sqlite3.Connection, agent: str, mailbox: str, cursor: int, most: int
+) -> int:
+    """How many unread messages a mailbox holds for `agent`, counted up to `most`."""
+    row = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM destination AS d JOIN message AS m"
+        " ON m.id = d.message_id WHERE d.mailbox = ? AND d.message_id > ? AND m.sender <> ?"
+        " LIMIT ?)",
+        (mailbox, cursor, agent, most),
+    ).fetchone()
+    return int(row[0])
+
+
+def _messages(
+    connection: sqlite3.Connection,
+    where: str,
+    parameters: tuple[object, ...],
+    order: str,
+    limit: int,
+) -> list[Message]:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS}, (SELECT group_concat(d.mailbox, ' ') FROM destination AS d"
+        f" WHERE d.message_id = m.id) FROM message AS m WHERE {where} ORDER BY {order} LIMIT ?",
+        (*parameters, limit),
+    ).fetchall()
+    attached = _artifacts(connection, [row[0] for row in rows])
+    return [_message(row, attached.get(row[0], ())) for row in rows]
+
+
+def _artifacts(
+    connection: sqlite3.Connection, message_ids: Iterable[int]
+) -> dict[int, tuple[Artifact, ...]]:
+    found: dict[int, tuple[Artifact, ...]] = {}
+    wanted = list(message_ids)
+    for start in range(0, len(wanted), 500):
+        part = wanted[start : start + 500]
+        rows = connection.execute(
+            "SELECT name, sha256, bytes, message_id, created_at, pruned FROM artifact"
+            f" WHERE message_id IN ({', '.join('?' * len(part))}) ORDER BY message_id, id",
+            part,
+        ).fetchall()
+        for row in rows:
+            found[row[3]] = (*found.get(row[3], ()), _artifact(row))
+    return found
+
+
+def _artifact(row: sqlite3.Row) -> Artifact:
+    name, sha256, size, message_id, created_at, pruned = row
+    return Artifact(name, sha256, size, message_id, created_at, bool(pruned))
+
+
+def _message(row: sqlite3.Row, artifacts: tuple[Artifact, ...]) -> Message:
+    return Message(
+        id=row[0],
+        thread_id=row[1],
+        kind=row[2],
+        sender=row[3],
+        to=tuple(sorted((row[14] or "").split())),
+        body=row[4],
+        body_sha256=row[5],
+        body_bytes=row[6],
+        payload=row[7],
+        options=tuple(json.loads(row[8])) if row[8] else (),
+        deadline=row[9],
+        progress=row[10],
+        answers=row[11],
+        epoch=row[12],
+        created_at=row[13],
+        artifacts=artifacts,
+    )

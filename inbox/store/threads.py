@@ -1,0 +1,293 @@
+"""Rows of `thread`, and of `lease` where they are read together."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.clock import Moment
+
+from ..domain.leases import is_expired
+from ..domain.model import Lease, Thread
+
+_THREAD = (
+    "t.id, t.number, t.subject, t.sender, t.mailbox, t.state, t.priority, t.sealed,"
+    " t.available_at, t.deliveries, t.max_deliveries, t.epoch, t.holder, t.question,"
+    " t.question_deadline, t.progress, t.reason, t.fatal, t.late, t.created_at, t.updated_at,"
+    " t.finished_at, t.pruned, t.uncounted, t.cancel_seen"
+)
+_LEASE = (
+    "l.epoch AS l_epoch, l.holder AS l_holder, l.lease_ms, l.acquired_at, l.renewed_at,"
+    " l.expires_at, l.boot_id, l.deadline_monotonic"
+)
+_FROM = (
+    f"SELECT {_THREAD}, {_LEASE} FROM thread AS t"
+    " LEFT JOIN lease AS l ON l.thread_id = t.id AND l.epoch = t.epoch AND l.ended_at IS NULL"
+)
+_COUNT = len(Thread._fields) - 1
+
+
+def get(connection: sqlite3.Connection, thread_id: str, now: Moment) -> Thread | None:
+    """One thread with its live lease."""
+    row = connection.execute(f"{_FROM} WHERE t.id = ?", (thread_id,)).fetchone()
+    return None if row is None else _thread(row, now)
+
+
+def get_many(
+    connection: sqlite3.Connection, thread_ids: Sequence[str], now: Moment
+) -> dict[str, Thread]:
+    """The threads with these ids."""
+    found: dict[str, Thread] = {}
+    for start in range(0, len(thread_ids), 500):
+        part = thread_ids[start : start + 500]
+        marks = ", ".join("?" * len(part))
+        for row in connection.execute(f"{_FROM} WHERE t.id IN ({marks})", tuple(part)).fetchall():
+            thread = _thread(row, now)
+            found[thread.id] = thread
+    return found
+
+
+def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
+    """A new thread; the keys are column names."""
+    columns = ", ".join(values)
+    marks = ", ".join(f":{name}" for name in values)
+    connection.execute(f"INSERT INTO thread ({columns}) VALUES ({marks})", dict(values))
+
+
+def update(
+    connection: sqlite3.Connection,
+    thread_id: str,
+    changes: Mapping[str, Any],
+    *,
+    expected_state: str,
+    expected_epoch: int,
+) -> bool:
+    """Change columns if the thread is still in the state and epoch that the caller saw."""
+    assignments = ", ".join(f"{name} = :{name}" for name in changes)
+    cursor = connection.execute(
+        f"UPDATE thread SET {assignments} WHERE id = :_id AND state = :_state AND epoch = :_epoch",
+        {**changes, "_id": thread_id, "_state": expected_state, "_epoch": expected_epoch},
+    )
+    return cursor.rowcount == 1
+
+
+_CANDIDATE = (
+    "SELECT * FROM (SELECT id, priority, number FROM thread"
+    " WHERE mailbox = ? AND state = 'pending' AND delayed = 0"
+    " ORDER BY priority DESC, number LIMIT 1)"
+)
+
+
+def next_claimable(connection: sqlite3.Connection, mailboxes: Sequence[str]) -> str | None:
+    """The id of the thread to be claimed next: by priority, then by age.
+
+    One probe of the partial index for each mailbox, whatever the number of stored threads.
+    """
+    union = " UNION ALL ".join([_CANDIDATE] * len(mailboxes))
+    row = connection.execute(
+        f"SELECT id FROM ({union}) ORDER BY priority DESC, number LIMIT 1", tuple(mailboxes)
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def mark_claimed(
+    connection: sqlite3.Connection, thread_id: str, *, holder: str, now_ms: int
+) -> sqlite3.Row | None:
+    """Hand a pending thread to `holder`: epoch + 1, delivery + 1 unless it is not counted.
+
+    One statement, guarded by the state, exhausted before the commit as it must be.
+    """
+    rows = connection.execute(
+        "UPDATE thread SET state = 'claimed', holder = ?, epoch = epoch + 1, delayed = 0,"
+        " deliveries = deliveries + (1 - uncounted), uncounted = 0, reason = NULL, updated_at = ?"
+        " WHERE id = ? AND state = 'pending'"
+        " RETURNING epoch, deliveries, mailbox",
+        (holder, now_ms, thread_id),
+    ).fetchall()
+    return rows[0] if rows else None
+
+
+def make_due_available(
+    connection: sqlite3.Connection, mailboxes: Sequence[str], now_ms: int, limit: int
+) -> None:
+    """Put delayed threads whose time has come among the claimable ones."""
+    for mailbox in mailboxes:
+        connection.execute(
+            "UPDATE thread SET delayed = 0 WHERE number IN (SELECT number FROM thread"
+            " WHERE mailbox = ? AND delayed = 1 AND available_at <= ?"
+            " ORDER BY available_at LIMIT ?)",
+            (mailbox, now_ms, limit),
+        )
+
+
+def due_delayed(connection: sqlite3.Connection, mailboxes: Sequence[str]) -> int | None:
+    """When the next delayed thread becomes available, in wall-clock milliseconds."""
+    times = [
+        connection.execute(
+            "SELECT min(available_at) FROM thread WHERE mailbox = ? AND delayed = 1", (mailbox,)
+        ).fetchone()[0]
+        for mailbox in mailboxes
+    ]
+    return min((t for t in times if t is not None), default=None)
+
+
+def overdue_questions(connection: sqlite3.Connection, now_ms: int, limit: int) -> list[str]:
+    """Threads whose question has passed its deadline."""
+    rows = connection.execute(
+        "SELECT id FROM thread WHERE question_deadline IS NOT NULL AND question_deadline <= ?"
+        " ORDER BY question_deadline LIMIT ?",
+        (now_ms, limit),
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def next_question_deadline(connection: sqlite3.Connection) -> int | None:
+    """The nearest deadline of an open question, in wall-clock milliseconds."""
+    row = connection.execute(
+        "SELECT min(question_deadline) FROM thread WHERE question_deadline IS NOT NULL"
+    ).fetchone()
+    return None if row[0] is None else int(row[0])
+
+
+class Filter(NamedTuple):
+    """What `list` and `stats` show. `agent` and `reads` decide on sealed threads."""
+
+    states: tuple[str, ...] = ()
+    mailboxes: tuple[str, ...] = ()
+    senders: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
+    agent: str | None = None
+    reads: tuple[str, ...] = ()
+
+
+def select(
+    connection: sqlite3.Connection,
+    chosen: Filter,
+    now: Moment,
+    *,
+    after: int = 0,
+    limit: int,
+) -> list[Thread]:
+    """Threads by age, numbered above `after`."""
+    where, parameters = _conditions(chosen)
+    rows = connection.execute(
+        f"{_FROM} WHERE t.number > ?{where} ORDER BY t.number LIMIT ?",
+        (after, *parameters, limit),
+    ).fetchall()
+    return [_thread(row, now) for row in rows]
+
+
+def count(connection: sqlite3.Connection, chosen: Filter) -> int:
+    """How many threads the filter lets through."""
+    where, parameters = _conditions(chosen)
+    row = connection.execute(
+        f"SELECT count(*) FROM thread AS t WHERE t.number > 0{where}", parameters
+    ).fetchone()
+    return int(row[0])
+
+
+def count_by_mailbox_and_state(
+    connection: sqlite3.Connection, chosen: Filter
+) -> list[tuple[str, str, int, int]]:
+    """(mailbox, state, threads, time of the oldest's making) for everything the filter shows."""
+    where, parameters = _conditions(chosen)
+    rows = connection.execute(
+        "SELECT t.mailbox, t.state, count(*), min(t.created_at) FROM thread AS t"
+        f" WHERE t.number > 0{where} GROUP BY t.mailbox, t.state ORDER BY 1, 2",
+        parameters,
+    ).fetchall()
+    return [tuple(row) for row in rows]
+
+
+def held_by(connection: sqlite3.Connection, agent: str, now: Moment) -> list[Thread]:
+    """The threads that `agent` holds."""
+    rows = connection.execute(f"{_FROM} WHERE t.holder = ? ORDER BY t.number", (agent,)).fetchall()
+    return [_thread(row, now) for row in rows]
+
+
+def open_questions_to(connection: sqlite3.Connection, sender: str, now: Moment) -> list[Thread]:
+    """Blocked threads that `sender` opened: it is the one asked."""
+    rows = connection.execute(
+        f"{_FROM} WHERE t.sender = ? AND t.state = 'blocked' ORDER BY t.number", (sender,)
+    ).fetchall()
+    return [_thread(row, now) for row in rows]
+
+
+def is_visible(
+    connection: sqlite3.Connection, thread: Thread, agent: str | None, reads: Sequence[str]
+) -> bool:
+    """Whether a thread is shown to `agent`; looks at the leases only of a sealed one."""
+    from ..domain.routing import visible
+
+    return not thread.sealed or visible(
+        sealed=True,
+        sender=thread.sender,
+        mailbox=thread.mailbox,
+        holders=holders_ever(connection, thread.id),
+        agent=agent,
+        mailboxes=reads,
+    )
+
+
+def holders_ever(connection: sqlite3.Connection, thread_id: str) -> frozenset[str]:
+    """Everyone who holds or has held a lease on the thread."""
+    rows = connection.execute(
+        "SELECT DISTINCT holder FROM lease WHERE thread_id = ?", (thread_id,)
+    ).fetchall()
+    return frozenset(row[0] for row in rows)
+
+
+def _conditions(chosen: Filter) -> tuple[str, list[Any]]:
+    clauses: list[str] = []
+    parameters: list[Any] = []
+    for column, values in (
+        ("state", chosen.states),
+        ("mailbox", chosen.mailboxes),
+        ("sender", chosen.senders),
+        ("holder", chosen.holders),
+    ):
+        if values:
+            clauses.append(f"t.{column} IN ({', '.join('?' * len(values))})")
+            parameters.extend(values)
+    clause, more = visibility_condition(chosen.agent, chosen.reads)
+    clauses.append(clause)
+    return "".join(f" AND {c}" for c in clauses), [*parameters, *more]
+
+
+def visibility_condition(agent: str | None, reads: Sequence[str]) -> tuple[str, list[Any]]:
+    """SQL over `thread AS t` for `routing.visible`, and its parameters."""
+    if agent is None:
+        return "t.sealed = 0", []
+    marks = ", ".join("?" * len(reads))
+    return (
+        (
+            f"(t.sealed = 0 OR t.sender = ? OR t.mailbox IN ({marks}) OR EXISTS"
+            " (SELECT 1 FROM lease AS past WHERE past.thread_id = t.id AND past.holder = ?))"
+        ),
+        [agent, *reads, agent],
+    )
+
+
+def _thread(row: sqlite3.Row, now: Moment) -> Thread:
+    values = list(row[:_COUNT])
+    thread = Thread(*values)
+    lease = None
+    if row["l_epoch"] is not None:
+        lease = Lease(
+            thread.id,
+            row["l_epoch"],
+            row["l_holder"],
+            row["lease_ms"],
+            row["acquired_at"],
+            row["renewed_at"],
+            row["expires_at"],
+            is_expired(row["boot_id"], row["deadline_monotonic"], now),
+        )
+    return thread._replace(
+        sealed=bool(thread.sealed),
+        fatal=bool(thread.fatal),
+        late=bool(thread.late),
+        pruned=bool(thread.pruned),
+        uncounted=bool(thread.uncounted),
+        cancel_seen=bool(thread.cancel_seen),
+        lease=lease,
+    )

@@ -1,0 +1,191 @@
+"""Artifacts: files copied in beside the database, stored under their SHA-256.
+
+A copy is complete and on disk before the transaction that names it commits, and it outlives
+the folder that it came from. Nothing here knows which thread an artifact belongs to.
+"""
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+from .errors import InboxOrchError, usage
+from .gate import file_failure
+from .ids import printable
+
+MAX_ARTIFACT_BYTES = 1024 * 1024 * 1024
+MAX_NAME_BYTES = 255
+_CHUNK = 1024 * 1024
+_INCOMING = "incoming"
+
+
+class Stored(NamedTuple):
+    """A file that has been copied in."""
+
+    name: str
+    sha256: str
+    size: int
+
+
+class ArtifactStore:
+    """The folder of one database's artifacts."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def path(self, sha256: str) -> str:
+        """Where the content with this digest lies."""
+        return os.path.join(self._folder, sha256[:2], sha256[2:])
+
+    def has(self, stored: Stored) -> bool:
+        """Whether the content is there in full; call it behind the gate before naming it."""
+        try:
+            return os.stat(self.path(stored.sha256)).st_size == stored.size
+        except OSError:
+            return False
+
+    def add_file(self, path: str) -> Stored:
+        """Copy a regular file in under its own base name.
+
+        Errors: `usage` (missing, not a regular file, name or size not allowed), `disk_full`,
+        `read_only`, `io_error`.
+        """
+        name = check_artifact_name(os.path.basename(path))
+        with _open_source(path) as source:
+            return self._add(name, lambda: source.read(_CHUNK))
+
+    def add_bytes(self, name: str, content: bytes) -> Stored:
+        """Store `content` under `name`; errors as for `add_file`."""
+        parts = iter((content,))
+        return self._add(check_artifact_name(name), lambda: next(parts, b""))
+
+    def open(self, sha256: str) -> BinaryIO:
+        """The content, for reading; error `not_found` when it is not there."""
+        try:
+            return open(self.path(sha256), "rb")
+        except FileNotFoundError as error:
+            raise InboxOrchError(
+                "not_found",
+                f"the content {sha256} is not in the artifact folder",
+                hint="it may have been pruned; `inbox doctor` lists what is missing",
+                details={"sha256": sha256},
+            ) from error
+
+    def contents(self) -> Iterator[tuple[str, str]]:
+        """(digest, path) of everything stored, complete copies only."""
+        for prefix in sorted(_names(self._folder)):
+            if len(prefix) == 2:
+                folder = os.path.join(self._folder, prefix)
+                for rest in sorted(_names(folder)):
+                    yield prefix + rest, os.path.join(folder, rest)
+
+    def leftovers(self, older_than_wall_ms: int) -> Iterator[str]:
+        """Paths of copies that were never completed, last written before the given time."""
+        folder = os.path.join(self._folder, _INCOMING)
+        for name in sorted(_names(folder)):
+            path = os.path.join(folder, name)
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(path).st_mtime_ns // 1_000_000 < older_than_wall_ms:
+                    yield path
+
+    def _add(self, name: str, read: Callable[[], bytes]) -> Stored:
+        try:
+            return self._copy_in(name, read)
+        except OSError as error:
+            raise file_failure(error.filename or self._folder, error) from error
+
+    def _copy_in(self, name: str, read: Callable[[], bytes]) -> Stored:
+        """Temporary name, fsync of the file, rename, fsync of the folders (rename(2), fsync(2))."""
+        incoming = os.path.join(self._folder, _INCOMING)
+        os.makedirs(incoming, 0o700, exist_ok=True)
+        temporary = os.path.join(incoming, f"{os.getpid()}-{os.urandom(8).hex()}")
+        try:
+            sha256, size = _write(temporary, name, read)
+            final = self.path(sha256)
+            os.makedirs(os.path.dirname(final), 0o700, exist_ok=True)
+            os.rename(temporary, final)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        _sync_folder(os.path.dirname(final))
+        _sync_folder(self._folder)
+        return Stored(name, sha256, size)
+
+
+def check_artifact_name(name: str) -> str:
+    """A name that can be a file's on any machine and shown on any terminal; error `usage`."""
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        size = 0
+    if (
+        not 0 < size <= MAX_NAME_BYTES
+        or name in (".", "..")
+        or "/" in name
+        or not name.isprintable()
+    ):
+        raise usage(
+            f"{printable(name)!r} cannot be the name of an artifact",
+            hint="a name is printable UTF-8 of 1 to 255 bytes without a slash, not '.' or '..'",
+        )
+    return name
+
+
+def _open_source(path: str) -> BinaryIO:
+    """Never blocks: a pipe or a device is refused before it is read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise usage(f"cannot attach {printable(path)}: {reason}", path=printable(path)) from error
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise usage(
+            f"cannot attach {printable(path)}: it is {kind}",
+            hint="attach regular files; pack a folder first",
+            path=printable(path),
+        )
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def _write(path: str, name: str, read: Callable[[], bytes]) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as target:
+        while chunk := read():
+            size += len(chunk)
+            if size > MAX_ARTIFACT_BYTES:
+                raise usage(
+                    f"{name} is larger than {MAX_ARTIFACT_BYTES} bytes",
+                    hint="attach at most 1 GiB a file; split it or store it elsewhere",
+                )
+            digest.update(chunk)
+            _write_all(target, chunk)
+        os.fsync(target.fileno())
+    return digest.hexdigest(), size
+
+
+def _write_all(target: BinaryIO, chunk: bytes) -> None:
+    view = memoryview(chunk)
+    while view:
+        view = view[target.write(view) :]
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []

@@ -1,0 +1,131 @@
+"""Bells: how a writer wakes those who wait, with no process in between.
+
+Each waiting process keeps a FIFO of its own in a folder per topic; after its commit a writer
+puts a byte into each. A bell is only a hint: the waiter looks at the database whenever it
+wakes, and looks by itself now and then (see `waits`), so a lost byte costs time, never a
+message. A FIFO whose reader is gone answers ENXIO (fifo(7)) and is cleared away.
+"""
+
+import contextlib
+import os
+import select
+import stat
+from collections.abc import Iterable
+
+_TEMPORARY = ".new-"
+
+
+def ring(folder: str, topics: Iterable[str]) -> None:
+    """Wake every waiter of `topics`. Never fails: the commit has already happened."""
+    for topic in topics:
+        place = os.path.join(folder, topic)
+        try:
+            names = os.listdir(place)
+        except OSError:
+            continue  # nobody has ever waited here
+        for name in names:
+            if not name.startswith(_TEMPORARY):
+                _ring_one(os.path.join(place, name))
+
+
+def _ring_one(path: str) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        _clear_away(path)
+        return
+    try:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            os.write(descriptor, b"!")
+    except OSError:
+        # Full: the waiter has bytes enough to wake up by.
+        return
+    finally:
+        os.close(descriptor)
+
+
+def _clear_away(path: str) -> None:
+    """Remove the bell of a process that is gone, and its folder when that was the last."""
+    try:
+        if stat.S_ISFIFO(os.lstat(path).st_mode):
+            os.unlink(path)
+            os.rmdir(os.path.dirname(path))
+    except OSError:
+        return  # someone else was quicker, or the folder has other bells
+
+
+class Bells:
+    """This process's FIFOs for some topics, from arming to disarming.
+
+    `armed` is False where FIFOs cannot be made; then the waiter must poll faster.
+    """
+
+    def __init__(self, folder: str, topics: Iterable[str]) -> None:
+        self._paths: list[str] = []
+        self._descriptors: list[int] = []
+        self._poll = select.poll()
+        self.armed = True
+        for topic in topics:
+            try:
+                self._arm(os.path.join(folder, topic))
+            except OSError:
+                self.armed = False
+
+    def __enter__(self) -> "Bells":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.disarm()
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """To be watched for input by a caller with an event loop of its own."""
+        return tuple(self._descriptors)
+
+    def sleep(self, seconds: float) -> bool:
+        """Sleep until a bell rings or `seconds` have passed; whether one rang."""
+        if not self._poll.poll(max(0, int(seconds * 1000 + 0.999))):
+            return False
+        self.drain()
+        return True
+
+    def drain(self) -> None:
+        """Take the bytes out, so that the next ring is heard."""
+        for descriptor in self._descriptors:
+            with contextlib.suppress(BlockingIOError):
+                while os.read(descriptor, 4096):
+                    pass
+
+    def disarm(self) -> None:
+        """Take the FIFOs away."""
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        for path in self._paths:
+            _clear_away(path)
+        self._descriptors, self._paths = [], []
+
+    def _arm(self, place: str) -> None:
+        """Make the FIFO under a temporary name, open it, then rename it into place: a writer
+        never finds one without a reader."""
+        name = f"{os.getpid()}-{os.urandom(6).hex()}"
+        temporary, path = os.path.join(place, _TEMPORARY + name), os.path.join(place, name)
+        for attempt in range(10):
+            with contextlib.suppress(FileExistsError):
+                os.makedirs(place, 0o700)
+            try:
+                os.mkfifo(temporary, 0o600)
+                break
+            except FileNotFoundError:
+                # The last bell of the folder was cleared away between the two calls.
+                if attempt == 9:
+                    raise
+        try:
+            flags = os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags)
+            os.rename(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+            raise
+        self._descriptors.append(descriptor)
+        self._paths.append(path)
+        self._poll.register(descriptor, select.POLLIN)

@@ -1,0 +1,75 @@
+"""Time: the wall clock for people and schedules, the machine's monotonic clock for leases.
+
+Nothing else in the program asks the operating system what time it is. A service takes one
+`Moment` per transaction and decides everything by it.
+"""
+
+import sys
+import time
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+_BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
+
+
+class Moment(NamedTuple):
+    """One instant on both clocks; milliseconds."""
+
+    wall_ms: int
+    monotonic_ms: int
+    boot_id: str
+
+
+class Clock(Protocol):
+    """Where the present moment comes from; tests put their own in its place."""
+
+    def now(self) -> Moment:
+        """The present moment."""
+
+
+class SystemClock:
+    """The machine's clocks.
+
+    On Linux the monotonic clock stands still while the machine is suspended (CLOCK_MONOTONIC,
+    clock_gettime(2)), so a closed laptop burns no lease. It restarts at boot; the boot id tells
+    one boot from another.
+    """
+
+    def __init__(self) -> None:
+        self._boot_id = _read_boot_id()
+
+    def now(self) -> Moment:
+        """The present moment of this machine."""
+        return Moment(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000, self._boot_id)
+
+
+def _read_boot_id() -> str:
+    try:
+        with open(_BOOT_ID_FILE, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        if sys.platform == "darwin":
+            return _darwin_boot_session()
+        # Without a boot id, the moment of boot rounded to ten minutes tells boots apart.
+        return f"boot-{round((time.time() - time.monotonic()) / 600)}"
+
+
+def _darwin_boot_session() -> str:
+    import ctypes
+    import ctypes.util
+
+    library = ctypes.CDLL(ctypes.util.find_library("c"))
+    size = ctypes.c_size_t(64)
+    buffer = ctypes.create_string_buffer(64)
+    name = b"kern.bootsessionuuid"
+    if library.sysctlbyname(name, buffer, ctypes.byref(size), None, ctypes.c_size_t(0)) != 0:
+        return "darwin-unknown-boot"
+    return buffer.value.decode("ascii")
+
+
+def rfc3339(wall_ms: int | None) -> str | None:
+    """RFC 3339 in UTC with milliseconds, the form of every time in JSON."""
+    if wall_ms is None:
+        return None
+    whole = datetime.fromtimestamp(wall_ms // 1000, UTC)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{wall_ms % 1000:03d}Z"

@@ -1,0 +1,368 @@
+"""The shape that all commands share: options in any position, numbers, help, errors.
+
+A program is a `Program` (a group that loads a command's module only when it is called); its
+commands are `Verb`s. Whatever goes wrong becomes one error in the one envelope.
+"""
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from .errors import EXIT_MEANINGS, EXIT_READER_GONE, InboxOrchError, usage
+from .output import Output, ReaderGone
+from .program import Signalled
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?")
+
+
+class Shell:
+    """What the options that every command takes have said; the object of a click context."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self.database: str | None = None
+        self.database_named = False
+        self.database_id: str | None = None
+        self.agent: str | None = None
+
+    @property
+    def busy_seconds(self) -> float:
+        """How long a write waits for other writers (INBOX_BUSY_TIMEOUT, in seconds)."""
+        text = os.environ.get("INBOX_BUSY_TIMEOUT", "")
+        return parse_number("INBOX_BUSY_TIMEOUT", text, 0, 3600) if text else 10.0
+
+
+def shell_of(context: click.Context) -> Shell:
+    """The shell of a command's context."""
+    shell = context.find_object(Shell)
+    assert shell is not None
+    return shell
+
+
+# -- numbers -------------------------------------------------------------------------------
+
+
+def parse_number(name: str, text: str, low: float, high: float, *, whole: bool = False) -> float:
+    """A plain decimal number in a range; error `usage`.
+
+    Hexadecimal, underscores, exponents, NaN and infinity are not numbers here.
+    """
+    kind = "a whole number" if whole else "a number"
+    matched = _NUMBER.fullmatch(text.strip())
+    if matched is None or (whole and matched.group(1)) or not low <= float(text) <= high:
+        raise usage(f"{name} must be {kind} from {low:g} to {high:g}, not {text[:40]!r}")
+    return float(text)
+
+
+class Number(click.ParamType):
+    """A number in a range; `whole` gives an int. `forever` also takes `inf`."""
+
+    def __init__(
+        self, low: float, high: float, *, whole: bool = False, forever: bool = False
+    ) -> None:
+        self.name = "integer" if whole else "number"
+        self.low, self.high, self.whole, self.forever = low, high, whole, forever
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | int:
+        """The number; error `usage` with the option's name and the range."""
+        if isinstance(value, (int, float)):
+            return value
+        if self.forever and value == "inf":
+            return float("inf")
+        name = param.opts[0] if param is not None and param.opts else "number"
+        number = parse_number(name, value, self.low, self.high, whole=self.whole)
+        return int(number) if self.whole else number
+
+
+# -- commands ------------------------------------------------------------------------------
+
+
+def _store(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """A callback that keeps an option's value in the shell, wherever the option stood."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        shell = shell_of(context)
+        if value is None or value is False or value == "":
+            return
+        if field == "json":
+            shell.output.as_json = True
+            return
+        setattr(shell, field, value)
+        if field == "database":
+            shell.database_named = True
+
+    return keep
+
+
+def _common_options(*, agent: bool) -> list[click.Parameter]:
+    options: list[click.Parameter] = [
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_store("json"),
+            help="Print one JSON value.",
+        ),
+        click.Option(
+            ["--db"],
+            metavar="PATH",
+            expose_value=False,
+            callback=_store("database"),
+            help="The database file.  [env: INBOX_DB]",
+        ),
+        click.Option(
+            ["--db-id"],
+            metavar="ID",
+            expose_value=False,
+            callback=_store("database_id"),
+            help="Refuse any other database.  [env: INBOX_DB_ID]",
+        ),
+    ]
+    if agent:
+        options.append(
+            click.Option(
+                ["--agent"],
+                metavar="NAME",
+                expose_value=False,
+                callback=_store("agent"),
+                help="Who is acting.  [env: INBOX_AGENT]",
+            )
+        )
+    return options
+
+
+class Verb(click.Command):
+    """A command. `agent=True` gives it --agent; `examples` are shown first in its help."""
+
+    def __init__(
+        self,
+        *args: Any,
+        agent: bool = False,
+        examples: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+        self.params.extend(_common_options(agent=agent))
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """`--help`, which honours `--json`."""
+        return _help_option()
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Usage, examples, text, options."""
+        self.format_usage(ctx, formatter)
+        _write_examples(formatter, self.examples)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+
+class Program(click.Group):
+    """A group of commands, each loaded from a module of its own when it is called.
+
+    `commands_in` maps a command's name to (module, short help); the module's `command` is it.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        commands_in: Mapping[str, tuple[str, str]],
+        examples: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._modules = dict(commands_in)
+        self.examples = tuple(examples)
+        self.params.extend(_common_options(agent=True))
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """`--help`, which honours `--json`."""
+        return _help_option()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order in which they are declared."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, loaded now."""
+        if cmd_name not in self._modules:
+            return None
+        command = importlib.import_module(self._modules[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Error `usage` with the nearest name for an unknown command."""
+        if args and args[0] not in self._modules and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], self._modules, n=1)
+            raise usage(
+                f"there is no command {args[0][:40]!r}",
+                hint=f"did you mean `{ctx.command_path} {near[0]}`?"
+                if near
+                else f"`{ctx.command_path} --help` lists the commands",
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Usage, examples, text, commands, options, exit codes."""
+        self.format_usage(ctx, formatter)
+        _write_examples(formatter, self.examples)
+        self.format_help_text(ctx, formatter)
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), text) for code, text in EXIT_MEANINGS.items()])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Only the options: `format_help` writes the commands itself."""
+        click.Command.format_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands with their short help, without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short) for name, (_, short) in self._modules.items()])
+
+
+def _write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    if examples:
+        with formatter.section("Examples"):
+            for example in examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+def _help_option() -> click.Option:
+    def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not context.resilient_parsing:
+            output = shell_of(context).output
+            if output.as_json or "--json" in sys.argv[1:]:
+                output.as_json = True
+                output.result({"help": context.get_help()})
+            else:
+                output.text(context.get_help() + "\n")
+            context.exit()
+
+    return click.Option(
+        ["--help", "-h"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=show,
+        help="Show this text.",
+    )
+
+
+# -- running -------------------------------------------------------------------------------
+
+
+def execute(name: str, load: Callable[[], click.Group], arguments: Sequence[str]) -> int:
+    """Run one command line; returns the exit code. Never raises an `Exception`."""
+    output = Output(f"{name}/1", as_json=_asks_for_json(arguments))
+    try:
+        try:
+            return _invoke(name, load(), list(arguments), output)
+        except Signalled as signalled:
+            code = "interrupted" if signalled.number == 2 else "terminated"
+            error = InboxOrchError(
+                code,
+                "stopped by a signal",
+                hint="what was asked for has been done or not at all",
+            )
+        except InboxOrchError as raised:
+            error = raised
+        except click.ClickException as raised:
+            error = _usage_error(raised)
+        except ReaderGone:
+            return EXIT_READER_GONE
+        except Exception as raised:  # noqa: BLE001 - the last line of defence: a bug is exit 1
+            error = _internal(raised)
+        return _report(output, error)
+    except ReaderGone:
+        return EXIT_READER_GONE
+
+
+def _invoke(name: str, program: click.Group, arguments: list[str], output: Output) -> int:
+    shell = Shell(output)
+    shell.database = os.environ.get("INBOX_DB") or None
+    shell.database_id = None
+    shell.agent = os.environ.get("INBOX_AGENT") or None
+    try:
+        with program.make_context(
+            name, arguments, obj=shell, max_content_width=80, terminal_width=_help_width()
+        ) as context:
+            program.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    return 0
+
+
+def _help_width() -> int:
+    return 80
+
+
+def _report(output: Output, error: InboxOrchError) -> int:
+    try:
+        output.error(error)
+    except InboxOrchError as unwritten:
+        output.complain(error.message)
+        if error.code != unwritten.code:
+            output.complain(unwritten.message)
+    return error.exit_code
+
+
+def _asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether --json stands among the options, so that a usage error is JSON, too."""
+    for argument in arguments:
+        if argument == "--":
+            return False
+        if argument == "--json":
+            return True
+    return False
+
+
+def _usage_error(error: click.ClickException) -> InboxOrchError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else None
+    return usage(
+        error.format_message(),
+        hint=None if path is None else f"`{path} --help` shows how it is called",
+    )
+
+
+def _internal(error: Exception) -> InboxOrchError:
+    if os.environ.get("INBOX_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    return InboxOrchError(
+        "internal",
+        f"unexpected {type(error).__name__}: {error}",
+        hint="this is a bug; INBOX_DEBUG=1 shows where it happened",
+    )
+
+
+def read_text_option(text: str) -> str:
+    """An option's text as the bytes that were typed, decoded as UTF-8; error `usage`.
+
+    In a locale that is not UTF-8, Python decodes the command line by that locale; the bytes are
+    what counts.
+    """
+    content = os.fsencode(text)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise usage(
+            f"the text is not UTF-8: byte {error.start} is 0x{content[error.start]:02x}",
+            offset=error.start,
+        ) from error

@@ -1,0 +1,131 @@
+"""Making a new database, and refusing where write-ahead logging is not safe."""
+
+import contextlib
+import os
+import sqlite3
+
+from . import database
+from .clock import Clock
+from .errors import InboxOrchError
+from .gate import Gate, file_failure
+from .ids import new_id
+from .layout import FOLDER_NAME, Layout, layout_of
+
+# Network and host-shared file systems have no shared memory between machines, or wrong locks
+# (sqlite.org/wal.html, section 2.2; reports of damage within a minute on virtiofs and drvfs).
+UNSAFE_FILESYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "drvfs", "v9fs", "afs", "ceph"}
+)
+
+
+def create_database(path: str, *, clock: Clock, forced: bool) -> bool:
+    """Make the database at `path` unless it is there; see `database.create`."""
+    layout = layout_of(path)
+    if not forced:
+        refuse_unsafe_filesystem(os.path.dirname(layout.database))
+    try:
+        _make_folders(layout)
+    except OSError as error:
+        raise file_failure(error.filename or layout.database, error) from error
+    gate = Gate(layout.gate)
+    gate.acquire(database.DEFAULT_BUSY_SECONDS)
+    try:
+        if os.path.exists(layout.database) and os.path.getsize(layout.database) > 0:
+            return False
+        _set_orphan_log_aside(layout, clock)
+        with database.translated(layout):
+            _write_schema(layout, clock)
+        return True
+    finally:
+        gate.release()
+
+
+def filesystem_type(path: str) -> str | None:
+    """The type of the file system under `path`, by the longest mount point; None if unknown."""
+    path = _existing_ancestor(path)
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            mounts = [line.split() for line in file]
+    except OSError:
+        return None
+    best, best_type = "", None
+    for fields in mounts:
+        point = fields[4].encode().decode("unicode_escape")
+        inside = path == point or path.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, best_type = point, fields[fields.index("-") + 1]
+    return best_type
+
+
+def refuse_unsafe_filesystem(folder: str) -> None:
+    """Error `unsafe_filesystem` where WAL would lose or damage data."""
+    kind = filesystem_type(folder)
+    if kind is not None and (kind in UNSAFE_FILESYSTEMS or kind.startswith("fuse")):
+        raise InboxOrchError(
+            "unsafe_filesystem",
+            f"{folder} is on {kind}, where SQLite's write-ahead log is not safe",
+            hint="choose a folder on a local disk, or pass --force to take the risk",
+            details={"path": folder, "filesystem": kind},
+        )
+
+
+def _existing_ancestor(path: str) -> str:
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    return os.path.realpath(path)
+
+
+def _make_folders(layout: Layout) -> None:
+    folder = os.path.dirname(layout.database)
+    own_folder = os.path.basename(folder) == FOLDER_NAME
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    for part in (layout.artifacts, layout.bells):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(part, 0o700)
+    if own_folder:
+        _write_ignore_file(os.path.join(folder, ".gitignore"))
+
+
+def _write_ignore_file(path: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write("*\n")
+
+
+def _set_orphan_log_aside(layout: Layout, clock: Clock) -> None:
+    """A log without its database holds somebody's commits: keep it, but never replay it."""
+    stamp = clock.now().wall_ms
+    for path in (layout.wal, layout.shm):
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path, f"{path}.orphan-{stamp}")
+
+
+def _write_schema(layout: Layout, clock: Clock) -> None:
+    from inbox_orch.migrations.apply import migrate
+
+    # The file mode comes from the umask: SQLite has no other way to say it, and changing the
+    # mode afterwards would leave a moment in which others can read.
+    previous = os.umask(0o077)
+    try:
+        connection = database.connect_for_creation(layout)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            migrate(connection)
+            _stamp(connection, clock)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+    finally:
+        os.umask(previous)
+
+
+def _stamp(connection: sqlite3.Connection, clock: Clock) -> None:
+    connection.executemany(
+        "INSERT INTO meta (key, value) VALUES (?, ?)",
+        [("database_id", new_id()), ("created_at", str(clock.now().wall_ms))],
+    )

@@ -1,0 +1,538 @@
+"""The database file: opening it, its one way of writing, snapshots for reading, checkpoints.
+
+Every write of the program is one `BEGIN IMMEDIATE` transaction behind the gate. No
+transaction is ever open across a sleep. A connection belongs to the process and thread that
+opened it.
+"""
+
+import contextlib
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
+
+from . import bells
+from .clock import Clock, Moment, SystemClock
+from .errors import InboxOrchError
+from .gate import Gate
+from .layout import Layout, layout_of
+
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+TRUNCATE_BYTES = 64 * 1024 * 1024
+TRUNCATE_SECONDS = 2.0
+DEFAULT_BUSY_SECONDS = 10.0
+_SQLITE_SLICE_MS = 50
+
+Notice = Callable[[str], None]
+
+
+class Transaction:
+    """What a service has in hand while it writes: the connection, one moment, who acts.
+
+    `ring` collects wake-ups that are given once the outermost transaction has committed.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, now: Moment) -> None:
+        self.connection = connection
+        self.now = now
+        self.topics: set[str] = set()
+
+    def ring(self, *topics: str) -> None:
+        """Wake those who wait for `topics` after the commit."""
+        self.topics.update(topics)
+
+
+class Database:
+    """One open database."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        connection: sqlite3.Connection,
+        *,
+        clock: Clock,
+        busy_seconds: float,
+        notice: Notice,
+    ) -> None:
+        self.layout = layout
+        self.clock = clock
+        self._connection = connection
+        self._gate = Gate(layout.gate)
+        self._busy_seconds = busy_seconds
+        self._notice = notice
+        self._process = os.getpid()
+        self._current: Transaction | None = None
+        self._synchronous = "FULL"
+        self._depth = 0
+        self.id = ""
+
+    @classmethod
+    def open(
+        cls,
+        path: str,
+        *,
+        expected_id: str | None = None,
+        clock: Clock | None = None,
+        busy_seconds: float = DEFAULT_BUSY_SECONDS,
+        notice: Notice = lambda text: None,
+    ) -> "Database":
+        """Open an existing database and bring its schema up to date.
+
+        Errors: `no_database`, `wrong_database` (another kind of file's id, or not
+        `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`.
+        """
+        layout = layout_of(path)
+        if not os.path.exists(layout.database):
+            raise _missing(layout)
+        with translated(layout):
+            connection = _connect(layout)
+        database = cls(
+            layout,
+            connection,
+            clock=clock or SystemClock(),
+            busy_seconds=busy_seconds,
+            notice=notice,
+        )
+        try:
+            database._check(expected_id)
+        except BaseException:
+            connection.close()
+            raise
+        return database
+
+    def close(self) -> None:
+        """Close the connection; the last one to close also empties the write-ahead log."""
+        if self._process == os.getpid():
+            with translated(self.layout):
+                self._connection.close()
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # -- writing ---------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
+        """Do something wholly or not at all.
+
+        `durable=False` (renewals, cursors, progress) survives the death of every process, but
+        may be lost at a power cut. Inside another transaction this one joins it, as a savepoint.
+        Errors: `busy`, `read_only`, `disk_full`, `io_error`, `corrupt`, `schema_newer`.
+        """
+        self._guard_process()
+        if self._current is not None:
+            with self._savepoint(self._current) as joined:
+                yield joined
+            return
+        try:
+            with translated(self.layout):
+                self._set_synchronous("FULL" if durable else "NORMAL")
+                transaction = self._begin()
+            self._current = transaction
+            yield transaction
+            with translated(self.layout):
+                self._connection.execute("COMMIT")
+            self._keep_log_short()
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._current = None
+            self._gate.release()
+        bells.ring(self.layout.bells, transaction.topics)
+
+    def _begin(self) -> Transaction:
+        """Pass the gate, take SQLite's write lock, and fix the moment."""
+        deadline = time.monotonic() + self._busy_seconds
+        self._gate.acquire(self._busy_seconds)
+        self._begin_immediate(deadline)
+        self._check_version_is(SCHEMA_VERSION)
+        return Transaction(self._connection, self.clock.now())
+
+    def _begin_immediate(self, deadline: float) -> None:
+        """Retry in short slices: a foreign writer knows nothing of the gate, and a signal must
+        be heard meanwhile."""
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if primary_code(error) != sqlite3.SQLITE_BUSY:
+                    raise
+                if time.monotonic() >= deadline:
+                    raise _busy(self.layout, self._busy_seconds) from error
+                time.sleep(random.uniform(0.001, 0.004))
+
+    @contextlib.contextmanager
+    def _savepoint(self, outer: Transaction) -> Iterator[Transaction]:
+        self._depth += 1
+        name = f"level_{self._depth}"
+        with translated(self.layout):
+            self._connection.execute(f"SAVEPOINT {name}")
+        try:
+            yield outer
+        except BaseException:
+            # A failed statement may have rolled the whole transaction back already.
+            if self._connection.in_transaction:
+                self._connection.execute(f"ROLLBACK TO {name}")
+                self._connection.execute(f"RELEASE {name}")
+            raise
+        else:
+            with translated(self.layout):
+                self._connection.execute(f"RELEASE {name}")
+        finally:
+            self._depth -= 1
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _set_synchronous(self, mode: str) -> None:
+        if mode != self._synchronous:
+            self._connection.execute(f"PRAGMA synchronous={mode}")
+            self._synchronous = mode
+
+    # -- reading ---------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Read several things as of one commit. Inside a transaction: its own view."""
+        self._guard_process()
+        if self._connection.in_transaction:
+            yield self._connection
+            return
+        with translated(self.layout):
+            self._connection.execute("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                self._roll_back()
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has committed."""
+        self._guard_process()
+        with translated(self.layout):
+            row = self._connection.execute("PRAGMA data_version").fetchone()
+        return int(row[0])
+
+    @property
+    def writable(self) -> bool:
+        """Whether this process may write the database; nothing is written to find out."""
+        return os.access(self.layout.database, os.W_OK) and os.access(
+            os.path.dirname(self.layout.database), os.W_OK
+        )
+
+    @contextlib.contextmanager
+    def unshared(self, *, timeout_seconds: float | None = None) -> Iterator[sqlite3.Connection]:
+        """The bare connection while this process holds the gate, for checkpoints and clean-up."""
+        self._guard_process()
+        self._gate.acquire(self._busy_seconds if timeout_seconds is None else timeout_seconds)
+        try:
+            with translated(self.layout):
+                yield self._connection
+        finally:
+            self._gate.release()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The bare connection, for SQLite's own backup and integrity check."""
+        self._guard_process()
+        return self._connection
+
+    # -- keeping the write-ahead log short -------------------------------------------------
+
+    def _keep_log_short(self) -> None:
+        """Checkpoint, still behind the gate: SQLite up to 3.51.2 can corrupt the file when a
+        reset of the log races a checkpoint (sqlite.org/wal.html, "the WAL-reset bug").
+
+        The change is committed already, so a checkpoint that fails is left to the next writer.
+        """
+        size = _size(self.layout.wal)
+        if size <= CHECKPOINT_BYTES:
+            return
+        with contextlib.suppress(sqlite3.OperationalError):
+            if size > TRUNCATE_BYTES:
+                self._truncate_log(size)
+            else:
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def _truncate_log(self, size: int) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout={int(TRUNCATE_SECONDS * 1000)}")
+        try:
+            row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={_SQLITE_SLICE_MS}")
+        if row[0]:
+            self._notice(
+                f"the write-ahead log has grown to {size // (1024 * 1024)} MiB because a reader "
+                f"holds an old snapshot: {oldest_reader(self.layout) or 'unknown process'}"
+            )
+
+    # -- checks ----------------------------------------------------------------------------
+
+    def _check(self, expected_id: str | None) -> None:
+        with translated(self.layout):
+            version = self._version()
+            if version < SCHEMA_VERSION:
+                self._migrate()
+            else:
+                self._check_version_is(SCHEMA_VERSION)
+            self.id = self._connection.execute(
+                "SELECT value FROM meta WHERE key = 'database_id'"
+            ).fetchone()[0]
+        if expected_id is not None and expected_id != self.id:
+            raise InboxOrchError(
+                "wrong_database",
+                f"{self.layout.database} is database {self.id}, not {expected_id}",
+                hint="`inbox where` shows which database a folder leads to",
+                details={"path": self.layout.database, "id": self.id, "expected": expected_id},
+            )
+
+    def _version(self) -> int:
+        application = int(self._connection.execute("PRAGMA application_id").fetchone()[0])
+        if application != APPLICATION_ID:
+            raise InboxOrchError(
+                "wrong_database",
+                f"{self.layout.database} is a SQLite file, but not a database of inbox",
+                hint="check --db and INBOX_DB; `inbox init` makes a database",
+                details={"path": self.layout.database},
+            )
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _check_version_is(self, expected: int) -> None:
+        version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        if version > expected:
+            raise InboxOrchError(
+                "schema_newer",
+                f"the database has schema {version}, this program knows {expected}",
+                hint="use the newer release of inbox-orch; nothing was changed",
+                details={"schema": version, "supported": expected},
+            )
+
+    def _migrate(self) -> None:
+        from inbox_orch.migrations.apply import migrate
+
+        if not self.writable:
+            raise InboxOrchError(
+                "read_only",
+                f"{self.layout.database} has an older schema and cannot be written",
+                hint="run any command once as a user who may write it",
+                details={"path": self.layout.database},
+            )
+        deadline = time.monotonic() + self._busy_seconds
+        self._gate.acquire(self._busy_seconds)
+        try:
+            self._begin_immediate(deadline)
+            migrate(self._connection)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._gate.release()
+
+    def _guard_process(self) -> None:
+        if self._process != os.getpid():
+            raise InboxOrchError(
+                "internal",
+                "a database connection was used after fork",
+                hint="open the database in the child process",
+            )
+
+
+def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bool:
+    """Make the database at `path` unless it is there; returns whether it was made.
+
+    The file appears whole or not at all: the schema is one transaction, behind the gate.
+    Errors: `unsafe_filesystem`, `read_only`, `disk_full`, `busy`, `corrupt`.
+    """
+    from .creating import create_database
+
+    return create_database(path, clock=clock or SystemClock(), forced=forced)
+
+
+def _connect(layout: Layout) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        "file:" + _uri_path(layout.database) + "?mode=rw",
+        uri=True,
+        isolation_level=None,
+        timeout=_SQLITE_SLICE_MS / 1000,
+    )
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute(f"PRAGMA journal_size_limit={CHECKPOINT_BYTES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_for_creation(layout: Layout) -> sqlite3.Connection:
+    """A connection that may make the file; only `create` uses it."""
+    return sqlite3.connect(
+        "file:" + _uri_path(layout.database) + "?mode=rwc",
+        uri=True,
+        isolation_level=None,
+        timeout=DEFAULT_BUSY_SECONDS,
+    )
+
+
+def _uri_path(path: str) -> str:
+    """The path with what has a meaning in a URI escaped (sqlite.org/uri.html)."""
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+# -- errors --------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def translated(layout: Layout) -> Iterator[None]:
+    """Turn SQLite's errors into named ones, by its result code, never by its text."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _named(layout, error) from error
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code (sqlite.org/rescode.html), 0 when there is none."""
+    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+
+
+def _named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
+    code = primary_code(error)
+    details: dict[str, Any] = {
+        "path": layout.database,
+        "sqlite": getattr(error, "sqlite_errorname", None),
+    }
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return _busy(layout, None)
+    if code == sqlite3.SQLITE_FULL:
+        return InboxOrchError(
+            "disk_full",
+            f"no space left for {layout.database}",
+            hint="free some space and repeat the command; nothing was changed",
+            details=details,
+        )
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+        return InboxOrchError(
+            "read_only",
+            f"{layout.database} cannot be opened for this: {error}",
+            hint="reading needs the -wal and -shm files beside it, or the right to make them; "
+            "writing needs the right to write the folder",
+            details=details,
+        )
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return InboxOrchError(
+            "corrupt",
+            f"{layout.database} is damaged or is no database: {error}",
+            hint="nothing was written; `inbox doctor` says what can still be read out",
+            details=details,
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return InboxOrchError(
+            _io_error_code(layout),
+            f"reading or writing {layout.database} failed: {error}",
+            hint="check the disk and its free space, then repeat the command",
+            details=details,
+        )
+    return InboxOrchError("internal", f"SQLite: {error}", details=details)
+
+
+def _io_error_code(layout: Layout) -> str:
+    """An I/O error on a disk without a free block is a full disk (the -shm cannot grow)."""
+    try:
+        status = os.statvfs(os.path.dirname(layout.database))
+    except OSError:
+        return "io_error"
+    return "disk_full" if status.f_bavail * status.f_frsize < 128 * 1024 else "io_error"
+
+
+def _busy(layout: Layout, waited_seconds: float | None) -> InboxOrchError:
+    waited = "" if waited_seconds is None else f" for {waited_seconds:g} s"
+    return InboxOrchError(
+        "busy",
+        f"another program holds the write lock of {layout.database}{waited}",
+        hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
+        details={"path": layout.database},
+    )
+
+
+def _missing(layout: Layout) -> InboxOrchError:
+    hint = "`inbox init` makes a database"
+    folder = os.path.dirname(layout.database)
+    if os.path.isdir(folder):
+        near = _nearest(os.path.basename(layout.database), os.listdir(folder))
+        if near:
+            hint = f"did you mean {os.path.join(folder, near)}?"
+    if os.path.exists(layout.wal):
+        hint = (
+            "a -wal file without its database is left over; "
+            "`inbox init` sets it aside and makes a new database"
+        )
+    return InboxOrchError(
+        "no_database",
+        f"there is no database at {layout.database}",
+        hint=hint,
+        details={"path": layout.database},
+    )
+
+
+def _nearest(name: str, others: list[str]) -> str | None:
+    import difflib
+
+    candidates = [o for o in others if o.endswith((".db", ".sqlite", ".sqlite3"))]
+    found = difflib.get_close_matches(name, candidates, n=1)
+    return found[0] if found else None
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def oldest_reader(layout: Layout) -> str | None:
+    """The process that has held a read lock on the log the longest, as Linux tells it.
+
+    Readers hold POSIX locks on bytes 123 to 127 of the `-shm` file (sqlite.org/walformat.html);
+    /proc/locks names their processes. None where it cannot be told.
+    """
+    try:
+        inode = os.stat(layout.shm).st_ino
+        with open("/proc/locks", encoding="ascii") as file:
+            rows = [line.replace("->", "").split() for line in file]
+    except OSError:
+        return None
+    processes = {
+        int(row[4])
+        for row in rows
+        if row[1] == "POSIX"
+        and row[5].rsplit(":", 1)[-1] == str(inode)
+        and row[6] != "EOF"
+        and 123 <= int(row[6]) <= 127
+    } - {os.getpid()}
+    described = [text for text in map(_describe_process, processes) if text is not None]
+    return min(described)[1] if described else None
+
+
+def _describe_process(process: int) -> tuple[int, str] | None:
+    """(start time in clock ticks since boot, text) of a process that is still there."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            stat = file.read()
+    except OSError:
+        return None
+    name = stat[stat.index("(") + 1 : stat.rindex(")")]
+    return int(stat[stat.rindex(")") + 2 :].split()[19]), f"process {process} ({name})"

@@ -1,0 +1,148 @@
+"""The event log: one row for every change of a state, in the order of the commits.
+
+An event's number (`seq`) is given under the write lock, so "greater than the cursor" never
+skips one. Events are never changed or removed.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .clock import rfc3339
+from .database import Transaction
+
+
+class Event(NamedTuple):
+    """One recorded change. `at` is wall-clock milliseconds."""
+
+    seq: int
+    at: int
+    kind: str
+    actor: str
+    thread_id: str | None
+    mailbox: str | None
+    run_id: str | None
+    task_id: str | None
+    attempt_id: str | None
+    data: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """The shape of an event in every output."""
+        return {
+            "id": str(self.seq),
+            "at": rfc3339(self.at),
+            "kind": self.kind,
+            "actor": self.actor,
+            "thread": self.thread_id,
+            "mailbox": self.mailbox,
+            "run": self.run_id,
+            "task": self.task_id,
+            "attempt": self.attempt_id,
+            "data": self.data,
+        }
+
+
+_COLUMNS = "seq, at, kind, actor, thread_id, mailbox, run_id, task_id, attempt_id, data"
+
+
+def append(
+    transaction: Transaction,
+    kind: str,
+    actor: str,
+    data: Mapping[str, Any],
+    *,
+    thread_id: str | None = None,
+    mailbox: str | None = None,
+    run_id: str | None = None,
+    task_id: str | None = None,
+    attempt_id: str | None = None,
+) -> int:
+    """Record a change in the transaction that makes it; returns the event's number.
+
+    Those who wait on everything, on the thread or on the run are woken after the commit.
+    """
+    cursor = transaction.connection.execute(
+        "INSERT INTO event (at, kind, actor, thread_id, mailbox, run_id, task_id, attempt_id, data)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            transaction.now.wall_ms,
+            kind,
+            actor,
+            thread_id,
+            mailbox,
+            run_id,
+            task_id,
+            attempt_id,
+            json.dumps(data, ensure_ascii=False, separators=(",", ":")),
+        ),
+    )
+    transaction.ring(EVERYTHING)
+    if thread_id is not None:
+        transaction.ring(thread_topic(thread_id))
+    if run_id is not None:
+        transaction.ring(run_topic(run_id))
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+EVERYTHING = "_all"
+
+
+def thread_topic(thread_id: str) -> str:
+    """The bell of those who wait on one thread."""
+    return f"_thread-{thread_id}"
+
+
+def run_topic(run_id: str) -> str:
+    """The bell of those who wait on one run."""
+    return f"_run-{run_id}"
+
+
+def latest(connection: sqlite3.Connection) -> int:
+    """The number of the newest event, 0 when there is none."""
+    row = connection.execute("SELECT max(seq) FROM event").fetchone()
+    return int(row[0] or 0)
+
+
+def after(
+    connection: sqlite3.Connection,
+    seq: int,
+    *,
+    limit: int,
+    thread_id: str | None = None,
+    run_id: str | None = None,
+    mailboxes: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+) -> list[Event]:
+    """At most `limit` events numbered above `seq`, in order, that match all that is given."""
+    conditions = ["seq > ?"]
+    parameters: list[Any] = [seq]
+    for column, values in (
+        ("thread_id", () if thread_id is None else (thread_id,)),
+        ("run_id", () if run_id is None else (run_id,)),
+        ("mailbox", mailboxes),
+        ("kind", kinds),
+    ):
+        if values:
+            conditions.append(f"{column} IN ({', '.join('?' * len(values))})")
+            parameters.extend(values)
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM event WHERE {' AND '.join(conditions)} ORDER BY seq LIMIT ?",
+        (*parameters, limit),
+    ).fetchall()
+    return [_event(row) for row in rows]
+
+
+def every(connection: sqlite3.Connection, *, up_to: int | None = None) -> Iterator[Event]:
+    """All events in order, without holding them in memory."""
+    cursor = connection.execute(
+        f"SELECT {_COLUMNS} FROM event WHERE seq <= ? ORDER BY seq",
+        (up_to if up_to is not None else 2**62,),
+    )
+    return map(_event, cursor)
+
+
+def _event(row: sqlite3.Row) -> Event:
+    *columns, data = row
+    return Event(*columns, json.loads(data))

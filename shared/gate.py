@@ -1,0 +1,138 @@
+"""The gate: one lock file at which writers queue before they ask SQLite for its write lock.
+
+SQLite's own busy handler lets one of eight writers starve (measured: a thousandth of the
+fastest one's share); the kernel's queue on flock(2) serves them in turn.
+"""
+
+import errno
+import fcntl
+import os
+import threading
+
+from .errors import InboxOrchError
+
+
+class Gate:
+    """An exclusive lock between processes and threads, on a file of its own."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def acquire(self, timeout_seconds: float) -> None:
+        """Enter, waiting at most `timeout_seconds`.
+
+        Errors: `busy` when the time is over; `read_only`, `disk_full`, `no_database` or
+        `io_error` when the lock file cannot be opened.
+        """
+        assert self._descriptor is None, "the gate is not re-entrant"
+        line: _Line | None = None
+        try:
+            self._descriptor = self._open()
+            if not _lock_at_once(self._descriptor):
+                line = _Line(self._descriptor, self._path)
+                line.wait(timeout_seconds)
+        except BaseException:
+            # A signal can arrive at any step; whoever has left the line does not own the
+            # descriptor any more.
+            if line is None:
+                self.release()
+            self._descriptor = None
+            raise
+
+    def release(self) -> None:
+        """Leave. Closing the descriptor drops the lock (flock(2))."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            return os.open(self._path, flags, 0o600)
+        except OSError as error:
+            raise file_failure(self._path, error) from error
+
+
+class _Line(threading.Thread):
+    """A place in the kernel's queue, held by a thread so that a deadline and signals are kept.
+
+    Whoever settles second closes the descriptor: the waiter may have given up before the
+    kernel grants the lock.
+    """
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        super().__init__(daemon=True)
+        self._descriptor = descriptor
+        self._path = path
+        self._settled = threading.Lock()
+        self._granted = threading.Event()
+        self._left = False
+
+    def run(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        with self._settled:
+            if self._left:
+                os.close(self._descriptor)
+            else:
+                self._granted.set()
+
+    def wait(self, timeout_seconds: float) -> None:
+        """Return once the lock is held; leave the queue on a time-out or a signal."""
+        self.start()
+        try:
+            self._granted.wait(timeout_seconds)
+        except BaseException:
+            self._leave(keep_if_granted=False)
+            raise
+        if not self._leave(keep_if_granted=True):
+            raise InboxOrchError(
+                "busy",
+                f"other writers held the database for {timeout_seconds:g} s",
+                hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
+                details={"gate": self._path, "waited_seconds": timeout_seconds},
+            )
+
+    def _leave(self, *, keep_if_granted: bool) -> bool:
+        with self._settled:
+            granted = self._granted.is_set()
+            self._left = True
+            if granted and not keep_if_granted:
+                os.close(self._descriptor)
+            return granted
+
+
+def _lock_at_once(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def file_failure(path: str, error: OSError) -> InboxOrchError:
+    """The named error for an operating system error on one of our own files."""
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return InboxOrchError(
+            "read_only",
+            f"{path} cannot be written: {error.strerror}",
+            hint="check the owner and the modes of the folder, or work on a writable copy",
+            details={"path": path},
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return InboxOrchError(
+            "disk_full",
+            f"no space left for {path}",
+            hint="free some space and repeat the command",
+            details={"path": path},
+        )
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return InboxOrchError(
+            "no_database",
+            f"{path} is not there",
+            hint="`inbox init` makes a database",
+            details={"path": path},
+        )
+    return InboxOrchError(
+        "io_error", f"{path}: {error.strerror}", details={"path": path, "errno": error.errno}
+    )

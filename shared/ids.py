@@ -1,0 +1,69 @@
+"""Identifiers: ULIDs for things, random tokens for leases, and the rules for names.
+
+`python-ulid` is imported only where an id is made, because the import costs more than most
+commands do.
+"""
+
+import os
+import re
+
+from .errors import InboxOrchError, usage
+
+MAILBOX_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+_MAILBOX = re.compile(MAILBOX_PATTERN)
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+MAX_KEY_BYTES = 256
+
+
+def new_id() -> str:
+    """A new ULID: 26 characters, sorting by the millisecond of its making."""
+    from ulid import ULID
+
+    return str(ULID())
+
+
+def new_token() -> str:
+    """A secret of 128 random bits, in hexadecimal."""
+    return os.urandom(16).hex()
+
+
+def check_id(text: str, kind: str) -> str:
+    """The id in its stored form; a text that no id can be is `not_found`, like an unknown one."""
+    candidate = text.strip().upper()
+    if not _ULID.fullmatch(candidate):
+        raise InboxOrchError(
+            "not_found",
+            f"there is no {kind} {printable(text)!r}",
+            hint=f"a {kind} id has 26 characters; `list` shows them",
+            details={"kind": kind, "id": printable(text)},
+        )
+    return candidate
+
+
+def check_name(text: str, what: str) -> str:
+    """A mailbox or agent name, compared exactly; error `usage`."""
+    if not _MAILBOX.fullmatch(text):
+        raise usage(
+            f"{what} {printable(text)!r} is not a valid name",
+            hint="1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit",
+        )
+    return text
+
+
+def check_key(text: str) -> str:
+    """An idempotency key: printable, not blank, at most 256 bytes; error `usage`."""
+    if not text.strip() or not text.isprintable() or len(text.encode()) > MAX_KEY_BYTES:
+        raise usage(
+            f"the key {printable(text)!r} cannot be used",
+            hint=f"a key is printable text of 1 to {MAX_KEY_BYTES} bytes, not blank",
+        )
+    return text
+
+
+def printable(text: str, limit: int = 80) -> str:
+    """The text cut to `limit` characters with unprintable ones escaped, for messages."""
+    escaped = "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii")
+        for c in text[: limit + 1].encode("utf-8", "backslashreplace").decode("utf-8")
+    )
+    return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"

@@ -1,0 +1,53 @@
+"""Where the files of one database lie, all beside it.
+
+Only SQLite ever opens the database file and its `-wal` and `-shm`: a process that opens and
+closes one of them itself drops SQLite's POSIX locks (fcntl(2): closing any descriptor of a
+file releases the process's locks on it), and commits of others are then lost.
+"""
+
+import os
+from typing import NamedTuple
+
+FOLDER_NAME = ".inbox"
+DATABASE_NAME = "bus.db"
+
+
+class Layout(NamedTuple):
+    """The absolute paths that belong to one database."""
+
+    database: str
+    gate: str
+    artifacts: str
+    bells: str
+
+    @property
+    def wal(self) -> str:
+        """The write-ahead log; looked at by stat only."""
+        return self.database + "-wal"
+
+    @property
+    def shm(self) -> str:
+        """The index of the write-ahead log; looked at by stat only."""
+        return self.database + "-shm"
+
+
+def layout_of(database: str) -> Layout:
+    """The layout of a database path; symbolic links are resolved, so that aliases agree.
+
+    A database with a name of its own gets neighbours with its name in front, so that two
+    databases in one folder never share artifacts.
+    """
+    real = os.path.realpath(database)
+    folder, name = os.path.split(real)
+    prefix = "" if name == DATABASE_NAME else name + "."
+    return Layout(
+        real,
+        os.path.join(folder, prefix + "gate"),
+        os.path.join(folder, prefix + "artifacts"),
+        os.path.join(folder, prefix + "bells"),
+    )
+
+
+def database_in(folder: str) -> str:
+    """The database path that `init FOLDER` makes."""
+    return os.path.join(folder, FOLDER_NAME, DATABASE_NAME)

@@ -1,0 +1,158 @@
+"""Finding the database of the project that the working directory belongs to.
+
+Files are read; no git is started. The layout of `.git` files, `commondir` and `modules/` is
+that of gitrepository-layout(5) and git-worktree(1).
+"""
+
+import os
+from typing import NamedTuple
+
+from .errors import InboxOrchError
+from .layout import DATABASE_NAME, FOLDER_NAME, database_in
+
+_MAX_POINTER_BYTES = 4096
+
+
+class Location(NamedTuple):
+    """A database path and the rule that led to it.
+
+    `rule` is `option` (--db), `environment` (INBOX_DB), `folder` (walking up from the working
+    directory), `worktree` (through a linked worktree), `submodule` or `bare_repository`.
+    """
+
+    path: str
+    rule: str
+
+
+def locate(option: str | None, environment: str | None, working_directory: str) -> Location:
+    """The database to use; error `no_database` when there is none to be found.
+
+    The path of an option or of the environment is not checked for existence.
+    """
+    if option:
+        return Location(os.path.abspath(option), "option")
+    if environment:
+        return Location(os.path.abspath(environment), "environment")
+    start = os.path.realpath(working_directory)
+    for folder, rule in _starting_points(start):
+        found = _walk_up(folder)
+        if found is not None:
+            return Location(found, rule)
+    raise InboxOrchError(
+        "no_database",
+        f"no {FOLDER_NAME}/{DATABASE_NAME} in {start} or any folder above it",
+        hint="`inbox init` makes one; --db or INBOX_DB names one elsewhere",
+        details={"searched_from": start},
+    )
+
+
+def project_root(working_directory: str) -> str:
+    """The folder in which `init` makes a database: the main working tree, else this folder."""
+    start = os.path.realpath(working_directory)
+    for folder, _ in _starting_points(start):
+        top = _repository_top(folder)
+        if top is not None:
+            return top
+    return start
+
+
+def _starting_points(start: str) -> list[tuple[str, str]]:
+    """Where to walk up from, in order: the main working tree of what we are in comes first."""
+    points = []
+    seen = {start}
+    folder, rule = start, "folder"
+    while True:
+        top = _repository_top(folder)
+        main = None if top is None else _main_folder(top)
+        if main is None or main[0] in seen:
+            break
+        folder, rule = main
+        seen.add(folder)
+        points.append((folder, rule))
+    # The outermost repository first: a submodule of a worktree leads to the main tree.
+    return [*reversed(points), (start, "folder")]
+
+
+def _walk_up(folder: str) -> str | None:
+    while True:
+        candidate = database_in(folder)
+        if os.path.exists(candidate):
+            return candidate
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _repository_top(folder: str) -> str | None:
+    """The nearest folder, upwards, that has a `.git` or is a bare repository."""
+    while True:
+        if os.path.exists(os.path.join(folder, ".git")) or _is_bare(folder):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _main_folder(top: str) -> tuple[str, str] | None:
+    """The folder that a worktree, a submodule or a bare repository belongs to."""
+    if _is_bare(top):
+        return os.path.dirname(top), "bare_repository"
+    git_directory = _pointed_at(top)
+    if git_directory is None:
+        return None
+    common = _common_directory(git_directory)
+    if common is not None:
+        return _holder_of(common, "worktree")
+    marker = f"{os.sep}modules{os.sep}"
+    if marker in git_directory:
+        # `<superproject's git directory>/modules/<name>`, which may itself be nested.
+        return _holder_of(git_directory.rsplit(marker, 1)[0], "submodule")
+    return None
+
+
+def _holder_of(git_directory: str, rule: str) -> tuple[str, str] | None:
+    """The working tree (or the folder beside a bare repository) of a git directory."""
+    common = _common_directory(git_directory) or git_directory
+    marker = f"{os.sep}modules{os.sep}"
+    if marker in common and os.path.basename(common) != ".git":
+        return _holder_of(common.rsplit(marker, 1)[0], "submodule")
+    folder = os.path.dirname(common)
+    if os.path.basename(common) != ".git":
+        rule = "bare_repository"
+    return folder, rule
+
+
+def _pointed_at(top: str) -> str | None:
+    """What the file `.git` in `top` points at; None when it is a folder or unreadable."""
+    text = _read_pointer(os.path.join(top, ".git"))
+    if text is None or not text.startswith("gitdir:"):
+        return None
+    target = text.removeprefix("gitdir:").strip()
+    return os.path.realpath(os.path.join(top, target))
+
+
+def _common_directory(git_directory: str) -> str | None:
+    """The shared git directory of a linked worktree's own one; None for any other."""
+    text = _read_pointer(os.path.join(git_directory, "commondir"))
+    return None if text is None else os.path.realpath(os.path.join(git_directory, text.strip()))
+
+
+def _read_pointer(path: str) -> str | None:
+    if not os.path.isfile(path):
+        return None
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read(_MAX_POINTER_BYTES)
+    except OSError:
+        return None
+
+
+def _is_bare(folder: str) -> bool:
+    return (
+        os.path.basename(folder) != ".git"
+        and os.path.isfile(os.path.join(folder, "HEAD"))
+        and os.path.isdir(os.path.join(folder, "objects"))
+        and os.path.isdir(os.path.join(folder, "refs"))
+    )

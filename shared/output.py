@@ -1,0 +1,232 @@
+"""What a command says: one JSON value, a text for a terminal, or plain values for a pipe.
+
+Nothing else in the program writes to the standard streams. Text for people is described by
+blocks (`Sentence`, `Facts`, `Table`, `Body`); how a block looks on a terminal is the affair of
+`terminal`, which is loaded only there.
+"""
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .errors import InboxOrchError
+
+
+class Sentence(NamedTuple):
+    """A sentence for a terminal; for a pipe the values in it, tab-separated."""
+
+    text: str
+    values: tuple[object, ...] = ()
+
+
+class Facts(NamedTuple):
+    """Labelled values: aligned on a terminal, `label<TAB>value` lines for a pipe."""
+
+    rows: tuple[tuple[str, object], ...]
+
+
+class Table(NamedTuple):
+    """Rows under headings. A column in `fixed` is never cut to fit the terminal."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    empty: str = "nothing"
+    fixed: tuple[int, ...] = (0,)
+
+
+class Body(NamedTuple):
+    """Somebody's text, shown as it is, with what would drive a terminal made harmless."""
+
+    heading: str
+    text: str
+
+
+Block = Sentence | Facts | Table | Body
+
+
+class ReaderGone(Exception):
+    """The reader of standard output has closed it (EPIPE); the process ends as by SIGPIPE."""
+
+
+class Output:
+    """The standard streams of one command."""
+
+    def __init__(self, schema: str, *, as_json: bool) -> None:
+        self._schema = schema
+        self.as_json = as_json
+        self.answered = False
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a person reads standard output (FORCE_COLOR says so, too)."""
+        return sys.stdout is not None and (
+            sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
+        )
+
+    # -- results -----------------------------------------------------------------------------
+
+    def result(self, data: Mapping[str, Any], *blocks: Block) -> None:
+        """The result of the command, once.
+
+        Errors: `output_failed`; `ReaderGone` when nobody reads any more.
+        """
+        if self.as_json:
+            self._write_json({"schema": self._schema, "ok": True, "data": data})
+        elif self.terminal:
+            from .terminal import render
+
+            self._write(self._encoded(render(blocks)))
+        else:
+            self._write(self._encoded("".join(map(_plain, blocks))))
+        self.answered = True
+
+    def error(self, error: InboxOrchError, blocks: Sequence[Block] = ()) -> None:
+        """The failure of the command: JSON on stdout, or text on stderr."""
+        if not self.as_json:
+            if blocks and not self.answered:
+                self.result({}, *blocks)
+            self.complain(error.message)
+            if error.hint:
+                self.notice(f"hint: {error.hint}")
+            return
+        if self.answered:
+            self.complain(error.message)
+            return
+        value: dict[str, Any] = {"schema": self._schema, "ok": False}
+        if error.data is not None:
+            value["data"] = error.data
+        value["error"] = error.as_json()
+        self._write_json(value)
+        self.answered = True
+
+    def line(self, value: Mapping[str, Any]) -> None:
+        """One line of a stream of JSON Lines, flushed."""
+        self._write(self._dumped(value) + b"\n")
+        self.answered = True
+
+    def text(self, text: str) -> None:
+        """Text as it is: generated code, help."""
+        self._write(self._encoded(text))
+        self.answered = True
+
+    def raw(self, content: bytes) -> None:
+        """Bytes as they are: the content of an artifact."""
+        self._write(content)
+        self.answered = True
+
+    def show(self, *blocks: Block) -> None:
+        """One more piece of a text that grows (not with --json)."""
+        self.result({}, *blocks)
+
+    # -- notices -----------------------------------------------------------------------------
+
+    def complain(self, message: str) -> None:
+        """An error message for people, on stderr."""
+        self.notice(f"{self._schema.split('/')[0]}: {message}")
+
+    def notice(self, message: str) -> None:
+        """A line on stderr; one that cannot be written is not worth failing for."""
+        if sys.stderr is None:
+            return
+        encoding = sys.stderr.encoding or "utf-8"
+        line = harmless(message) + "\n"
+        try:
+            os.write(2, line.encode(encoding, "backslashreplace"))
+        except OSError:
+            return
+
+    # -- writing -----------------------------------------------------------------------------
+
+    def _write_json(self, value: Mapping[str, Any]) -> None:
+        indent = 2 if self.terminal else None
+        self._write(self._dumped(value, indent) + b"\n")
+
+    def _dumped(self, value: Mapping[str, Any], indent: int | None = None) -> bytes:
+        """UTF-8 where the stream is; ASCII with escapes on any other encoding."""
+        unicode = (self._encoding() or "").lower().replace("-", "") == "utf8"
+        separators = (",", ": ") if indent else (",", ":")
+        text = json.dumps(
+            value, ensure_ascii=not unicode, indent=indent, separators=separators, allow_nan=False
+        )
+        return text.encode("utf-8" if unicode else "ascii", "backslashreplace")
+
+    def _encoding(self) -> str | None:
+        return sys.stdout.encoding if sys.stdout is not None else None
+
+    def _encoded(self, text: str) -> bytes:
+        return text.encode(self._encoding() or "utf-8", "backslashreplace")
+
+    def _write(self, content: bytes) -> None:
+        """All of it, to the descriptor itself: nothing stays in a buffer of ours."""
+        if sys.stdout is None:
+            raise _output_failed("standard output is closed")
+        view = memoryview(content)
+        try:
+            while view:
+                view = view[os.write(1, view) :]
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise ReaderGone from error
+            raise _output_failed(os.strerror(error.errno or 0)) from error
+
+
+def harmless(text: str, *, lines: bool = False) -> str:
+    """Text with everything escaped that would drive a terminal or break a line.
+
+    C0 and C1 control characters, and the characters that reorder text (Unicode TR 36, section
+    2.10). With `lines`, tabs and line ends stay.
+    """
+    kept = "\t\n" if lines else ""
+    return "".join(c if c in kept or _is_plain(c) else _escape(c) for c in text)
+
+
+_REORDERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def _is_plain(character: str) -> bool:
+    code = ord(character)
+    if code < 0x7F:
+        return code >= 0x20
+    return code >= 0xA0 and character not in "\u2028\u2029" and character not in _REORDERING
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _plain(block: Block) -> str:
+    """A block for a pipe: full values, tab-separated, one line each."""
+    if isinstance(block, Sentence):
+        return _line(block.values) if block.values else harmless(block.text) + "\n"
+    if isinstance(block, Facts):
+        return "".join(_line(row) for row in block.rows)
+    if isinstance(block, Table):
+        return "".join(_line(row) for row in block.rows)
+    return _line((block.heading, block.text))
+
+
+def _line(values: Sequence[object]) -> str:
+    return "\t".join(_value(value) for value in values) + "\n"
+
+
+def _value(value: object) -> str:
+    """A value on one line: backslash, tab and line ends are escaped so that it can be undone."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_value, value))
+    return harmless(str(value).replace("\\", "\\\\"))
+
+
+def _output_failed(reason: str) -> InboxOrchError:
+    return InboxOrchError(
+        "output_failed",
+        f"the result could not be written: {reason}",
+        hint="what was asked for has been done or not at all; the same call again is safe "
+        "with the same key or token",
+    )

@@ -1,0 +1,65 @@
+"""Running one command as a process: signals, errors, exit codes.
+
+Loaded before anything heavy, so that an interrupt is answered properly from the first moment.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    import click
+
+
+class Signalled(BaseException):
+    """SIGINT or SIGTERM arrived. Not an `Exception`: nothing on the way may swallow it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def run(name: str, load: Callable[[], "click.Group"]) -> NoReturn:
+    """Run the command line of the program `name` and end the process with its exit code.
+
+    The process ends without the interpreter's own tidying up, which costs more than most
+    commands do; everything that matters has been closed and flushed by then.
+    """
+    _listen()
+    _fill_standard_descriptors()
+    try:
+        from .commandline import execute
+
+        code = execute(name, load, sys.argv[1:])
+    except Signalled as signalled:
+        code = 128 + signalled.number
+    os._exit(code)
+
+
+def _listen() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A shell that starts a job in the background has SIGINT ignored; leave that as it is.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _raise_signalled)
+
+
+def _raise_signalled(number: int, frame: FrameType | None) -> None:
+    raise Signalled(number)
+
+
+def _fill_standard_descriptors() -> None:
+    """Put /dev/null where a standard stream is closed, so that no file of ours gets its number.
+
+    `sys.stdout` stays None then, which is how the output knows.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)

@@ -1,0 +1,148 @@
+"""Waiting for something in the database: asked for before each sleep and after it.
+
+A wait holds no transaction and no snapshot while it sleeps. It sleeps until a bell rings,
+another connection has committed, something falls due, or the deadline; and it looks once more
+at its deadline before it gives up.
+"""
+
+import os
+import random
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from .bells import Bells
+from .database import Database
+from .errors import InboxOrchError
+
+FALLBACK_SECONDS = 0.25
+POLL_SECONDS = (0.02, 0.1)
+FOREVER = float("inf")
+
+Found = TypeVar("Found")
+
+
+class Look(NamedTuple):
+    """What one look at the database gave.
+
+    `found` is None to go on waiting. `due_wall_ms` and `due_monotonic_ms` say when something
+    that concerns the waiter falls due by itself (a delayed thread, an expiry), if anything.
+    """
+
+    found: object | None
+    due_wall_ms: int | None = None
+    due_monotonic_ms: int | None = None
+
+
+def doorbell_off() -> bool:
+    """Whether the caller's environment asks for polling (INBOX_DOORBELL=off)."""
+    return os.environ.get("INBOX_DOORBELL", "").lower() in ("off", "0", "no", "false")
+
+
+def wait(
+    database: Database,
+    topics: Iterable[str],
+    look: Callable[[], Look],
+    *,
+    wait_seconds: float,
+) -> object | None:
+    """What `look` found, or None when `wait_seconds` (0 = look once) have passed.
+
+    `look` decides and may write; it is called with no transaction open. A `busy` database does
+    not end the wait before its deadline.
+    """
+    if wait_seconds <= 0:
+        return look().found
+    deadline = database.clock.now().monotonic_ms + wait_seconds * 1000
+    with _bells(database, topics) as bells:
+        pause = _Pause(bells.armed)
+        while True:
+            version = database.data_version()
+            seen, busy = _look(look)
+            if seen.found is not None:
+                return seen.found
+            if database.clock.now().monotonic_ms >= deadline:
+                if busy is not None:
+                    raise busy
+                return None
+            _sleep(database, bells, pause, version, seen, deadline, retry_soon=busy is not None)
+
+
+def _look(look: Callable[[], Look]) -> tuple[Look, InboxOrchError | None]:
+    try:
+        return look(), None
+    except InboxOrchError as error:
+        if error.code != "busy":
+            raise
+        return Look(None), error
+
+
+def _bells(database: Database, topics: Iterable[str]) -> Bells:
+    if doorbell_off():
+        unarmed = Bells(database.layout.bells, ())
+        unarmed.armed = False
+        return unarmed
+    return Bells(database.layout.bells, topics)
+
+
+class _Pause:
+    """How long to sleep between two looks at `data_version`; ±15 % so that many waiters do
+    not look at the same moment."""
+
+    def __init__(self, armed: bool) -> None:
+        self._armed = armed
+        self._seconds = FALLBACK_SECONDS if armed else POLL_SECONDS[0]
+
+    def next(self) -> float:
+        seconds = self._seconds
+        if not self._armed:
+            self._seconds = min(POLL_SECONDS[1], self._seconds * 1.5)
+        return seconds * random.uniform(0.85, 1.15)
+
+    def reset(self) -> None:
+        if not self._armed:
+            self._seconds = POLL_SECONDS[0]
+
+
+def _sleep(
+    database: Database,
+    bells: Bells,
+    pause: _Pause,
+    version: int,
+    seen: Look,
+    deadline: float,
+    *,
+    retry_soon: bool,
+) -> None:
+    """Sleep until there is a reason to look again."""
+    while True:
+        seconds = min(pause.next(), _seconds_until(database, seen, deadline))
+        if bells.sleep(seconds):
+            return
+        if retry_soon or _seconds_until(database, seen, deadline) <= 0.001:
+            return
+        _check_still_there(database)
+        if database.data_version() != version:
+            pause.reset()
+            return
+
+
+def _seconds_until(database: Database, seen: Look, deadline: float) -> float:
+    """Seconds until the nearest of the deadline and what falls due."""
+    now = database.clock.now()
+    remaining = deadline - now.monotonic_ms
+    if seen.due_monotonic_ms is not None:
+        remaining = min(remaining, seen.due_monotonic_ms - now.monotonic_ms)
+    if seen.due_wall_ms is not None:
+        remaining = min(remaining, seen.due_wall_ms - now.wall_ms)
+    # Never zero: what is due may be held up by another process for a moment.
+    return max(0.001, remaining / 1000)
+
+
+def _check_still_there(database: Database) -> None:
+    """A waiter whose database file was removed would wait for nothing."""
+    if not os.path.exists(database.layout.database):
+        raise InboxOrchError(
+            "no_database",
+            f"{database.layout.database} was removed during the wait",
+            details={"path": database.layout.database},
+        )

@@ -1,0 +1,30 @@
+"""A clock that a test turns by hand."""
+
+from inbox_orch.shared.clock import Moment
+
+
+class FakeClock:
+    """Starts at a fixed moment; both hands move only when told to."""
+
+    def __init__(self) -> None:
+        self.wall_ms = 1_800_000_000_000
+        self.monotonic_ms = 5_000_000
+        self.boot_id = "first-boot"
+
+    def now(self) -> Moment:
+        """The moment that the test has set."""
+        return Moment(self.wall_ms, self.monotonic_ms, self.boot_id)
+
+    def advance(self, seconds: float) -> None:
+        """Time passes: both hands move."""
+        self.wall_ms += int(seconds * 1000)
+        self.monotonic_ms += int(seconds * 1000)
+
+    def jump_wall(self, seconds: float) -> None:
+        """Somebody sets the wall clock."""
+        self.wall_ms += int(seconds * 1000)
+
+    def reboot(self) -> None:
+        """The machine starts again: the monotonic clock restarts."""
+        self.monotonic_ms = 1_000
+        self.boot_id = f"after-{self.boot_id}"
