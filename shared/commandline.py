@@ -59,7 +59,7 @@ def parse_number(name: str, text: str, low: float, high: float, *, whole: bool =
     return float(text)
 
 
-class Number(click.ParamType):
+class Number(click.ParamType[float]):
     """A number in a range; `whole` gives an int. `forever` also takes `inf`."""
 
     def __init__(

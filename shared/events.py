@@ -145,4 +145,4 @@ def every(connection: sqlite3.Connection, *, up_to: int | None = None) -> Iterat
 
 def _event(row: sqlite3.Row) -> Event:
     *columns, data = row
-    return Event(*columns, json.loads(data))
+    return Event._make((*columns, json.loads(data)))

@@ -343,7 +343,7 @@ def _thaw(stored: list[Any]) -> Written:
     thread, message, lease, *rest = stored
     *columns, its_lease = thread
     return Written(
-        Thread(*columns, None if its_lease is None else Lease(*its_lease)),
+        Thread._make((*columns, None if its_lease is None else Lease(*its_lease))),
         None if message is None else _thaw_message(message),
         None if lease is None else Lease(*lease),
         *rest,

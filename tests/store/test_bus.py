@@ -1,6 +1,7 @@
 """The bus on a real file with a clock that the test turns: leases, questions, keys, cursors."""
 
 import pytest
+
 from support.buses import Office, refused
 
 
@@ -194,8 +195,12 @@ def test_a_sealed_thread_is_hidden_from_others_until_it_is_unsealed(office, lead
 
 
 def test_several_calls_in_one_transaction_happen_together_or_not_at_all(leader):
-    with pytest.raises(RuntimeError), leader.transaction():
-        leader.send(to="workers", subject="one")
-        leader.send(to="workers", subject="two")
-        raise RuntimeError
+    def send_two_and_fail():
+        with leader.transaction():
+            leader.send(to="workers", subject="one")
+            leader.send(to="workers", subject="two")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        send_two_and_fail()
     assert leader.list().items == ()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from inbox_orch.inbox import Bus
 from inbox_orch.shared import database
 from inbox_orch.shared.errors import InboxOrchError
@@ -30,7 +31,7 @@ class Office:
             bus.close()
 
 
-class refused:
+class refused:  # noqa: N801 - reads like `pytest.raises`
     """`with refused("lease_lost") as failure:` — the call fails with this code."""
 
     def __init__(self, code: str) -> None:
