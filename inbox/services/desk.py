@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared import events
+from inbox_orch.shared import events, requests
 from inbox_orch.shared.artifacts import ArtifactStore, Stored
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.database import Database, Transaction
@@ -15,7 +15,7 @@ from inbox_orch.shared.ids import check_id, check_key, check_name
 from ..domain import limits, states
 from ..domain.model import Artifact, Lease, Message, Thread
 from ..domain.routing import destinations
-from ..store import cursors, messages, requests, threads
+from ..store import cursors, messages, threads
 
 SYSTEM = "_system"  # no agent can have this name
 
@@ -312,12 +312,6 @@ class Desk:
         if unknown:
             with self.database.transaction(durable=False) as tx:
                 cursors.note_reader(tx.connection, agent, unknown, tx.now.wall_ms)
-
-
-def digest_of(request: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical form of a request."""
-    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def message_facts(message: Message | None) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from inbox_orch.shared.artifacts import Stored
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.requests import digest_of
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread
 from ..store import leases, messages, threads
 from ..store.leases import LeaseRow
-from .desk import Draft, Written, artifact_facts, digest_of
+from .desk import Draft, Written, artifact_facts
 from .reaping import Reaping
 from .sending import ENDED
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, check_key, check_name, new_id
+from inbox_orch.shared.requests import digest_of
 
 from ..domain import limits, states
 from ..domain.limits import check_number
 from ..store import cursors, leases, messages, threads
-from .desk import Written, digest_of, message_facts
+from .desk import Written, message_facts
 from .reaping import Reaping, question_closed
 
 

@@ -100,7 +100,8 @@ def may_hold_sql(path: Path) -> bool:
     return (
         folder == "migrations"
         or path.parts[1] == "store"
-        or (folder == "shared" and name in {"creating.py", "database.py", "events.py"})
+        or (folder == "shared" and name in {"creating.py", "database.py", "events.py", "requests.py"})
+        or path.parts[:2] == ("orch", "git")  # what it executes is git
     )
 
 

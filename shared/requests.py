@@ -1,6 +1,19 @@
-"""Rows of `request`: the first result of every call that came with a key."""
+"""The first result of every call that came with a key, and how two requests are compared.
 
+Rows of `request`. A key is unique for a command and an agent.
+"""
+
+import hashlib
+import json
 import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+
+def digest_of(request: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical form of a request."""
+    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def find(
