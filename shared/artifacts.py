@@ -5,7 +5,6 @@ the folder that it came from. Nothing here knows which thread an artifact belong
 """
 
 import contextlib
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -154,6 +153,8 @@ def _open_source(path: str) -> BinaryIO:
 
 
 def _write(path: str, name: str, read: Callable[[], bytes]) -> tuple[str, int]:
+    import hashlib
+
     digest, size = hashlib.sha256(), 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as target:

@@ -45,8 +45,9 @@ class SystemClock:
 
 def _read_boot_id() -> str:
     try:
-        with open(_BOOT_ID_FILE, encoding="ascii") as file:
-            return file.read().strip()
+        # As bytes: a text file in ASCII would load one more codec in every command.
+        with open(_BOOT_ID_FILE, "rb") as file:
+            return file.read().decode("ascii").strip()
     except OSError:
         if sys.platform == "darwin":
             return _darwin_boot_session()

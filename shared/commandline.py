@@ -4,6 +4,7 @@ A program is a `Program` (a group that loads a command's module only when it is 
 commands are `Verb`s. Whatever goes wrong becomes one error in the one envelope.
 """
 
+import gc
 import importlib
 import os
 import re
@@ -156,6 +157,12 @@ class Verb(click.Command):
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """`--help`, which honours `--json`."""
         return _help_option()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, with the garbage collector that `program.run` has stopped."""
+        gc.freeze()
+        gc.enable()
+        return super().invoke(ctx)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Usage, examples, text, options."""

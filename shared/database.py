@@ -7,7 +7,6 @@ opened it.
 
 import contextlib
 import os
-import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -168,6 +167,8 @@ class Database:
                     raise
                 if time.monotonic() >= deadline:
                     raise _busy(self.layout, self._busy_seconds) from error
+                import random
+
                 time.sleep(random.uniform(0.001, 0.004))
 
     @contextlib.contextmanager

@@ -3,17 +3,18 @@
 Rows of `request`. A key is unique for a command and an agent.
 """
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from .digests import sha256_hex
+
 
 def digest_of(request: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical form of a request."""
     canonical = json.dumps(request, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return sha256_hex(canonical.encode())
 
 
 def find(

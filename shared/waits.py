@@ -6,7 +6,6 @@ at its deadline before it gives up.
 """
 
 import os
-import random
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
@@ -93,6 +92,8 @@ class _Pause:
         self._seconds = FALLBACK_SECONDS if armed else POLL_SECONDS[0]
 
     def next(self) -> float:
+        import random
+
         seconds = self._seconds
         if not self._armed:
             self._seconds = min(POLL_SECONDS[1], self._seconds * 1.5)

@@ -1,6 +1,5 @@
 """What every service stands on: the open database, the artifacts, who is acting."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from inbox_orch.shared import events, requests
 from inbox_orch.shared.artifacts import ArtifactStore, Stored
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.database import Database, Transaction
+from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_id, check_key, check_name
 
@@ -59,7 +59,7 @@ class Draft(NamedTuple):
     @property
     def sha256(self) -> str:
         """Of the body's bytes."""
-        return hashlib.sha256(self.body.encode()).hexdigest()
+        return sha256_hex(self.body.encode())
 
     def facts(self) -> dict[str, Any]:
         """What identifies the content, for the comparison of two requests."""
