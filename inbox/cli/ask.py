@@ -5,7 +5,8 @@ import click
 from inbox_orch.shared.commandline import Number, Verb, read_text_option
 
 from ..domain import limits
-from .base import body_options, held, key_option, lease_arguments, open_bus, required_body, say
+from ..services.holding import Holding
+from .base import body_options, held, key_option, lease_arguments, open_group, required_body, say
 
 
 @click.command(
@@ -41,7 +42,7 @@ def command(
 
     `wait-reply` waits for the answer and keeps the lease alive meanwhile.
     """
-    written = open_bus(context).ask(
+    written = open_group(context, Holding).ask(
         *held(thread, token),
         body=required_body(body, body_file),
         options=tuple(map(read_text_option, options)),

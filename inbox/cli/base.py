@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,26 +12,37 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.output import Block, Body, Facts, Sentence, Table
 
-from ..bus import Bus
 from ..domain import limits
 from ..domain.model import Artifact, Lease, Message, Thread
-from ..services.desk import Written
+from ..services.desk import Desk, Written
+
+if TYPE_CHECKING:
+    from ..bus import Bus
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Group = TypeVar("Group", bound=Desk)
 
 
-def open_bus(context: click.Context) -> Bus:
+def open_bus(context: click.Context) -> "Bus":
     """The bus that the options lead to; closed when the command ends."""
+    from ..bus import Bus
+
+    return open_group(context, Bus)
+
+
+def open_group(context: click.Context, group: type[Group]) -> Group:
+    """The same, but only one group of the services: a short command loads no more than it
+    needs."""
     shell = shell_of(context)
-    bus = Bus.open(
+    opened = group.open(
         shell.database,
         agent=shell.agent,
         database_id=expected_id(shell),
         busy_seconds=shell.busy_seconds,
         notice=shell.output.notice,
     )
-    context.call_on_close(bus.close)
-    return bus
+    context.call_on_close(opened.close)
+    return opened
 
 
 def expected_id(shell: Shell) -> str | None:
@@ -281,7 +292,7 @@ def overview(shell: Shell, context: click.Context) -> None:
     shell.output.result(seen.as_json(), *blocks)
 
 
-def refuse_read_only(bus: Bus) -> None:
+def refuse_read_only(bus: Desk) -> None:
     """Error `read_only` before a command that writes starts to do so."""
     if not bus.database.writable:
         raise InboxOrchError(

@@ -4,7 +4,8 @@ import click
 
 from inbox_orch.shared.commandline import Verb
 
-from .base import body_options, body_text, open_bus, say
+from ..services.sending import Sending
+from .base import body_options, body_text, open_group, say
 
 
 @click.command(
@@ -15,5 +16,5 @@ from .base import body_options, body_text, open_bus, say
 @click.pass_context
 def command(context: click.Context, thread: str, body: str | None, body_file: str | None) -> None:
     """Stop a thread, whoever holds it; its holder's next call gets exit 10."""
-    written = open_bus(context).cancel(thread, body=body_text(body, body_file))
+    written = open_group(context, Sending).cancel(thread, body=body_text(body, body_file))
     say(context, written, "Cancelled {thread}")

@@ -7,13 +7,13 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.output import Block, Facts
 
 from ..domain import limits
-from ..services.claiming import Claimed
+from ..services.claiming import Claimed, Claiming
 from .base import (
     LEASE,
     artifact_table,
     mailbox_option,
     message_block,
-    open_bus,
+    open_group,
     thread_facts,
     wait_option,
 )
@@ -57,7 +57,7 @@ def command(
     output = shell_of(context).output
     if export and output.as_json:
         raise usage("--export and --json exclude each other")
-    bus = open_bus(context)
+    bus = open_group(context, Claiming)
     claimed = bus.claim(
         thread, mailboxes=mailboxes, lease_seconds=lease, wait_seconds=wait_seconds or 0
     )

@@ -4,13 +4,14 @@ import click
 
 from inbox_orch.shared.commandline import Verb
 
+from ..services.holding import Holding
 from .base import (
     attach_option,
     body_options,
     body_text,
     held,
     lease_arguments,
-    open_bus,
+    open_group,
     payload_option,
     payload_text,
     say,
@@ -38,7 +39,7 @@ def command(
     attach: tuple[str, ...],
 ) -> None:
     """Finish the thread with a result. The same call again succeeds and changes nothing."""
-    written = open_bus(context).done(
+    written = open_group(context, Holding).done(
         *held(thread, token),
         body=body_text(body, body_file),
         payload=payload_text(payload_file),

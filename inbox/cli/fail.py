@@ -4,7 +4,8 @@ import click
 
 from inbox_orch.shared.commandline import Verb
 
-from .base import DELAY, body_options, held, lease_arguments, open_bus, required_body, say
+from ..services.holding import Holding
+from .base import DELAY, body_options, held, lease_arguments, open_group, required_body, say
 
 
 @click.command(
@@ -33,7 +34,7 @@ def command(
     fatal: bool,
 ) -> None:
     """Finish the thread badly. The same call again succeeds and changes nothing."""
-    written = open_bus(context).fail(
+    written = open_group(context, Holding).fail(
         *held(thread, token),
         body=required_body(body, body_file),
         retry_in_seconds=retry_in,

@@ -6,8 +6,8 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.output import Block, Sentence, Table
 
-from ..services.waiting import DEFAULT_FETCH_LIMIT, Fetched
-from .base import LIMIT, mailbox_option, open_bus, refuse_read_only, wait_option
+from ..services.fetching import DEFAULT_FETCH_LIMIT, Fetched, Fetching
+from .base import LIMIT, mailbox_option, open_group, refuse_read_only, wait_option
 
 
 @click.command(
@@ -43,7 +43,7 @@ def command(
     The cursor moves once the output has been written, so nothing is lost when it is not. An
     empty list is exit 0 without --wait, exit 8 with it.
     """
-    bus = open_bus(context)
+    bus = open_group(context, Fetching)
     if not peek:
         refuse_read_only(bus)
     fetched = bus.fetch(mailboxes=mailboxes, limit=limit, wait_seconds=wait_seconds, peek=peek)

@@ -6,7 +6,8 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.output import Block, Sentence
 
 from ..domain import limits, states
-from .base import LIMIT, open_bus, thread_table
+from ..services.reading import Reading
+from .base import LIMIT, open_group, thread_table
 
 
 @click.command(
@@ -49,7 +50,7 @@ def command(
     count: bool,
 ) -> None:
     """List threads, oldest first. Changes nothing."""
-    listing = open_bus(context).list(
+    listing = open_group(context, Reading).list(
         states_wanted=states_wanted,
         mailboxes=mailboxes,
         senders=senders,

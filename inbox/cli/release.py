@@ -4,7 +4,8 @@ import click
 
 from inbox_orch.shared.commandline import Verb
 
-from .base import DELAY, body_options, body_text, held, lease_arguments, open_bus, say
+from ..services.holding import Holding
+from .base import DELAY, body_options, body_text, held, lease_arguments, open_group, say
 
 
 @click.command("release", cls=Verb, agent=True, examples=("inbox release --delay 30",))
@@ -23,7 +24,7 @@ def command(
     delay: float,
 ) -> None:
     """Hand the thread back untouched; the delivery is given back, too."""
-    written = open_bus(context).release(
+    written = open_group(context, Holding).release(
         *held(thread, token), delay_seconds=delay, body=body_text(body, body_file)
     )
     say(context, written, "Released {thread}")

@@ -4,7 +4,8 @@ import click
 
 from inbox_orch.shared.commandline import Verb
 
-from .base import attach_option, body_options, key_option, open_bus, required_body, say
+from ..services.sending import Sending
+from .base import attach_option, body_options, key_option, open_group, required_body, say
 
 
 @click.command(
@@ -27,7 +28,7 @@ def command(
     key: str | None,
 ) -> None:
     """Write on a thread; no lease is needed. On a blocked one it answers the question."""
-    written = open_bus(context).reply(
+    written = open_group(context, Sending).reply(
         thread, body=required_body(body, body_file), attach=attach, key=key
     )
     say(context, written, "Answered {thread}" if written.answered else "Wrote on {thread}")

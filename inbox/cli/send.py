@@ -5,13 +5,14 @@ import click
 from inbox_orch.shared.commandline import Number, Verb, read_text_option
 
 from ..domain import limits
+from ..services.sending import Sending
 from .base import (
     DELAY,
     attach_option,
     body_options,
     body_text,
     key_option,
-    open_bus,
+    open_group,
     payload_option,
     payload_text,
     say,
@@ -71,7 +72,7 @@ def command(
     key: str | None,
 ) -> None:
     """Open a thread: a unit of work or talk in somebody's mailbox."""
-    written = open_bus(context).send(
+    written = open_group(context, Sending).send(
         to=to,
         subject=read_text_option(subject),
         body=body_text(body, body_file),

@@ -1,7 +1,6 @@
 """`inbox show`."""
 
 import os
-import tempfile
 from typing import BinaryIO
 
 import click
@@ -12,7 +11,8 @@ from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.output import Block, Output, Sentence
 
 from ..domain.model import Artifact
-from .base import artifact_table, mailbox_option, message_block, open_bus, thread_facts
+from ..services.reading import Reading
+from .base import artifact_table, mailbox_option, message_block, open_group, thread_facts
 
 _CHUNK = 1024 * 1024
 
@@ -41,7 +41,7 @@ def command(
     output = shell_of(context).output
     if target is not None and artifact is None:
         raise usage("--output goes with --artifact")
-    bus = open_bus(context)
+    bus = open_group(context, Reading)
     if artifact is not None:
         found, content = bus.artifact(thread, artifact, mailboxes=mailboxes)
         with content:
@@ -69,6 +69,8 @@ def _hand_out(output: Output, artifact: Artifact, content: BinaryIO, target: str
 
 def _write_file(path: str, content: BinaryIO) -> None:
     """Whole or not at all: a temporary file beside it, then a rename."""
+    import tempfile
+
     try:
         with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as temporary:
             try:

@@ -6,7 +6,8 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.output import Facts, Table
 
 from ..domain import states
-from .base import open_bus
+from ..services.reading import Reading
+from .base import open_group
 
 
 @click.command("stats", cls=Verb, agent=True, examples=("inbox stats", "inbox stats --json"))
@@ -16,7 +17,7 @@ from .base import open_bus
 @click.pass_context
 def command(context: click.Context, mailboxes: tuple[str, ...]) -> None:
     """Print how many threads are in which state, by mailbox. Changes nothing."""
-    seen = open_bus(context).stats(mailboxes=mailboxes)
+    seen = open_group(context, Reading).stats(mailboxes=mailboxes)
     rows = tuple(
         (entry["mailbox"], *(entry[state] for state in states.THREAD_STATES))
         for entry in seen.mailboxes

@@ -4,6 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Number, Verb
 
+from ..services.holding import Holding
 from .base import (
     attach_option,
     body_options,
@@ -11,7 +12,7 @@ from .base import (
     held,
     key_option,
     lease_arguments,
-    open_bus,
+    open_group,
     say,
 )
 
@@ -36,7 +37,7 @@ def command(
     key: str | None,
 ) -> None:
     """Tell the sender how it goes. Also renews the lease."""
-    written = open_bus(context).update(
+    written = open_group(context, Holding).update(
         *held(thread, token),
         body=body_text(body, body_file),
         progress=progress,

@@ -135,6 +135,18 @@ def check_options(options: tuple[str, ...]) -> tuple[str, ...]:
     return options
 
 
+def parse_cursor(text: str | None) -> int:
+    """A cursor as it was given out; error `usage` for anything else."""
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise usage(
+            f"{text[:40]!r} is not a cursor",
+            hint="give back a `next_cursor` or a message id as it was printed",
+        )
+    return int(text)
+
+
 def _encoded(what: str, text: str) -> bytes:
     try:
         return text.encode("utf-8")

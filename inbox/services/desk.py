@@ -1,16 +1,19 @@
 """What every service stands on: the open database, the artifacts, who is acting."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Self
 
 from inbox_orch.shared import events, requests
 from inbox_orch.shared.artifacts import ArtifactStore, Stored
-from inbox_orch.shared.clock import Moment
-from inbox_orch.shared.database import Database, Transaction
+from inbox_orch.shared.clock import Clock, Moment
+from inbox_orch.shared.database import DEFAULT_BUSY_SECONDS, Database, Transaction
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_id, check_key, check_name
+from inbox_orch.shared.locate import locate
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Lease, Message, Thread
@@ -18,6 +21,14 @@ from ..domain.routing import destinations
 from ..store import cursors, messages, threads
 
 SYSTEM = "_system"  # no agent can have this name
+
+# Columns of a thread that nobody holds any more and that has no open question.
+ENDED: dict[str, object] = {
+    "holder": None,
+    "question": None,
+    "question_deadline": None,
+    "delayed": 0,
+}
 
 
 class Written(NamedTuple):
@@ -71,12 +82,61 @@ class Draft(NamedTuple):
 
 
 class Desk:
-    """The base of the service groups; not used by itself."""
+    """The base of the service groups. Each group can be opened alone; `Bus` is all of them."""
 
     def __init__(self, database: Database, agent: str | None = None) -> None:
         self.database = database
         self.artifacts = ArtifactStore(database.layout.artifacts)
         self.agent = None if agent is None else check_name(agent, "agent")
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        agent: str | None = None,
+        database_id: str | None = None,
+        clock: Clock | None = None,
+        busy_seconds: float = DEFAULT_BUSY_SECONDS,
+        notice: Callable[[str], None] = lambda text: None,
+    ) -> Self:
+        """Open the database at `path`, or the one that the working directory leads to.
+
+        `agent` is the name under which calls act; `database_id` refuses any other database;
+        `busy_seconds` is how long a write waits for other writers.
+        Errors: `no_database`, `wrong_database`, `schema_newer`, `corrupt`, `read_only`, `usage`.
+        """
+        option = None if path is None else os.fspath(path)
+        location = locate(option, os.environ.get("INBOX_DB"), os.getcwd())
+        database = Database.open(
+            location.path,
+            expected_id=database_id,
+            clock=clock,
+            busy_seconds=busy_seconds,
+            notice=notice,
+        )
+        try:
+            return cls(database, agent)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Join several calls into one transaction: all of them happen, or none.
+
+        Waits must not be called inside it.
+        """
+        return self.database.transaction()
 
     # -- who ---------------------------------------------------------------------------------
 

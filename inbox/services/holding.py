@@ -18,9 +18,8 @@ from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread
 from ..store import leases, messages, threads
 from ..store.leases import LeaseRow
-from .desk import Draft, Written, artifact_facts
+from .desk import ENDED, Draft, Written, artifact_facts
 from .reaping import Reaping
-from .sending import ENDED
 
 
 class Held(NamedTuple):

@@ -107,7 +107,7 @@ class Reading(Desk):
         """Threads by age, those that the agent may see. Error `usage`."""
         limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
         chosen = self._filter(states_wanted, mailboxes, senders, agent)
-        start = parse_cursor(after)
+        start = limits.parse_cursor(after)
         with self.database.snapshot() as connection:
             found = threads.select(
                 connection, chosen, self.database.clock.now(), after=start, limit=limit + 1
@@ -245,18 +245,6 @@ class Reading(Desk):
         if not threads.is_visible(connection, thread, name, reads):
             raise not_found("thread", thread.id, hint="it may be sealed: give --agent")
         return thread
-
-
-def parse_cursor(text: str | None) -> int:
-    """A cursor as it was given out; error `usage` for anything else."""
-    if text is None:
-        return 0
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise usage(
-            f"{text[:40]!r} is not a cursor",
-            hint="give back a `next_cursor` or a message id as it was printed",
-        )
-    return int(text)
 
 
 def _size(path: str) -> int:

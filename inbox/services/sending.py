@@ -10,7 +10,7 @@ from inbox_orch.shared.requests import digest_of
 from ..domain import limits, states
 from ..domain.limits import check_number
 from ..store import cursors, leases, messages, threads
-from .desk import Written, message_facts
+from .desk import ENDED, Written, message_facts
 from .reaping import Reaping, question_closed
 
 
@@ -225,15 +225,6 @@ class Sending(Reaping):
             return None
         asked = messages.get(tx.connection, question)
         return question if asked is not None and asked.sender != author else None
-
-
-# Columns of a thread that nobody holds any more and that has no open question.
-ENDED: dict[str, object] = {
-    "holder": None,
-    "question": None,
-    "question_deadline": None,
-    "delayed": 0,
-}
 
 
 def _unknown_recipient(tx: Transaction, mailbox: str) -> InboxOrchError:

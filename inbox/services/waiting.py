@@ -1,7 +1,7 @@
-"""Fetching what is unread, waiting for a reply, watching events.
+"""Waiting for a reply, watching events.
 
-Whatever moves because something was read (an agent's cursor, a holder's read position) moves in
-`mark_read`, which the caller calls once its output has been written and flushed.
+A holder's read position moves in `mark_read`, which the caller calls once its output has been
+written and flushed.
 """
 
 import sqlite3
@@ -16,32 +16,11 @@ from inbox_orch.shared.ids import check_id, check_name
 
 from ..domain import limits
 from ..domain.model import Message, Thread
-from ..store import cursors, leases, messages, threads
+from ..store import leases, messages, threads
+from .fetching import Fetched, Fetching
 from .holding import Holding
-from .reading import parse_cursor
 
-DEFAULT_FETCH_LIMIT = 20
 _WATCH_BATCH = 500
-
-
-class Fetched(NamedTuple):
-    """Unread messages, each with its thread. `moves` is where `mark_read` puts the cursors."""
-
-    agent: str
-    items: tuple[tuple[Message, Thread], ...]
-    truncated: bool
-    moves: dict[str, int]
-    next_cursor: str
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "items": [
-                {"message": message.as_json(), "thread": thread.as_json()}
-                for message, thread in self.items
-            ],
-            "truncated": self.truncated,
-            "next_cursor": self.next_cursor,
-        }
 
 
 class Replies(NamedTuple):
@@ -62,59 +41,15 @@ class Replies(NamedTuple):
         }
 
 
-class Waiting(Holding):
-    """`fetch`, `wait-reply`, `watch`."""
-
-    def fetch(
-        self,
-        *,
-        mailboxes: Sequence[str] = (),
-        limit: int = DEFAULT_FETCH_LIMIT,
-        wait_seconds: float | None = None,
-        peek: bool = False,
-        agent: str | None = None,
-    ) -> Fetched:
-        """Unread messages of the agent's mailboxes, oldest first. Takes no lease.
-
-        `wait_seconds=None` looks once, and an empty result is a result. Hand the result to
-        `mark_read` once it has reached its reader; `peek` is for those who never will.
-        Errors: `usage`; `timeout` when a wait ends with nothing.
-        """
-        name = self.acting(agent)
-        reads = self.reading(name, mailboxes)
-        limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
-        if not peek:
-            self.note_reader(name, reads)
-
-        def look() -> waits.Look:
-            if not peek:
-                self.reap(reads)
-            now = self.database.clock.now()
-            with self.database.snapshot() as connection:
-                fetched = self._unread(connection, name, reads, limit, now)
-                if fetched.items:
-                    return waits.Look(fetched)
-                return self.due(connection, reads, now)
-
-        if wait_seconds is None:
-            return _as_fetched(look().found) or _nothing_fetched(name)
-        limits.check_wait_seconds(wait_seconds)
-        found = _as_fetched(waits.wait(self.database, reads, look, wait_seconds=wait_seconds))
-        if found is None:
-            raise InboxOrchError(
-                "timeout",
-                f"no message came within {wait_seconds:g} s",
-                hint="call again to go on waiting; nothing is missed in between",
-                data=_nothing_fetched(name).as_json(),
-            )
-        return found
+class Waiting(Holding, Fetching):
+    """`wait-reply`, `watch`."""
 
     def mark_read(self, read: Fetched | Replies) -> None:
         """Move what moves because this was read, forward only."""
-        with self.database.transaction(durable=False) as tx:
-            if isinstance(read, Fetched):
-                cursors.advance(tx.connection, read.agent, read.moves, tx.now.wall_ms)
-            elif read.messages:
+        if isinstance(read, Fetched):
+            super().mark_read(read)
+        elif read.messages:
+            with self.database.transaction(durable=False) as tx:
                 leases.advance_read_position(tx.connection, read.token, read.messages[-1].id)
 
     def wait_reply(
@@ -184,48 +119,11 @@ class Waiting(Holding):
         with self.database.snapshot() as connection:
             return str(events.latest(connection))
 
-    # -- fetch -------------------------------------------------------------------------------
-
-    def _unread(
-        self,
-        connection: sqlite3.Connection,
-        agent: str,
-        reads: Sequence[str],
-        limit: int,
-        now: Moment,
-    ) -> Fetched:
-        positions = cursors.positions(connection, agent, reads)
-        found, moves, more = messages.unread(connection, agent, reads, positions, limit)
-        if not found:
-            return _nothing_fetched(agent)
-        by_id = threads.get_many(connection, list({m.thread_id for m in found}), now)
-        items: list[tuple[Message, Thread]] = []
-        for message in found:
-            thread = by_id[message.thread_id]
-            if not threads.is_visible(connection, thread, agent, reads):
-                # A sealed thread of others: stop here, so that the cursor does not skip it.
-                more = True
-                break
-            items.append((message, thread))
-        last = items[-1][0].id if items else 0
-        return Fetched(
-            agent,
-            tuple(items),
-            more,
-            {
-                mailbox: max(
-                    (m.id for m, _ in items if mailbox in m.to and m.id <= move), default=0
-                )
-                for mailbox, move in moves.items()
-            },
-            str(last),
-        )
-
     # -- wait-reply --------------------------------------------------------------------------
 
     def _reply_start(self, thread_id: str, token: str, after: str | None) -> int:
         if after is not None:
-            return parse_cursor(after)
+            return limits.parse_cursor(after)
         with self.database.snapshot() as connection:
             lease = leases.by_token(connection, token)
             if lease is None:
@@ -273,7 +171,7 @@ class Waiting(Holding):
     # -- watch -------------------------------------------------------------------------------
 
     def _watch_start(self, after: str | None) -> int:
-        return int(self.latest_event()) if after is None else parse_cursor(after)
+        return int(self.latest_event()) if after is None else limits.parse_cursor(after)
 
     def _events(
         self,
@@ -342,12 +240,3 @@ class Waiting(Holding):
             if not threads.is_visible(connection, thread, agent, reads)
         }
         return [e for e in batch if e.thread_id not in hidden]
-
-
-def _as_fetched(found: object | None) -> Fetched | None:
-    assert found is None or isinstance(found, Fetched)
-    return found
-
-
-def _nothing_fetched(agent: str) -> Fetched:
-    return Fetched(agent, (), False, {}, "0")
