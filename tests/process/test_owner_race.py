@@ -7,7 +7,6 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared import database
-from inbox_orch.shared.errors import InboxOrchError
 from support.ledgers import all_events, live_leases, owners_by_event
 from support.processes import (
     Clerk,
@@ -18,7 +17,6 @@ from support.processes import (
     linger,
     run_json,
     start_json,
-    until,
 )
 
 CLAIMERS = 32
@@ -114,18 +112,6 @@ def _claim_while_some_are_killed(path, clerks, gun, thread, chance):
 
 def _finish_all(leader):
     """Take over whatever the killed have left, by expiry alone."""
-
-    def one_more() -> bool:
-        claimed = leader.claim(mailboxes=["workers"], wait_seconds=0)
+    while leader.list(states_wanted=["pending", "claimed"], limit=1).items:
+        claimed = leader.claim(mailboxes=["workers"], wait_seconds=10)
         leader.done(claimed.thread.id, claimed.lease.token)
-        return not leader.list(states_wanted=["pending", "claimed"]).items
-
-    until(lambda: _unless_nothing(one_more))
-
-
-def _unless_nothing(attempt) -> bool:
-    try:
-        return attempt()
-    except InboxOrchError as error:
-        assert error.code == "nothing_available"
-        return False
