@@ -403,6 +403,10 @@ class Cursor(Shape):
 # -- envelope --------------------------------------------------------------------------------
 
 
+class Nothing(Shape):
+    """There is no result, and nothing to go on from."""
+
+
 class Error(Shape):
     """Why a command failed; the exit code follows from `code` (see docs/exit-codes.md)."""
 
@@ -469,7 +473,7 @@ COMMANDS: dict[str, Contract] = {
     "where": Contract((Where,)),
     "send": Contract((Sent,)),
     "fetch": Contract((Fetched,), (Fetched,)),
-    "claim": Contract((Claimed,)),
+    "claim": Contract((Claimed,), (Nothing,)),
     "renew": Contract((Renewed,)),
     "update": Contract((Updated,)),
     "ask": Contract((Asked,)),

@@ -8,9 +8,8 @@ import gc
 import importlib
 import os
 import re
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import click
 
@@ -30,6 +29,7 @@ class Shell:
         self.database_named = False
         self.database_id: str | None = None
         self.agent: str | None = None
+        self.json = False
 
     @property
     def busy_seconds(self) -> float:
@@ -45,7 +45,7 @@ def shell_of(context: click.Context) -> Shell:
     return shell
 
 
-# -- numbers -------------------------------------------------------------------------------
+# -- values --------------------------------------------------------------------------------
 
 
 def parse_number(name: str, text: str, low: float, high: float, *, whole: bool = False) -> float:
@@ -82,6 +82,57 @@ class Number(click.ParamType[float]):
         return int(number) if self.whole else number
 
 
+class Text(click.ParamType[str]):
+    """Text, as the bytes that were typed, decoded as UTF-8: the type of every plain option.
+
+    In a locale that is not UTF-8, Python decodes the command line by that locale; the bytes
+    are what counts. Error `usage` with the offset of the first wrong byte.
+    """
+
+    name = "text"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The text."""
+        content = os.fsencode(value)
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            name = param.opts[0] if param is not None and param.opts else "the text"
+            raise usage(
+                f"{name} is not UTF-8: byte {error.start} is 0x{content[error.start]:02x}",
+                hint="convert it to UTF-8; bytes of any kind go into a file for --attach",
+                offset=error.start,
+            ) from error
+
+
+class FilePath(click.ParamType[str]):
+    """The name of a file: whatever bytes the file system has."""
+
+    name = "path"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The path; error `usage` for an empty one, which names nothing."""
+        if not value:
+            name = param.opts[0] if param is not None and param.opts else "the path"
+            raise usage(f"{name} is empty", hint="a variable may not be set")
+        return str(value)
+
+
+TEXT = Text()
+PATH = FilePath()
+
+
+def _read_as_text(parameters: Iterable[click.Parameter]) -> None:
+    """Plain strings of click's become `TEXT`, so that no command can forget it."""
+    for parameter in parameters:
+        if parameter.type is click.STRING:
+            parameter.type = TEXT
+
+
 # -- commands ------------------------------------------------------------------------------
 
 
@@ -90,11 +141,10 @@ def _store(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
 
     def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         shell = shell_of(context)
-        if value is None or value is False or value == "":
+        if value is None or value is False:
             return
-        if field == "json":
-            shell.output.as_json = True
-            return
+        if value == "":
+            raise usage(f"{parameter.opts[0]} is empty", hint="a variable may not be set")
         setattr(shell, field, value)
         if field == "database":
             shell.database_named = True
@@ -114,6 +164,7 @@ def _common_options(*, agent: bool) -> list[click.Parameter]:
         ),
         click.Option(
             ["--db"],
+            type=PATH,
             metavar="PATH",
             expose_value=False,
             callback=_store("database"),
@@ -121,6 +172,7 @@ def _common_options(*, agent: bool) -> list[click.Parameter]:
         ),
         click.Option(
             ["--db-id"],
+            type=TEXT,
             metavar="ID",
             expose_value=False,
             callback=_store("database_id"),
@@ -131,6 +183,7 @@ def _common_options(*, agent: bool) -> list[click.Parameter]:
         options.append(
             click.Option(
                 ["--agent"],
+                type=TEXT,
                 metavar="NAME",
                 expose_value=False,
                 callback=_store("agent"),
@@ -152,6 +205,7 @@ class Verb(click.Command):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
+        _read_as_text(self.params)
         self.params.extend(_common_options(agent=agent))
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
@@ -160,6 +214,9 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, with the garbage collector that `program.run` has stopped."""
+        shell = shell_of(ctx)
+        # Only now is it sure whether --json was an option, and not the value of one.
+        shell.output.as_json = shell.json
         gc.freeze()
         gc.enable()
         return super().invoke(ctx)
@@ -176,6 +233,7 @@ class Program(click.Group):
     """A group of commands, each loaded from a module of its own when it is called.
 
     `commands_in` maps a command's name to (module, short help); the module's `command` is it.
+    `version=True` gives it --version.
     """
 
     def __init__(
@@ -183,12 +241,16 @@ class Program(click.Group):
         *args: Any,
         commands_in: Mapping[str, tuple[str, str]],
         examples: Sequence[str] = (),
+        version: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._modules = dict(commands_in)
         self.examples = tuple(examples)
+        _read_as_text(self.params)
         self.params.extend(_common_options(agent=True))
+        if version:
+            self.params.append(_version_option())
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """`--help`, which honours `--json`."""
@@ -252,13 +314,7 @@ def _write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> 
 def _help_option() -> click.Option:
     def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
         if value and not context.resilient_parsing:
-            output = shell_of(context).output
-            if output.as_json or "--json" in sys.argv[1:]:
-                output.as_json = True
-                output.result({"help": context.get_help()})
-            else:
-                output.text(context.get_help() + "\n")
-            context.exit()
+            _say_and_exit(context, {"help": context.get_help()}, context.get_help())
 
     return click.Option(
         ["--help", "-h"],
@@ -268,6 +324,33 @@ def _help_option() -> click.Option:
         callback=show,
         help="Show this text.",
     )
+
+
+def _version_option() -> click.Option:
+    def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not context.resilient_parsing:
+            from importlib.metadata import version
+
+            number = version("inbox-orch")
+            _say_and_exit(context, {"version": number}, f"{context.command_path} {number}")
+
+    return click.Option(
+        ["--version"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=show,
+        help="Show the version.",
+    )
+
+
+def _say_and_exit(context: click.Context, data: Mapping[str, str], text: str) -> NoReturn:
+    output = shell_of(context).output
+    if output.as_json:
+        output.result(data)
+    else:
+        output.text(text + "\n")
+    context.exit()
 
 
 # -- running -------------------------------------------------------------------------------
@@ -325,6 +408,8 @@ def _report(output: Output, error: InboxOrchError) -> int:
         output.complain(error.message)
         if error.code != unwritten.code:
             output.complain(unwritten.message)
+        if unwritten.hint:
+            output.notice(f"hint: {unwritten.hint}")
     return error.exit_code
 
 
@@ -357,19 +442,3 @@ def _internal(error: Exception) -> InboxOrchError:
         f"unexpected {type(error).__name__}: {error}",
         hint="this is a bug; INBOX_DEBUG=1 shows where it happened",
     )
-
-
-def read_text_option(text: str) -> str:
-    """An option's text as the bytes that were typed, decoded as UTF-8; error `usage`.
-
-    In a locale that is not UTF-8, Python decodes the command line by that locale; the bytes are
-    what counts.
-    """
-    content = os.fsencode(text)
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise usage(
-            f"the text is not UTF-8: byte {error.start} is 0x{content[error.start]:02x}",
-            offset=error.start,
-        ) from error

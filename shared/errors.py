@@ -11,6 +11,8 @@ EXIT_OK = 0
 EXIT_INTERRUPTED = 130
 EXIT_READER_GONE = 141
 EXIT_TERMINATED = 143
+# `data` stands beside the error: the cursor to go on from, the outcome, the whole result.
+EXITS_WITH_DATA = frozenset({8, 11})
 
 EXIT_CODES: dict[str, int] = {
     "internal": 1,

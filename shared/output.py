@@ -8,11 +8,12 @@ blocks (`Sentence`, `Facts`, `Table`, `Body`); how a block looks on a terminal i
 import errno
 import json
 import os
+import select
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .errors import InboxOrchError
+from .errors import EXITS_WITH_DATA, InboxOrchError
 
 
 class Sentence(NamedTuple):
@@ -61,10 +62,8 @@ class Output:
 
     @property
     def terminal(self) -> bool:
-        """Whether a person reads standard output (FORCE_COLOR says so, too)."""
-        return sys.stdout is not None and (
-            sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
-        )
+        """Whether the output is for a person: on a terminal, or when FORCE_COLOR says so."""
+        return self._on_terminal() or os.environ.get("FORCE_COLOR", "") not in ("", "0")
 
     # -- results -----------------------------------------------------------------------------
 
@@ -73,6 +72,8 @@ class Output:
 
         Errors: `output_failed`; `ReaderGone` when nobody reads any more.
         """
+        # Set before anything is written: whatever happens now, nothing else may follow.
+        self.answered = True
         if self.as_json:
             self._write_json({"schema": self._schema, "ok": True, "data": data})
         elif self.terminal:
@@ -81,7 +82,6 @@ class Output:
             self._write(self._encoded(render(blocks)))
         else:
             self._write(self._encoded("".join(map(_plain, blocks))))
-        self.answered = True
 
     def error(self, error: InboxOrchError, blocks: Sequence[Block] = ()) -> None:
         """The failure of the command: JSON on stdout, or text on stderr."""
@@ -94,28 +94,30 @@ class Output:
             return
         if self.answered:
             self.complain(error.message)
+            if error.hint:
+                self.notice(f"hint: {error.hint}")
             return
+        self.answered = True
         value: dict[str, Any] = {"schema": self._schema, "ok": False}
-        if error.data is not None:
-            value["data"] = error.data
+        if error.data is not None or error.exit_code in EXITS_WITH_DATA:
+            value["data"] = error.data or {}
         value["error"] = error.as_json()
         self._write_json(value)
-        self.answered = True
 
     def line(self, value: Mapping[str, Any]) -> None:
         """One line of a stream of JSON Lines, flushed."""
-        self._write(self._dumped(value) + b"\n")
         self.answered = True
+        self._write(self._dumped(value) + b"\n")
 
     def text(self, text: str) -> None:
         """Text as it is: generated code, help."""
-        self._write(self._encoded(text))
         self.answered = True
+        self._write(self._encoded(text))
 
     def raw(self, content: bytes) -> None:
         """Bytes as they are: the content of an artifact."""
-        self._write(content)
         self.answered = True
+        self._write(content)
 
     def show(self, *blocks: Block) -> None:
         """One more piece of a text that grows (not with --json)."""
@@ -141,7 +143,7 @@ class Output:
     # -- writing -----------------------------------------------------------------------------
 
     def _write_json(self, value: Mapping[str, Any]) -> None:
-        indent = 2 if self.terminal else None
+        indent = 2 if self._on_terminal() else None
         self._write(self._dumped(value, indent) + b"\n")
 
     def _dumped(self, value: Mapping[str, Any], indent: int | None = None) -> bytes:
@@ -152,6 +154,9 @@ class Output:
             value, ensure_ascii=not unicode, indent=indent, separators=separators, allow_nan=False
         )
         return text.encode("utf-8" if unicode else "ascii", "backslashreplace")
+
+    def _on_terminal(self) -> bool:
+        return sys.stdout is not None and sys.stdout.isatty()
 
     def _encoding(self) -> str | None:
         return sys.stdout.encoding if sys.stdout is not None else None
@@ -166,11 +171,20 @@ class Output:
         view = memoryview(content)
         try:
             while view:
-                view = view[os.write(1, view) :]
+                view = view[_write_some(view) :]
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise ReaderGone from error
             raise _output_failed(os.strerror(error.errno or 0)) from error
+
+
+def _write_some(content: memoryview) -> int:
+    """Bytes written. A caller may have left its end of the pipe non-blocking; wait then."""
+    while True:
+        try:
+            return os.write(1, content)
+        except BlockingIOError:
+            select.select([], [1], [])
 
 
 def harmless(text: str, *, lines: bool = False) -> str:
@@ -183,7 +197,7 @@ def harmless(text: str, *, lines: bool = False) -> str:
     return "".join(c if c in kept or _is_plain(c) else _escape(c) for c in text)
 
 
-_REORDERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def _is_plain(character: str) -> bool:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import click
 
 
+_signalled = False
+
+
 class Signalled(BaseException):
     """SIGINT or SIGTERM arrived. Not an `Exception`: nothing on the way may swallow it."""
 
@@ -29,21 +32,22 @@ def run(name: str, load: Callable[[], "click.Group"]) -> NoReturn:
     The process ends without the interpreter's own tidying up, which costs more than most
     commands do; everything that matters has been closed and flushed by then.
     """
-    _listen()
-    _fill_standard_descriptors()
-    # Modules make many objects and no garbage; looking for it while they load takes 2 ms.
-    # `execute` turns the collector on again before a command runs.
-    gc.disable()
     try:
+        _listen()
+        _fill_standard_descriptors()
+        # Modules make many objects and no garbage; looking for it while they load takes 2 ms.
+        # `execute` turns the collector on again before a command runs.
+        gc.disable()
         from .commandline import execute
 
-        code = execute(name, load, sys.argv[1:])
+        # Inside the `try`, so that there is no moment at which a signal is not caught.
+        os._exit(execute(name, load, sys.argv[1:]))
     except Signalled as signalled:
-        code = 128 + signalled.number
-    os._exit(code)
+        os._exit(128 + signalled.number)
 
 
 def _listen() -> None:
+    sys.unraisablehook = _unraisable
     for number in (signal.SIGINT, signal.SIGTERM):
         # A shell that starts a job in the background has SIGINT ignored; leave that as it is.
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -51,7 +55,22 @@ def _listen() -> None:
 
 
 def _raise_signalled(number: int, frame: FrameType | None) -> None:
+    """Unwind at the first signal; a second one does not wait for that."""
+    global _signalled
+    if _signalled:
+        os._exit(128 + number)
+    _signalled = True
     raise Signalled(number)
+
+
+def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    """A signal that arrived inside a finalizer, where nothing can be raised: end at once.
+
+    The open transaction is rolled back by whoever opens the database next.
+    """
+    if isinstance(unraisable.exc_value, Signalled):
+        os._exit(128 + unraisable.exc_value.number)
+    sys.__unraisablehook__(unraisable)
 
 
 def _fill_standard_descriptors() -> None:

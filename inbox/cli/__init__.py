@@ -51,7 +51,7 @@ COMMANDS = {
         "inbox claim --agent w1 --mailbox workers --json",
         "inbox work --agent w1 --mailbox workers -- ./my-script.sh",
     ),
-    epilog=None,
+    version=True,
 )
 @click.pass_context
 def program(context: click.Context) -> None:

@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.commandline import Number, Verb, read_text_option
+from inbox_orch.shared.commandline import Number, Verb
 
 from ..domain import limits
 from ..services.holding import Holding
@@ -45,7 +45,7 @@ def command(
     written = open_group(context, Holding).ask(
         *held(thread, token),
         body=required_body(body, body_file),
-        options=tuple(map(read_text_option, options)),
+        options=options,
         deadline_seconds=deadline,
         key=key,
     )

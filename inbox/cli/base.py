@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from inbox_orch.shared.commandline import Number, Shell, read_text_option, shell_of
+from inbox_orch.shared.commandline import PATH, Number, Shell, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.output import Block, Body, Facts, Sentence, Table
@@ -82,7 +82,9 @@ def held(thread: str | None, token: str | None) -> tuple[str, str]:
 
 def body_options(command: Command) -> Command:
     """`--body-file PATH|-` and `--body TEXT`."""
-    file = click.option("--body-file", metavar="PATH|-", help="Read the body from a file or stdin.")
+    file = click.option(
+        "--body-file", type=PATH, metavar="PATH|-", help="Read the body from a file or stdin."
+    )
     text = click.option("--body", metavar="TEXT", help="The body itself.")
     return file(text(command))
 
@@ -90,14 +92,17 @@ def body_options(command: Command) -> Command:
 def attach_option(command: Command) -> Command:
     """`--attach F`, repeatable."""
     return click.option(
-        "--attach", multiple=True, metavar="FILE", help="Attach a file; repeatable."
+        "--attach", type=PATH, multiple=True, metavar="FILE", help="Attach a file; repeatable."
     )(command)
 
 
 def payload_option(command: Command) -> Command:
     """`--payload-file F`."""
     return click.option(
-        "--payload-file", metavar="FILE|-", help="A JSON object for programs, from a file or stdin."
+        "--payload-file",
+        type=PATH,
+        metavar="FILE|-",
+        help="A JSON object for programs, from a file or stdin.",
     )(command)
 
 
@@ -148,7 +153,7 @@ def body_text(body: str | None, body_file: str | None) -> str | None:
         raise usage("give either --body-file or --body, not both")
     if body_file is not None:
         return limits.check_body(limits.decode_body(read_input(body_file, limits.MAX_BODY_BYTES)))
-    return None if body is None else limits.check_body(read_text_option(body))
+    return None if body is None else limits.check_body(body)
 
 
 def required_body(body: str | None, body_file: str | None) -> str:

@@ -5,7 +5,7 @@ import os
 import click
 
 from inbox_orch.shared import database
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.layout import database_in
 from inbox_orch.shared.locate import project_root
 from inbox_orch.shared.output import Sentence
@@ -14,7 +14,7 @@ from .base import expected_id
 
 
 @click.command("init", cls=Verb, examples=("inbox init", "inbox init ~/project"))
-@click.argument("folder", required=False, metavar="[DIR]")
+@click.argument("folder", type=PATH, required=False, metavar="[DIR]")
 @click.option("--force", is_flag=True, help="Also on a file system where WAL is not safe.")
 @click.pass_context
 def command(context: click.Context, folder: str | None, force: bool) -> None:

@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.commandline import Number, Verb, read_text_option
+from inbox_orch.shared.commandline import Number, Verb
 
 from ..domain import limits
 from ..services.sending import Sending
@@ -74,7 +74,7 @@ def command(
     """Open a thread: a unit of work or talk in somebody's mailbox."""
     written = open_group(context, Sending).send(
         to=to,
-        subject=read_text_option(subject),
+        subject=subject,
         body=body_text(body, body_file),
         payload=payload_text(payload_file),
         attach=attach,

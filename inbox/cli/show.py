@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import click
 
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.output import Block, Output, Sentence
@@ -26,7 +26,9 @@ _CHUNK = 1024 * 1024
 @click.argument("thread")
 @click.option("--full", is_flag=True, help="Every message, every body whole.")
 @click.option("--artifact", metavar="NAME", help="The newest artifact of this name instead.")
-@click.option("--output", "target", metavar="FILE|-", help="Where to write the artifact.")
+@click.option(
+    "--output", "target", type=PATH, metavar="FILE|-", help="Where to write the artifact."
+)
 @mailbox_option
 @click.pass_context
 def command(
