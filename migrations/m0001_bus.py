@@ -57,8 +57,11 @@ _STATEMENTS = (
     CREATE INDEX thread_question_deadline ON thread (question_deadline)
         WHERE question_deadline IS NOT NULL
     """,
-    "CREATE INDEX thread_by_mailbox ON thread (mailbox, state, number)",
+    # For lists: what is fixed, then the order. `sealed`, so that counting needs the index alone.
+    # Every index with the state in it makes each change of a state write two more pages.
+    "CREATE INDEX thread_by_mailbox ON thread (mailbox, state, number, sealed)",
     "CREATE INDEX thread_by_sender ON thread (sender, number)",
+    "CREATE INDEX thread_sealed ON thread (number) WHERE sealed = 1",
     "CREATE INDEX thread_by_holder ON thread (holder) WHERE holder IS NOT NULL",
     """
     CREATE INDEX thread_prunable ON thread (finished_at)
@@ -91,6 +94,7 @@ _STATEMENTS = (
         PRIMARY KEY (mailbox, message_id)
     ) STRICT, WITHOUT ROWID
     """,
+    "CREATE INDEX destination_by_message ON destination (message_id, mailbox)",
     """
     CREATE TABLE lease (
         thread_id TEXT NOT NULL REFERENCES thread (id),
@@ -122,7 +126,6 @@ _STATEMENTS = (
     CREATE INDEX lease_expiry ON lease (mailbox, boot_id, deadline_monotonic)
         WHERE ended_at IS NULL
     """,
-    "CREATE INDEX lease_by_holder ON lease (holder, thread_id)",
     """
     CREATE TABLE artifact (
         id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -150,13 +150,18 @@ class Desk:
             )
         return check_name(name, "agent")
 
-    @staticmethod
-    def reading(agent: str, mailboxes: Iterable[str]) -> tuple[str, ...]:
+    @classmethod
+    def reading(cls, agent: str, mailboxes: Iterable[str]) -> tuple[str, ...]:
         """The mailboxes that an agent reads: its own and those named."""
-        named = tuple(check_name(m, "mailbox") for m in mailboxes)
+        return tuple(dict.fromkeys((agent, *cls.named_mailboxes(mailboxes))))
+
+    @staticmethod
+    def named_mailboxes(mailboxes: Iterable[str]) -> tuple[str, ...]:
+        """The mailboxes of an option, each once; error `usage`."""
+        named = tuple(dict.fromkeys(check_name(m, "mailbox") for m in mailboxes))
         if len(named) > limits.MAX_MAILBOXES:
             raise usage(f"at most {limits.MAX_MAILBOXES} mailboxes can be read at once")
-        return tuple(dict.fromkeys((agent, *named)))
+        return named
 
     # -- content -----------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread
-from ..store import cursors, messages, threads
-from ..store.threads import Filter
+from ..store import cursors, listing, messages, threads
+from ..store.listing import Filter
 from .desk import Desk
 
 SHOWN_MESSAGES = 50
@@ -109,10 +109,10 @@ class Reading(Desk):
         chosen = self._filter(states_wanted, mailboxes, senders, agent)
         start = limits.parse_cursor(after)
         with self.database.snapshot() as connection:
-            found = threads.select(
+            found = listing.select(
                 connection, chosen, self.database.clock.now(), after=start, limit=limit + 1
             )
-            total = threads.count(connection, chosen) if count else None
+            total = listing.count(connection, chosen) if count else None
         shown = tuple(found[:limit])
         cursor = str(shown[-1].number) if shown else str(start)
         return Listing(shown, len(found) > limit, cursor, total)
@@ -175,6 +175,18 @@ class Reading(Desk):
             )
         return artifact, self.artifacts.open(artifact.sha256)
 
+    def threads(self, thread_ids: Sequence[str]) -> dict[str, Thread]:
+        """Several threads by their ids; for the scheduler, which may see all of them."""
+        with self.database.snapshot() as connection:
+            return threads.get_many(connection, thread_ids, self.database.clock.now())
+
+    def messages(self, thread_id: str, *, newest: int | None = None) -> tuple[Message, ...]:
+        """The messages of a thread, whole: all of them, or the `newest` ones."""
+        with self.database.snapshot() as connection:
+            if newest is None:
+                return tuple(messages.of_thread(connection, thread_id))
+            return tuple(messages.of_thread(connection, thread_id, limit=newest, newest_first=True))
+
     def overview(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Overview:
         """What waits for the agent: its leases, unread counts, questions put to it."""
         name = self.acting(agent)
@@ -198,17 +210,23 @@ class Reading(Desk):
         """Threads by mailbox and state, those that the agent may see. Error `usage`."""
         chosen = self._filter((), mailboxes, (), agent)
         with self.database.snapshot() as connection:
-            rows = threads.count_by_mailbox_and_state(connection, chosen)
+            rows = listing.count_by_mailbox_and_state(connection, chosen)
+            oldest_pending = {
+                thread.mailbox: thread.created_at
+                for thread in threads.numbered(
+                    connection,
+                    [oldest for _, state, _, oldest in rows if state == states.PENDING],
+                    self.database.clock.now(),
+                )
+            }
         by_mailbox: dict[str, dict[str, Any]] = {}
-        for mailbox, state, number, oldest in rows:
+        for mailbox, state, number, _ in rows:
             entry = by_mailbox.setdefault(
                 mailbox,
                 {"mailbox": mailbox, **dict.fromkeys(states.THREAD_STATES, 0)}
-                | {"oldest_pending_at": None},
+                | {"oldest_pending_at": rfc3339(oldest_pending.get(mailbox))},
             )
             entry[state] = number
-            if state == states.PENDING:
-                entry["oldest_pending_at"] = rfc3339(oldest)
         layout = self.database.layout
         return Stats(tuple(by_mailbox.values()), _size(layout.database), _size(layout.wal))
 
@@ -225,9 +243,9 @@ class Reading(Desk):
         name = agent if agent is not None else self.agent
         named = self.reading(name, mailboxes) if name is not None else ()
         return Filter(
-            tuple(states_wanted),
-            self.reading("x", mailboxes)[1:] if mailboxes else (),
-            tuple(senders),
+            tuple(dict.fromkeys(states_wanted)),
+            self.named_mailboxes(mailboxes),
+            tuple(dict.fromkeys(senders)),
             agent=name,
             reads=named,
         )

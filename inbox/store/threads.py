@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from inbox_orch.shared.clock import Moment
 
@@ -148,54 +148,17 @@ def next_question_deadline(connection: sqlite3.Connection) -> int | None:
     return None if row[0] is None else int(row[0])
 
 
-class Filter(NamedTuple):
-    """What `list` and `stats` show. `agent` and `reads` decide on sealed threads."""
-
-    states: tuple[str, ...] = ()
-    mailboxes: tuple[str, ...] = ()
-    senders: tuple[str, ...] = ()
-    holders: tuple[str, ...] = ()
-    agent: str | None = None
-    reads: tuple[str, ...] = ()
-
-
-def select(
-    connection: sqlite3.Connection,
-    chosen: Filter,
-    now: Moment,
-    *,
-    after: int = 0,
-    limit: int,
-) -> list[Thread]:
-    """Threads by age, numbered above `after`."""
-    where, parameters = _conditions(chosen)
-    rows = connection.execute(
-        f"{_FROM} WHERE t.number > ?{where} ORDER BY t.number LIMIT ?",
-        (after, *parameters, limit),
-    ).fetchall()
-    return [_thread(row, now) for row in rows]
-
-
-def count(connection: sqlite3.Connection, chosen: Filter) -> int:
-    """How many threads the filter lets through."""
-    where, parameters = _conditions(chosen)
-    row = connection.execute(
-        f"SELECT count(*) FROM thread AS t WHERE t.number > 0{where}", parameters
-    ).fetchone()
-    return int(row[0])
-
-
-def count_by_mailbox_and_state(
-    connection: sqlite3.Connection, chosen: Filter
-) -> list[tuple[str, str, int, int]]:
-    """(mailbox, state, threads, time of the oldest's making) for everything the filter shows."""
-    where, parameters = _conditions(chosen)
-    rows = connection.execute(
-        "SELECT t.mailbox, t.state, count(*), min(t.created_at) FROM thread AS t"
-        f" WHERE t.number > 0{where} GROUP BY t.mailbox, t.state ORDER BY 1, 2",
-        parameters,
-    ).fetchall()
-    return [tuple(row) for row in rows]
+def numbered(connection: sqlite3.Connection, numbers: Sequence[int], now: Moment) -> list[Thread]:
+    """The threads with these numbers, in their order."""
+    found: list[Thread] = []
+    for start in range(0, len(numbers), 500):
+        part = numbers[start : start + 500]
+        rows = connection.execute(
+            f"{_FROM} WHERE t.number IN ({', '.join('?' * len(part))}) ORDER BY t.number",
+            tuple(part),
+        ).fetchall()
+        found.extend(_thread(row, now) for row in rows)
+    return found
 
 
 def held_by(connection: sqlite3.Connection, agent: str, now: Moment) -> list[Thread]:
@@ -234,37 +197,6 @@ def holders_ever(connection: sqlite3.Connection, thread_id: str) -> frozenset[st
         "SELECT DISTINCT holder FROM lease WHERE thread_id = ?", (thread_id,)
     ).fetchall()
     return frozenset(row[0] for row in rows)
-
-
-def _conditions(chosen: Filter) -> tuple[str, list[Any]]:
-    clauses: list[str] = []
-    parameters: list[Any] = []
-    for column, values in (
-        ("state", chosen.states),
-        ("mailbox", chosen.mailboxes),
-        ("sender", chosen.senders),
-        ("holder", chosen.holders),
-    ):
-        if values:
-            clauses.append(f"t.{column} IN ({', '.join('?' * len(values))})")
-            parameters.extend(values)
-    clause, more = visibility_condition(chosen.agent, chosen.reads)
-    clauses.append(clause)
-    return "".join(f" AND {c}" for c in clauses), [*parameters, *more]
-
-
-def visibility_condition(agent: str | None, reads: Sequence[str]) -> tuple[str, list[Any]]:
-    """SQL over `thread AS t` for `routing.visible`, and its parameters."""
-    if agent is None:
-        return "t.sealed = 0", []
-    marks = ", ".join("?" * len(reads))
-    return (
-        (
-            f"(t.sealed = 0 OR t.sender = ? OR t.mailbox IN ({marks}) OR EXISTS"
-            " (SELECT 1 FROM lease AS past WHERE past.thread_id = t.id AND past.holder = ?))"
-        ),
-        [agent, *reads, agent],
-    )
 
 
 def _thread(row: sqlite3.Row, now: Moment) -> Thread:

@@ -1,0 +1,125 @@
+"""Lists, and that nothing on the way of a command goes through a whole table."""
+
+import itertools
+import re
+
+import pytest
+
+from inbox_orch.inbox.store import listing
+from support.buses import Office
+
+MAILBOXES, SENDERS = ("builds", "x"), ("ann", "bob")
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory):
+    office = Office(tmp_path_factory.mktemp("office"))
+    yield office
+    office.close()
+
+
+@pytest.fixture(scope="module")
+def full(office):
+    """A bus on a database with two threads of each mailbox, sender and state but `blocked`."""
+    worker = office.bus("worker")
+    for mailbox, sender, verb in itertools.product(
+        MAILBOXES, SENDERS, (None, "claim", "done", "fail", "cancel") * 2
+    ):
+        thread = office.bus(sender).send(to=mailbox, subject="s", body="b").thread.id
+        if verb == "cancel":
+            office.bus(sender).cancel(thread)
+        elif verb is not None:
+            token = worker.claim(thread, mailboxes=MAILBOXES).lease.token
+            if verb != "claim":
+                getattr(worker, verb)(thread, token, body="b")
+    return worker
+
+
+def some(values):
+    return [(), *itertools.combinations(values, 1), values]
+
+
+@pytest.mark.parametrize("few", [0, 10_000], ids=["many_of_a_sender", "few_of_a_sender"])
+@pytest.mark.parametrize("mailboxes", some(MAILBOXES))
+@pytest.mark.parametrize("senders", some(SENDERS))
+@pytest.mark.parametrize("states", [(), ("done",), ("pending", "failed"), ("blocked",)])
+def test_a_list_shows_what_its_filter_lets_through_by_age(
+    full, monkeypatch, mailboxes, senders, states, few
+):
+    monkeypatch.setattr(listing, "_FEW", few)
+    everything = full.list(limit=1000).items
+    expected = [
+        thread
+        for thread in everything
+        if (not mailboxes or thread.mailbox in mailboxes)
+        and (not senders or thread.sender in senders)
+        and (not states or thread.state in states)
+    ]
+
+    shown = full.list(
+        mailboxes=mailboxes, senders=senders, states_wanted=states, limit=1000, count=True
+    )
+
+    assert len(everything) >= 40
+    assert list(shown.items) == expected
+    assert shown.total == len(expected)
+
+
+def test_a_list_goes_on_where_the_last_one_ended(full):
+    whole = [thread.id for thread in full.list(mailboxes=["x"], limit=1000).items]
+    found, cursor, truncated = [], None, True
+    while truncated:
+        page = full.list(mailboxes=["x"], limit=3, after=cursor)
+        found += [thread.id for thread in page.items]
+        cursor, truncated = page.next_cursor, page.truncated
+
+    assert found == whole
+
+
+def test_stats_count_sealed_threads_only_for_those_who_may_see_them(office, full):
+    def pending(agent):
+        counted = {entry["mailbox"]: entry for entry in office.bus(agent).stats().mailboxes}
+        return counted["builds"]["pending"]
+
+    seen = [pending(agent) for agent in ("ann", "stranger", None)]
+    office.bus("ann").send(to="builds", subject="s", body="b", sealed=True)
+
+    assert [pending(agent) for agent in ("ann", "stranger", None)] == [seen[0] + 1, *seen[1:]]
+
+
+def test_no_command_goes_through_a_whole_table(office, full):
+    # `stats` and the total of a list count everything, and are left out.
+    seen: list[str] = []
+    full.database.connection.set_trace_callback(seen.append)
+    full.send(to="builds", subject="s", body="b", key="k")
+    claim = full.claim(mailboxes=MAILBOXES)
+    held = claim.thread.id, claim.lease.token
+    full.renew(*held)
+    full.update(*held, body="b", key="k")
+    full.ask(*held, body="b")
+    full.reply(claim.thread.id, body="b", agent="ann")
+    full.mark_read(full.wait_reply(*held, wait_seconds=0))
+    full.show(claim.thread.id)
+    full.done(*held, body="b")
+    full.mark_read(full.fetch(mailboxes=MAILBOXES))
+    full.overview(mailboxes=MAILBOXES)
+    list(full.watch(after="0", wait_seconds=0))
+    list(full.watch(after="0", thread_id=claim.thread.id, wait_seconds=0))
+    for mailboxes, senders, states in itertools.product(
+        ((), MAILBOXES), ((), SENDERS), ((), ("done", "failed"))
+    ):
+        full.list(mailboxes=mailboxes, senders=senders, states_wanted=states)
+    full.database.connection.set_trace_callback(None)
+
+    scans = {
+        (plan["detail"], statement)
+        for statement in seen
+        if re.match("SELECT|UPDATE|WITH", statement)
+        for plan in full.database.connection.execute(f"EXPLAIN QUERY PLAN {statement}")
+        if re.match(r"SCAN (?!\(subquery-\d+\)|known\b|CONSTANT ROW)", plan["detail"])
+        # The index of the live leases alone, of which there are as many as agents.
+        if plan["detail"] != "SCAN lease USING INDEX lease_expiry"
+    }
+
+    assert len(seen) > 100
+    assert scans == set()
