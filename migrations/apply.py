@@ -33,3 +33,17 @@ def migrate(connection: sqlite3.Connection, *, stop_before: str | None = None) -
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version={applied}")
     assert connection.in_transaction, "a step must not commit"
+
+
+def fresh_schema() -> dict[tuple[str, str], str | None]:
+    """(type, name) of everything that all steps together make, with its statement."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        migrate(connection)
+        rows = connection.execute(
+            "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        ).fetchall()
+    finally:
+        connection.close()
+    return {(row[0], row[1]): row[2] for row in rows}

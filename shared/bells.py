@@ -7,10 +7,11 @@ message. A FIFO whose reader is gone answers ENXIO (fifo(7)) and is cleared away
 """
 
 import contextlib
+import errno
 import os
 import select
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _TEMPORARY = ".new-"
 
@@ -31,8 +32,10 @@ def ring(folder: str, topics: Iterable[str]) -> None:
 def _ring_one(path: str) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        _clear_away(path)
+    except OSError as error:
+        # Anything else (no descriptor left, say) is trouble of the writer's own.
+        if error.errno == errno.ENXIO:
+            clear_away(path)
         return
     try:
         if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
@@ -44,7 +47,41 @@ def _ring_one(path: str) -> None:
         os.close(descriptor)
 
 
-def _clear_away(path: str) -> None:
+def dead(folder: str, made_before_ms: int) -> Iterator[str]:
+    """Paths of bells whose process is gone. One that is not in place yet has no reader for a
+    moment, so it counts only if it was made before the given wall-clock time."""
+    for topic in sorted(_names(folder)):
+        for name in sorted(_names(os.path.join(folder, topic))):
+            path = os.path.join(folder, topic, name)
+            if _is_dead(path) and (
+                not name.startswith(_TEMPORARY) or _made_ms(path) < made_before_ms
+            ):
+                yield path
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _is_dead(path: str) -> bool:
+    """Whether nobody has the FIFO open for reading; nothing is written into it."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
+    except OSError as error:
+        return error.errno == errno.ENXIO
+    return False
+
+
+def _made_ms(path: str) -> int:
+    with contextlib.suppress(OSError):
+        return os.lstat(path).st_mtime_ns // 1_000_000
+    return 0
+
+
+def clear_away(path: str) -> None:
     """Remove the bell of a process that is gone, and its folder when that was the last."""
     try:
         if stat.S_ISFIFO(os.lstat(path).st_mode):
@@ -101,7 +138,7 @@ class Bells:
         for descriptor in self._descriptors:
             os.close(descriptor)
         for path in self._paths:
-            _clear_away(path)
+            clear_away(path)
         self._descriptors, self._paths = [], []
 
     def _arm(self, place: str) -> None:

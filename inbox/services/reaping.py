@@ -77,6 +77,15 @@ class Reaping(Desk):
             changes["available_at"] = tx.now.wall_ms
         else:
             target, changes["reason"] = FAILED, "exhausted"
+        message = None
+        if target == FAILED:
+            message = self.write_message(
+                tx,
+                thread,
+                Draft("No delivery is left: the last lease expired without a result."),
+                kind="system",
+                author=SYSTEM,
+            )
         after = self.move(
             tx,
             thread,
@@ -85,15 +94,8 @@ class Reaping(Desk):
             actor=SYSTEM,
             changes=changes,
             data={**facts, "reason": changes.get("reason")},
+            message=message,
         )
-        if target == FAILED:
-            self.write_message(
-                tx,
-                after,
-                Draft("No delivery is left: the last lease expired without a result."),
-                kind="system",
-                author=SYSTEM,
-            )
         tx.ring(lease.holder, thread.sender)
         return after
 

@@ -2,13 +2,18 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..domain.model import Artifact, Message
 
 _COLUMNS = (
     "m.id, m.thread_id, m.kind, m.sender, m.body, m.body_sha256, m.body_bytes, m.payload,"
     " m.options, m.deadline, m.progress, m.answers, m.epoch, m.created_at"
+)
+
+_SELECT = (
+    f"SELECT {_COLUMNS}, (SELECT group_concat(d.mailbox, ' ') FROM destination AS d"
+    " WHERE d.message_id = m.id) FROM message AS m"
 )
 
 
@@ -76,6 +81,12 @@ def of_thread(
     order = "m.id DESC" if newest_first else "m.id"
     found = _messages(connection, "m.thread_id = ? AND m.id > ?", (thread_id, after), order, limit)
     return found[::-1] if newest_first else found
+
+
+def every(connection: sqlite3.Connection) -> Iterator[Message]:
+    """All messages in order, one in memory at a time."""
+    for row in connection.execute(f"{_SELECT} ORDER BY m.id"):
+        yield _message(row, _artifacts(connection, [row[0]]).get(row[0], ()))
 
 
 def last_id(connection: sqlite3.Connection, thread_id: str, *, by: str | None = None) -> int:
@@ -198,9 +209,7 @@ def _messages(
     limit: int,
 ) -> list[Message]:
     rows = connection.execute(
-        f"SELECT {_COLUMNS}, (SELECT group_concat(d.mailbox, ' ') FROM destination AS d"
-        f" WHERE d.message_id = m.id) FROM message AS m WHERE {where} ORDER BY {order} LIMIT ?",
-        (*parameters, limit),
+        f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT ?", (*parameters, limit)
     ).fetchall()
     attached = _artifacts(connection, [row[0] for row in rows])
     return [_message(row, attached.get(row[0], ())) for row in rows]

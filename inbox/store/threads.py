@@ -1,7 +1,7 @@
 """Rows of `thread`, and of `lease` where they are read together."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inbox_orch.shared.clock import Moment
@@ -44,6 +44,11 @@ def get_many(
             thread = _thread(row, now)
             found[thread.id] = thread
     return found
+
+
+def every(connection: sqlite3.Connection, now: Moment) -> Iterator[Thread]:
+    """All threads by age, without holding them in memory."""
+    return (_thread(row, now) for row in connection.execute(f"{_FROM} ORDER BY t.number"))
 
 
 def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:

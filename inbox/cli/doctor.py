@@ -1,0 +1,58 @@
+"""`inbox doctor`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.output import Block, Facts, Sentence, Table
+
+from ..services.examining import Examined, recovery_hint
+from .base import open_bus
+
+
+@click.command(
+    "doctor",
+    cls=Verb,
+    examples=("inbox doctor", "inbox doctor --verify --json", "inbox doctor --fix"),
+)
+@click.option("--verify", is_flag=True, help="Fold the events and compare everything with them.")
+@click.option("--fix", is_flag=True, help="Repair what needs no guessing; say the rest.")
+@click.pass_context
+def command(context: click.Context, verify: bool, fix: bool) -> None:
+    """Check the database and what lies beside it, as of one commit. Writes only with --fix.
+
+    Exit 0: clean, warnings allowed. Exit 11: problems found, all in the result. Exit 6,
+    `corrupt`: the file itself is damaged; the hint says how to read out what can be read.
+    """
+    output = shell_of(context).output
+    with recovery_hint(None):
+        found = open_bus(context).doctor(verify=verify, fix=fix)
+    if not found.problems:
+        output.result(found.as_json(), *_blocks(found))
+        return
+    if not output.as_json:
+        output.show(*_blocks(found))
+    raise InboxOrchError(
+        "problems_found",
+        f"{found.problems} of {len(found.checks)} checks found a problem in {found.path}",
+        hint="`inbox doctor --fix` repairs what needs no guessing"
+        if any(check.fixable for check in found.checks)
+        else None,
+        data=found.as_json(),
+    )
+
+
+def _blocks(found: Examined) -> list[Block]:
+    blocks: list[Block] = [
+        Facts((("database", found.path), ("id", found.id), ("event", found.newest_event))),
+        Table(
+            ("CHECK", "STATUS", "FINDING"),
+            tuple((check.name, check.status, check.text) for check in found.checks),
+            fixed=(0, 1, 2),
+        ),
+    ]
+    for check in found.checks:
+        blocks += [
+            Sentence(f"{check.name}: {item}", (check.name, "item", item)) for item in check.items
+        ]
+    return blocks

@@ -1,0 +1,36 @@
+"""`inbox prune`."""
+
+import click
+
+from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.output import Facts
+
+from ..services.caring import MOST_DAYS
+from .base import open_bus
+
+
+@click.command(
+    "prune",
+    cls=Verb,
+    agent=True,
+    examples=("inbox prune --older-than 30 --dry-run", "inbox prune --older-than 0.5 --json"),
+)
+@click.option(
+    "--older-than",
+    "days",
+    type=Number(0, MOST_DAYS),
+    required=True,
+    metavar="DAYS",
+    help="Threads that have been final for at least so long.",
+)
+@click.option("--dry-run", is_flag=True, help="Only count.")
+@click.pass_context
+def command(context: click.Context, days: float, dry_run: bool) -> None:
+    """Remove bodies, payloads, artifacts and keys of old final threads.
+
+    Rows and events stay, marked `pruned`. Files that no thread refers to are removed, too, and
+    copies that were never finished. SQLite uses the freed pages again; the file does not shrink.
+    """
+    pruned = open_bus(context).prune(days, dry_run=dry_run)
+    rows = tuple((name.replace("_", " "), value) for name, value in pruned.as_json().items())
+    shell_of(context).output.result(pruned.as_json(), Facts(rows))

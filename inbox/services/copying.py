@@ -1,0 +1,234 @@
+"""`backup` and `export`: getting everything out of a database that others go on using."""
+
+import contextlib
+import errno
+import hashlib
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from inbox_orch.shared import events
+from inbox_orch.shared.artifacts import ArtifactStore
+from inbox_orch.shared.database import translated
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.gate import file_failure
+from inbox_orch.shared.ids import printable
+from inbox_orch.shared.layout import Layout, layout_of
+
+from ..store import care, copies
+from .desk import Desk
+
+_PART = ".part"
+
+
+class BackedUp(NamedTuple):
+    """A finished backup. `newest_event` tells how new it is; `artifacts` is None when they were
+    not asked for, `missing` counts those that were not there to be copied."""
+
+    path: str
+    database_id: str
+    bytes: int
+    sha256: str
+    newest_event: int
+    artifacts: int | None
+    artifact_folder: str | None
+    missing: int
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict() | {"newest_event": str(self.newest_event)}
+
+
+def back_up(desk: Desk, path: str, *, force: bool, artifacts: bool) -> BackedUp:
+    """Copy under a temporary name, check, sync, then give the file its name."""
+    if desk.database.connection.in_transaction:
+        raise usage("a backup cannot be made inside a transaction")
+    target = layout_of(os.path.abspath(path))
+    _check_target(desk.database.layout, target, force=force)
+    store = ArtifactStore(target.artifacts) if artifacts else None
+    copied: set[str] = set()
+    if store is not None:
+        # Most are copied before the snapshot is taken, so that pruning meanwhile costs little.
+        with desk.database.snapshot() as connection:
+            wanted = list(care.contents(connection))
+        _copy_contents(desk, store, wanted, copied)
+    with _own_errors(target), _temporary_beside(target.database) as temporary:
+        newest, wanted = _copy_database(desk, temporary)
+        missing = 0 if store is None else _copy_contents(desk, store, wanted, copied)
+        size, sha256 = _finish(temporary, target.database, force=force)
+    return BackedUp(
+        target.database,
+        desk.database.id,
+        size,
+        sha256,
+        newest,
+        None if store is None else len(wanted) - missing,
+        None if store is None else target.artifacts,
+        missing,
+    )
+
+
+# -- the target ----------------------------------------------------------------------------
+
+
+def _check_target(live: Layout, target: Layout, *, force: bool) -> None:
+    """Refuse what would harm the live database, another one, or a file that is there."""
+    path = target.database
+    if path in (live.database, live.wal, live.shm, live.gate):
+        raise usage(f"{printable(path)} belongs to the live database", hint="name another file")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise usage(f"there is no folder {printable(os.path.dirname(path))}", path=printable(path))
+    if os.path.isdir(path):
+        raise usage(f"{printable(path)} is a folder", hint="name a file in it")
+    for log in (target.wal, target.shm):
+        # SQLite would replay a log that lies beside the new file into it.
+        if os.path.lexists(log):
+            raise _file_exists(log, "a database of that name is in use, or its log was left over")
+    if os.path.lexists(path) and not force:
+        raise _file_exists(path, "--force replaces it")
+
+
+def _file_exists(path: str, hint: str) -> InboxOrchError:
+    return InboxOrchError(
+        "file_exists",
+        f"{printable(path)} is there already",
+        hint=hint,
+        details={"path": printable(path)},
+    )
+
+
+@contextlib.contextmanager
+def _own_errors(target: Layout) -> Iterator[None]:
+    """Name the errors of the target by its own path."""
+    try:
+        yield
+    except OSError as error:
+        raise file_failure(error.filename or target.database, error) from error
+
+
+@contextlib.contextmanager
+def _temporary_beside(path: str) -> Iterator[str]:
+    """An empty file of mode 0600 in the same folder, gone afterwards if it still is there."""
+    folder, name = os.path.split(path)
+    _collect_parts(folder, name)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}{_PART}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    os.close(os.open(temporary, flags, 0o600))
+    try:
+        yield temporary
+    finally:
+        for leftover in (temporary, temporary + "-wal", temporary + "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(leftover)
+
+
+def _collect_parts(folder: str, name: str) -> None:
+    """Remove what a backup into the same file left behind when it was killed."""
+    for other in os.listdir(folder):
+        if other.startswith(f".{name}.") and _PART in other:
+            process = other.removeprefix(f".{name}.").split("-", 1)[0]
+            if process.isdigit() and not _is_running(int(process)):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(folder, other))
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return error.errno != errno.ESRCH
+    return True
+
+
+# -- the copy ------------------------------------------------------------------------------
+
+
+def _copy_database(desk: Desk, temporary: str) -> tuple[int, list[tuple[str, int]]]:
+    """The newest event in the copy, and the contents that the copy refers to."""
+    with desk.database.snapshot() as connection:
+        newest = events.latest(connection)
+        wanted = list(care.contents(connection))
+        with translated(layout_of(temporary)):
+            copies.copy_to_file(connection, temporary)
+    with translated(layout_of(temporary)):
+        found = copies.check_copy(temporary)
+    if found:
+        raise InboxOrchError(
+            "corrupt",
+            f"the copy fails SQLite's integrity check: {found[0]}",
+            hint="`inbox doctor` examines the live database; no backup was made",
+            details={"findings": found},
+        )
+    return newest, wanted
+
+
+def _finish(temporary: str, path: str, *, force: bool) -> tuple[int, str]:
+    """Sync the copy, give it its name, sync the folder; returns its length and digest.
+
+    No connection has the copy open any more, so that it may be opened here.
+    """
+    with open(temporary, "rb") as file:
+        os.fsync(file.fileno())
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        size = os.fstat(file.fileno()).st_size
+    if force:
+        os.rename(temporary, path)
+    else:
+        # Unlike rename(2), link(2) refuses a file that has come to be there meanwhile.
+        try:
+            os.link(temporary, path)
+        except FileExistsError as error:
+            raise _file_exists(path, "--force replaces it") from error
+        os.unlink(temporary)
+    descriptor = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return size, sha256
+
+
+def _copy_contents(
+    desk: Desk, store: ArtifactStore, wanted: list[tuple[str, int]], copied: set[str]
+) -> int:
+    """Copy what is not there yet; returns how many could not be copied as they should be."""
+    missing = 0
+    for sha256, size in wanted:
+        if sha256 in copied:
+            continue
+        try:
+            source = desk.artifacts.path(sha256)
+            whole = os.stat(source).st_size == size and store.add_file(source).sha256 == sha256
+        except FileNotFoundError:
+            whole = False
+        copied.add(sha256) if whole else None
+        missing += not whole
+    return missing
+
+
+# -- export --------------------------------------------------------------------------------
+
+
+def export(desk: Desk) -> Iterator[dict[str, Any]]:
+    """The lines of the export; the last one, of type `end`, counts the others by type."""
+    database = desk.database
+    counts: Counter[str] = Counter()
+    with contextlib.ExitStack() as stack:
+        connection = _private_copy(desk, stack)
+        with care.lenient(connection), translated(database.layout):
+            for line in copies.lines(connection, database.clock.now()):
+                counts[line["type"]] += 1
+                yield line
+    yield {"type": "end", "counts": dict(counts)}
+
+
+def _private_copy(desk: Desk, stack: contextlib.ExitStack) -> sqlite3.Connection:
+    try:
+        with desk.database.snapshot() as source:
+            events.latest(source)  # a transaction sees nothing before its first read
+            return stack.enter_context(copies.private_copy(source))
+    except InboxOrchError as error:
+        if error.code == "disk_full":
+            error.hint = "the copy needs room in the temporary folder; SQLITE_TMPDIR names another"
+        raise

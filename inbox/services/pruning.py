@@ -1,0 +1,184 @@
+"""`prune`: what old threads carry is removed, batch by batch, so that nobody is held up.
+
+The order keeps a crash harmless: what refers to a file goes first, with the commit; the file
+itself goes afterwards, behind the gate and only if nothing refers to it then. So a file may be
+left over, and is collected later, but is never missed.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.database import Transaction
+
+from ..store import care, pruning
+from ..store.pruning import Removal
+from .desk import SYSTEM, Desk
+
+THREADS_AT_ONCE = 200
+FILES_AT_ONCE = 200
+_DAY_MS = 24 * 3600 * 1000
+# A copy without a thread may be one whose command is just about to commit.
+_UNREFERENCED_AGE_MS = 3600 * 1000
+
+
+class Pruned(NamedTuple):
+    """What was removed, or with `dry_run` would be. `body_bytes` counts payloads, too;
+    `files` and `file_bytes` are contents that no thread refers to any more, `leftovers` copies
+    that were never finished."""
+
+    dry_run: bool
+    threads: int
+    messages: int
+    body_bytes: int
+    artifacts: int
+    keys: int
+    files: int
+    file_bytes: int
+    leftovers: int
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def prune(desk: Desk, older_than_days: float, *, dry_run: bool, agent: str | None) -> Pruned:
+    """See `Caring.prune`."""
+    actor = agent or desk.agent or SYSTEM
+    age_ms = int(older_than_days * _DAY_MS)
+    if dry_run:
+        return _forecast(desk, age_ms)
+    threads, total = 0, Removal(0, 0, 0, 0)
+    files, file_bytes = 0, 0
+    while True:
+        removals = _prune_batch(desk, age_ms, actor)
+        contents = dict.fromkeys(sha256 for r in removals for sha256 in r.contents)
+        number, size = _collect(desk, contents)
+        threads, files, file_bytes = threads + len(removals), files + number, file_bytes + size
+        for removal in removals:
+            total = total.plus(removal)
+        if len(removals) < THREADS_AT_ONCE:
+            break
+    number, size = _collect(desk, _unreferenced(desk), _UNREFERENCED_AGE_MS)
+    return Pruned(
+        False,
+        threads,
+        total.messages,
+        total.body_bytes,
+        total.artifacts,
+        total.keys,
+        files + number,
+        file_bytes + size,
+        _remove_leftovers(desk),
+    )
+
+
+# -- rows ----------------------------------------------------------------------------------
+
+
+def _prune_batch(desk: Desk, age_ms: int, actor: str) -> list[Removal]:
+    with desk.database.transaction() as tx:
+        due = pruning.due(tx.connection, tx.now.wall_ms - age_ms, THREADS_AT_ONCE)
+        return [_prune_thread(desk, tx, thread_id, actor) for thread_id in due]
+
+
+def _prune_thread(desk: Desk, tx: Transaction, thread_id: str, actor: str) -> Removal:
+    removal = pruning.empty_thread(tx.connection, thread_id)
+    thread = desk.thread_now(tx, thread_id)
+    desk.record(
+        tx,
+        "thread_pruned",
+        thread,
+        actor=actor,
+        data={
+            "from": thread.state,
+            "messages": removal.messages,
+            "body_bytes": removal.body_bytes,
+            "artifacts_pruned": removal.artifacts,
+            "keys": removal.keys,
+        },
+    )
+    return removal
+
+
+def _forecast(desk: Desk, age_ms: int) -> Pruned:
+    now = desk.database.clock.now().wall_ms
+    with desk.database.snapshot() as connection:
+        expected = pruning.forecast(connection, now - age_ms)
+    number = size = 0
+    for sha256 in _unreferenced(desk):
+        length = _size_of_old(desk.artifacts.path(sha256), now - _UNREFERENCED_AGE_MS)
+        if length is not None:
+            number, size = number + 1, size + length
+    return Pruned(
+        True,
+        expected.threads,
+        expected.messages,
+        expected.body_bytes,
+        expected.artifacts,
+        expected.keys,
+        expected.files + number,
+        expected.file_bytes + size,
+        sum(1 for _ in desk.artifacts.leftovers(now - _DAY_MS)),
+    )
+
+
+# -- files ---------------------------------------------------------------------------------
+
+
+def _unreferenced(desk: Desk) -> Iterator[str]:
+    """Digests in the folder that no thread refers to at the moment."""
+    contents = desk.artifacts.contents()
+    while batch := list(islice(contents, FILES_AT_ONCE)):
+        with desk.database.snapshot() as connection:
+            found = [s for s, _ in batch if not care.is_referenced(connection, s)]
+        yield from found
+
+
+def _collect(desk: Desk, contents: Iterable[str], age_ms: int = 0) -> tuple[int, int]:
+    """Remove the files that nothing refers to, some at a time; returns how many, and bytes."""
+    number = size = 0
+    waiting = iter(contents)
+    while batch := list(islice(waiting, FILES_AT_ONCE)):
+        latest = desk.database.clock.now().wall_ms - age_ms if age_ms else None
+        with desk.database.unshared() as connection:
+            for sha256 in batch:
+                freed = _remove_content(desk, connection, sha256, latest)
+                number, size = number + (freed is not None), size + (freed or 0)
+    return number, size
+
+
+def _remove_content(
+    desk: Desk, connection: sqlite3.Connection, sha256: str, latest_ms: int | None
+) -> int | None:
+    """Behind the gate nobody can begin to refer to it: `write_artifacts` looks behind the gate
+    whether the file is there. Returns its length, None when it stays."""
+    if care.is_referenced(connection, sha256):
+        return None
+    path = desk.artifacts.path(sha256)
+    length = _size_of_old(path, latest_ms)
+    if length is not None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+    return length
+
+
+def _size_of_old(path: str, latest_ms: int | None) -> int | None:
+    """The length of a file last written before then; None when it is newer or gone."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    young = latest_ms is not None and status.st_mtime_ns // 1_000_000 > latest_ms
+    return None if young else status.st_size
+
+
+def _remove_leftovers(desk: Desk) -> int:
+    number = 0
+    for path in desk.artifacts.leftovers(desk.database.clock.now().wall_ms - _DAY_MS):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+            number += 1
+    return number
