@@ -6,6 +6,7 @@ _STATEMENTS = (
     """
     CREATE TABLE run (
         id TEXT PRIMARY KEY CHECK (length(id) = 26),
+        name TEXT NOT NULL UNIQUE,
         title TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('open', 'paused', 'cancelling', 'closed')),
         leader TEXT NOT NULL,

@@ -147,8 +147,10 @@ class Bells:
         name = f"{os.getpid()}-{os.urandom(6).hex()}"
         temporary, path = os.path.join(place, _TEMPORARY + name), os.path.join(place, name)
         for attempt in range(10):
-            with contextlib.suppress(FileExistsError):
-                os.makedirs(place, 0o700)
+            # The database's own folder is not made: if it has been removed, it stays away.
+            for folder in (os.path.dirname(place), place):
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(folder, 0o700)
             try:
                 os.mkfifo(temporary, 0o600)
                 break

@@ -91,9 +91,7 @@ class Text(click.ParamType[str]):
 
     name = "text"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The text."""
         content = os.fsencode(value)
         try:
@@ -112,9 +110,7 @@ class FilePath(click.ParamType[str]):
 
     name = "path"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The path; error `usage` for an empty one, which names nothing."""
         if not value:
             name = param.opts[0] if param is not None and param.opts else "the path"
@@ -394,7 +390,7 @@ def _invoke(name: str, program: click.Group, arguments: list[str], output: Outpu
             program.invoke(context)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    return 0
+    return output.exit_code
 
 
 def _help_width() -> int:

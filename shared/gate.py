@@ -40,6 +40,13 @@ class Gate:
             self._descriptor = None
             raise
 
+    @property
+    def descriptor(self) -> int:
+        """The held lock's descriptor: a child process that inherits it shares the lock, and
+        keeps it should this process die first."""
+        assert self._descriptor is not None, "the gate is not held"
+        return self._descriptor
+
     def release(self) -> None:
         """Leave. Closing the descriptor drops the lock (flock(2))."""
         if self._descriptor is not None:

@@ -59,6 +59,7 @@ class Output:
         self._schema = schema
         self.as_json = as_json
         self.answered = False
+        self.exit_code = 0
 
     @property
     def terminal(self) -> bool:
@@ -83,11 +84,19 @@ class Output:
         else:
             self._write(self._encoded("".join(map(_plain, blocks))))
 
-    def error(self, error: InboxOrchError, blocks: Sequence[Block] = ()) -> None:
+    def outcome(self, error: InboxOrchError, *blocks: Block) -> None:
+        """A result that is not a plain success (exit 11): the whole of it, and the error.
+
+        The command goes on to its end, and then has the error's exit code.
+        """
+        if not self.as_json:
+            self.result({}, *blocks)
+        self.error(error)
+        self.exit_code = error.exit_code
+
+    def error(self, error: InboxOrchError) -> None:
         """The failure of the command: JSON on stdout, or text on stderr."""
         if not self.as_json:
-            if blocks and not self.answered:
-                self.result({}, *blocks)
             self.complain(error.message)
             if error.hint:
                 self.notice(f"hint: {error.hint}")

@@ -121,7 +121,7 @@ def _sleep(
             return
         if retry_soon or _seconds_until(database, seen, deadline) <= 0.001:
             return
-        _check_still_there(database)
+        database.check_in_place()
         if database.data_version() != version:
             pause.reset()
             return
@@ -137,13 +137,3 @@ def _seconds_until(database: Database, seen: Look, deadline: float) -> float:
         remaining = min(remaining, seen.due_wall_ms - now.wall_ms)
     # Never zero: what is due may be held up by another process for a moment.
     return max(0.001, remaining / 1000)
-
-
-def _check_still_there(database: Database) -> None:
-    """A waiter whose database file was removed would wait for nothing."""
-    if not os.path.exists(database.layout.database):
-        raise InboxOrchError(
-            "no_database",
-            f"{database.layout.database} was removed during the wait",
-            details={"path": database.layout.database},
-        )

@@ -10,7 +10,7 @@ from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread
-from ..store import cursors, listing, messages, threads
+from ..store import cursors, leases, listing, messages, threads
 from ..store.listing import Filter
 from .desk import Desk
 
@@ -186,6 +186,20 @@ class Reading(Desk):
             if newest is None:
                 return tuple(messages.of_thread(connection, thread_id))
             return tuple(messages.of_thread(connection, thread_id, limit=newest, newest_first=True))
+
+    def cancel_settled(self, thread_id: str) -> bool:
+        """Whether a cancelled thread's last holder cannot be working on it any more, as far as
+        leases tell: it has been told, its lease has run out, or there was none.
+
+        Error `not_found`.
+        """
+        now = self.database.clock.now()
+        with self.database.snapshot() as connection:
+            thread = self.find_thread(connection, thread_id, now)
+            lease = leases.of_epoch(connection, thread.id, thread.epoch)
+        if thread.cancel_seen or lease is None or lease.ended_by != "cancelled":
+            return True
+        return lease.expired(now)
 
     def overview(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Overview:
         """What waits for the agent: its leases, unread counts, questions put to it."""

@@ -82,6 +82,14 @@ def live(connection: sqlite3.Connection, thread_id: str) -> LeaseRow | None:
     return _one(connection, "thread_id = ? AND ended_at IS NULL", (thread_id,))
 
 
+def of_epoch(connection: sqlite3.Connection, thread_id: str, epoch: int) -> LeaseRow | None:
+    """The lease with which a thread's epoch began, live or ended; None for epoch 0."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM lease WHERE thread_id = ? AND epoch = ?", (thread_id, epoch)
+    ).fetchone()
+    return None if row is None else LeaseRow(*row)._replace(counted=bool(row["counted"]))
+
+
 def renew(connection: sqlite3.Connection, token: str, lease_ms: int, now: Moment) -> int:
     """Set the deadline anew; returns the wall-clock time for people.
 

@@ -1,5 +1,41 @@
-"""The commands of `orch`: flags, help texts, exit codes.
+"""The command line `orch`: options to one call of the scheduler, its result to the output.
 
-A command builds a request, calls one service and hands the result to the output. It holds no SQL
-and no rules, and never prints.
+A command has no SQL, no rule and no print in it.
 """
+
+import click
+
+from inbox_orch.shared.commandline import Program
+
+_HERE = "inbox_orch.orch.cli"
+
+COMMANDS = {
+    "run": (f"{_HERE}.run", "Open and look at runs."),
+    "task": (f"{_HERE}.task", "Add tasks to a run."),
+    "dep": (f"{_HERE}.dep", "Let one task wait for another."),
+    "ready": (f"{_HERE}.ready", "The tasks that can be dispatched."),
+    "dispatch": (f"{_HERE}.dispatch", "Open an attempt for each ready task."),
+    "status": (f"{_HERE}.status", "How every task stands."),
+    "wait": (f"{_HERE}.wait", "Block until something has happened."),
+    "blocked": (f"{_HERE}.blocked", "The open questions of workers."),
+    "answer": (f"{_HERE}.answer", "Answer a worker's question."),
+    "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
+}
+
+
+@click.command(
+    "orch",
+    cls=Program,
+    commands_in=COMMANDS,
+    examples=(
+        "orch run init --title 'Fix the parser'",
+        "orch task add --task lexer --title 'Rewrite the lexer' --body-file lexer.md",
+        "orch task add --task parser --title 'Use it' --depends-on lexer",
+        "orch dispatch && orch wait --until run",
+    ),
+)
+def program() -> None:
+    """Runs of dependent tasks, each tried by a worker in its own git worktree.
+
+    A leader builds a run, dispatches, waits, answers. Workers need only `inbox`.
+    """

@@ -96,11 +96,11 @@ def test_a_module_outside_the_layers_is_noticed(tree: Path, package: str):
 
 
 def may_hold_sql(path: Path) -> bool:
-    folder, name = path.parts[0], path.name
+    folder = path.parts[0]
     return (
         folder == "migrations"
         or path.parts[1] == "store"
-        or (folder == "shared" and name in {"creating.py", "database.py", "events.py", "requests.py"})
+        or (folder == "shared" and path.stem in {"creating", "database", "events", "requests"})
         or path.parts[:2] == ("orch", "git")  # what it executes is git
     )
 

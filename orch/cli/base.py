@@ -1,0 +1,98 @@
+"""What the commands of `orch` have in common: opening the scheduler, the run, how things look."""
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from inbox_orch.inbox import Bus
+from inbox_orch.shared.commandline import Number, Shell, shell_of
+from inbox_orch.shared.errors import usage
+from inbox_orch.shared.ids import printable
+
+from ..domain import limits
+from ..domain.model import Run
+from ..services.scheduler import Scheduler
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+WAIT = Number(0, limits.MAX_WAIT_SECONDS, forever=True)
+
+
+def open_scheduler(context: click.Context) -> Scheduler:
+    """The scheduler on the database that the options lead to; closed when the command ends."""
+    shell = shell_of(context)
+    bus = Bus.open(
+        shell.database,
+        database_id=expected_id(shell),
+        busy_seconds=shell.busy_seconds,
+        notice=shell.output.notice,
+    )
+    context.call_on_close(bus.close)
+    return Scheduler(bus, shell.agent)
+
+
+def expected_id(shell: Shell) -> str | None:
+    """The database id to insist on; a --db given by hand overrides INBOX_DB_ID."""
+    if shell.database_id is not None or shell.database_named:
+        return shell.database_id
+    return os.environ.get("INBOX_DB_ID") or None
+
+
+def run_option(command: Command) -> Command:
+    """`--run R`, or ORCH_RUN, or the only open run."""
+    return click.option(
+        "--run",
+        "run_name",
+        envvar="ORCH_RUN",
+        metavar="RUN",
+        help="The run; default: the only open one.  [env: ORCH_RUN]",
+    )(command)
+
+
+def key_option(command: Command) -> Command:
+    """`--key K`."""
+    return click.option(
+        "--key", metavar="KEY", help="Makes a repeat of this call return its first result."
+    )(command)
+
+
+def chosen_run(scheduler: Scheduler, name: str | None) -> Run:
+    """The run that the options lead to."""
+    return scheduler.run(name or None)
+
+
+def read_body(body: str | None, body_file: str | None) -> str | None:
+    """The body that the options give, None when they give none; error `usage`."""
+    import sys
+
+    from inbox_orch.inbox.domain.limits import check_body, decode_body
+
+    if body is not None and body_file is not None:
+        raise usage("give either --body-file or --body, not both")
+    if body is not None:
+        return check_body(body)
+    if body_file is None:
+        return None
+    try:
+        if body_file == "-":
+            if sys.stdin is None:
+                raise usage("standard input is closed", hint="give the text in a file")
+            content = sys.stdin.buffer.read(limits.MAX_TASK_BODY_BYTES + 1)
+        else:
+            with open(body_file, "rb") as file:
+                content = file.read(limits.MAX_TASK_BODY_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise usage(f"cannot read {printable(body_file)}: {reason}") from error
+    return check_body(decode_body(content))
+
+
+def age(then_ms: int, now_ms: int) -> str:
+    """How long ago, in one unit: `12s`, `5m`, `3h`, `2d`."""
+    seconds = max(0, now_ms - then_ms) // 1000
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

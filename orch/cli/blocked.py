@@ -1,0 +1,41 @@
+"""`orch blocked`."""
+
+from collections.abc import Sequence
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.output import Block, Body, Sentence
+
+from ..services.viewing import Question
+from .base import chosen_run, open_scheduler, run_option
+
+
+@click.command("blocked", cls=Verb, agent=True, examples=("orch blocked --json",))
+@run_option
+@click.pass_context
+def command(context: click.Context, run_name: str | None) -> None:
+    """List the open questions of workers, oldest first; `orch answer` answers."""
+    scheduler = open_scheduler(context)
+    run = chosen_run(scheduler, run_name)
+    stale = scheduler.fold_if_writable(run)
+    questions = scheduler.questions(run)
+    data = {
+        "items": [question.as_json() for question in questions],
+        "truncated": False,
+        "next_cursor": None,
+        "stale": stale,
+    }
+    shown = question_blocks(questions) or [Sentence("No question is open.")]
+    output = shell_of(context).output
+    output.result(data, *(shown if questions or output.terminal else ()))
+
+
+def question_blocks(questions: Sequence[Question]) -> list[Block]:
+    """Questions as texts with a head line each."""
+    found: list[Block] = []
+    for question in questions:
+        options = " | ".join(question.message.options)
+        head = f"{question.task.key}: {question.message.sender} asks"
+        found.append(Body(head + (f" ({options})" if options else ""), question.message.body or ""))
+    return found

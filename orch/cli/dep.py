@@ -1,0 +1,14 @@
+"""`orch dep`: the commands about dependencies."""
+
+import click
+
+from inbox_orch.shared.commandline import Program
+
+
+@click.command(
+    "dep",
+    cls=Program,
+    commands_in={"add": ("inbox_orch.orch.cli.dep_add", "Let one task wait for another.")},
+)
+def command() -> None:
+    """Let one task wait for another."""

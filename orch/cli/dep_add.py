@@ -1,0 +1,33 @@
+"""`orch dep add`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.output import Sentence
+
+from ..domain.readiness import CONDITIONS
+from .base import chosen_run, open_scheduler, run_option
+
+
+@click.command("add", cls=Verb, agent=True, examples=("orch dep add parser --on lexer",))
+@run_option
+@click.argument("task")
+@click.option("--on", "upstream", required=True, metavar="TASK", help="What it waits for.")
+@click.option(
+    "--when",
+    "condition",
+    type=click.Choice(CONDITIONS),
+    default="success",
+    show_default=True,
+    help="`success` (or skipped), `finished` (in whatever way), `failed`.",
+)
+@click.pass_context
+def command(
+    context: click.Context, run_name: str | None, task: str, upstream: str, condition: str
+) -> None:
+    """Let TASK wait for another. A cycle is refused, with the path."""
+    scheduler = open_scheduler(context)
+    data = scheduler.add_dependency(chosen_run(scheduler, run_name), task, upstream, condition)
+    edge = data["dependency"]
+    text = f"{edge['task']} waits for {edge['upstream']} ({condition})"
+    shell_of(context).output.result(data, Sentence(text, tuple(edge.values())))

@@ -1,0 +1,91 @@
+"""`orch dispatch`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.output import Block, Sentence, Table
+
+from ..services.dispatching import Dispatched
+from .base import chosen_run, key_option, open_scheduler, run_option
+
+
+@click.command(
+    "dispatch",
+    cls=Verb,
+    agent=True,
+    examples=("orch dispatch", "orch dispatch lexer --to w1 --json", "orch dispatch --dry-run"),
+)
+@run_option
+@click.argument("tasks", nargs=-1, metavar="[TASK]...")
+@click.option("--to", metavar="MAILBOX", help="Instead of the tasks' own mailboxes.")
+@click.option("--base", metavar="REF", help="Start from this commit.")
+@click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@key_option
+@click.pass_context
+def command(
+    context: click.Context,
+    run_name: str | None,
+    tasks: tuple[str, ...],
+    to: str | None,
+    base: str | None,
+    allow_dirty: bool,
+    dry_run: bool,
+    key: str | None,
+) -> None:
+    """Open one attempt for each ready task, or for those named: a branch and a worktree of its
+    own, and a thread in its mailbox.
+
+    Exit 11 (`degraded`) when some attempt could not be provisioned; all are in the result.
+    """
+    scheduler = open_scheduler(context)
+    done = scheduler.dispatch(
+        chosen_run(scheduler, run_name),
+        task_names=tasks,
+        mailbox=to,
+        base=base,
+        allow_dirty=allow_dirty,
+        dry_run=dry_run,
+        key=key,
+    )
+    output = shell_of(context).output
+    if done.degraded:
+        output.outcome(_degraded(done), *_blocks(done))
+    else:
+        output.result(done.as_json(), *_blocks(done))
+
+
+def _degraded(done: Dispatched) -> InboxOrchError:
+    failed = [item for item in done.items if item["state"] == "provision_failed"]
+    return InboxOrchError(
+        "degraded",
+        "; ".join(f"{item['task']}: {item['reason']}" for item in failed),
+        hint="the tasks are tried again by a later `orch dispatch`",
+        details={"tasks": [item["task"] for item in failed]},
+        data=done.as_json(),
+    )
+
+
+def _blocks(done: Dispatched) -> list[Block]:
+    rows = tuple(
+        (
+            f"{item['task']}/{item['number']}",
+            item["state"],
+            item["mailbox"],
+            item.get("thread"),
+            item.get("worktree"),
+        )
+        for item in done.items
+    )
+    headings = ("ATTEMPT", "STATE", "MAILBOX", "THREAD", "WORKTREE")
+    blocks: list[Block] = [Table(headings, rows, "nothing is ready")]
+    blocks += [
+        Sentence(
+            f"{conflict['task']}: what it depends on does not merge: "
+            + ", ".join(conflict["paths"]),
+            (conflict["task"], "base_conflict", conflict["paths"]),
+        )
+        for conflict in done.conflicts
+    ]
+    return blocks

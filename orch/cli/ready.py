@@ -1,0 +1,27 @@
+"""`orch ready`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.output import Table
+
+from .base import chosen_run, open_scheduler, run_option
+
+
+@click.command("ready", cls=Verb, agent=True, examples=("orch ready --json",))
+@run_option
+@click.pass_context
+def command(context: click.Context, run_name: str | None) -> None:
+    """List the tasks that can be dispatched now, in the order in which they would be."""
+    scheduler = open_scheduler(context)
+    ready, stale = scheduler.ready(chosen_run(scheduler, run_name))
+    data = {
+        "items": [standing.as_json() for standing in ready],
+        "truncated": False,
+        "next_cursor": None,
+        "stale": stale,
+    }
+    rows = tuple((s.task.key, s.task.priority, s.task.mailbox, s.task.title) for s in ready)
+    shell_of(context).output.result(
+        data, Table(("TASK", "PRIO", "MAILBOX", "TITLE"), rows, "nothing is ready")
+    )

@@ -1,0 +1,21 @@
+"""`orch reconcile`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.output import Facts
+
+from .base import chosen_run, open_scheduler, run_option
+
+
+@click.command("reconcile", cls=Verb, agent=True, examples=("orch reconcile",))
+@run_option
+@click.pass_context
+def command(context: click.Context, run_name: str | None) -> None:
+    """Finish what a killed process has begun, carry over what workers did, and look at what they
+    say is done. Doing it again changes nothing.
+    """
+    scheduler = open_scheduler(context)
+    done = scheduler.reconcile(chosen_run(scheduler, run_name))
+    facts = tuple((label.replace("_", " "), value) for label, value in done.as_json().items())
+    shell_of(context).output.result(done.as_json(), Facts(facts))

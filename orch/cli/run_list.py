@@ -1,0 +1,20 @@
+"""`orch run list`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.output import Table
+
+from .base import open_scheduler
+
+
+@click.command("list", cls=Verb, agent=True, examples=("orch run list --json",))
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List the runs that are not closed, oldest first."""
+    runs = open_scheduler(context).runs()
+    data = {"items": [run.as_json() for run in runs], "truncated": False, "next_cursor": None}
+    rows = tuple((run.name, run.state, run.leader, run.title) for run in runs)
+    shell_of(context).output.result(
+        data, Table(("RUN", "STATE", "LEADER", "TITLE"), rows, "no open run")
+    )

@@ -1,0 +1,56 @@
+"""`orch status`."""
+
+import click
+
+from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.output import Block, Sentence, Table
+
+from ..services.viewing import Row, Status
+from .base import age, chosen_run, open_scheduler, run_option
+
+
+@click.command("status", cls=Verb, agent=True, examples=("orch status", "orch status --json"))
+@run_option
+@click.pass_context
+def command(context: click.Context, run_name: str | None) -> None:
+    """Print how every task of a run stands, after folding in what workers did."""
+    scheduler = open_scheduler(context)
+    status = scheduler.status(chosen_run(scheduler, run_name))
+    shell_of(context).output.result(status.as_json(), *blocks(status))
+
+
+def blocks(status: Status) -> list[Block]:
+    """The status as a line and a table."""
+    counts = ", ".join(f"{number} {state}" for state, number in status.counts.items())
+    stale = " (stale: the database cannot be written here)" if status.stale else ""
+    text = f"{status.run.name}: {status.outcome}{stale}. {counts or 'no tasks'}"
+    rows = tuple(_row(row, status.now_ms) for row in status.rows)
+    return [
+        Sentence(text, ("run", status.run.name, status.outcome)),
+        Table(("TASK", "STATE", "TRY", "WHO", "SINCE", "NOTE"), rows, "no tasks"),
+    ]
+
+
+def _row(row: Row, now_ms: int) -> tuple[object, ...]:
+    task, attempt = row.standing.task, row.attempt
+    since = task.updated_at if attempt is None else max(task.updated_at, attempt.updated_at)
+    state = row.standing.state
+    if state == "active" and attempt is not None:
+        state = attempt.state
+    who = task.mailbox if row.thread is None else (row.thread.holder or row.thread.mailbox)
+    return (task.key, state, task.attempts, who, age(since, now_ms), _note(row))
+
+
+def _note(row: Row) -> str:
+    standing, attempt = row.standing, row.attempt
+    if standing.because:
+        verb = {"waiting": "waits for", "unreachable": "because of"}.get(standing.state, "paths:")
+        return f"{verb} {', '.join(standing.because)}"
+    if standing.until is not None:
+        return f"again at {rfc3339(standing.until)}"
+    if standing.state == "succeeded" and standing.task.accepted_head is not None:
+        return standing.task.accepted_head[:12]
+    if row.thread is not None and row.thread.progress is not None and attempt and attempt.live:
+        return f"{row.thread.progress} %"
+    return standing.task.reason or standing.task.title

@@ -1,0 +1,14 @@
+"""`orch task`: the commands about tasks."""
+
+import click
+
+from inbox_orch.shared.commandline import Program
+
+
+@click.command(
+    "task",
+    cls=Program,
+    commands_in={"add": ("inbox_orch.orch.cli.task_add", "Add a task to a run.")},
+)
+def command() -> None:
+    """Add tasks to a run."""

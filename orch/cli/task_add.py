@@ -1,0 +1,98 @@
+"""`orch task add`."""
+
+import click
+
+from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.output import Sentence
+
+from ..domain import limits
+from .base import chosen_run, key_option, open_scheduler, read_body, run_option
+
+ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
+
+
+@click.command(
+    "add",
+    cls=Verb,
+    agent=True,
+    examples=(
+        "orch task add --task lexer --title 'Rewrite the lexer' --body-file lexer.md",
+        "orch task add --task report --title 'Write it up' --depends-on lexer --no-worktree",
+    ),
+)
+@run_option
+@click.option("--task", "key_name", required=True, metavar="KEY", help="Its short name.")
+@click.option("--title", required=True, metavar="TEXT", help="One line.")
+@click.option("--body-file", metavar="PATH|-", help="Read the text from a file or stdin.")
+@click.option("--body", metavar="TEXT", help="The text itself.")
+@click.option("--to", metavar="MAILBOX", help="Who does it.  [default: workers]")
+@click.option("--kind", default="code", show_default=True, metavar="WORD", help="For sorting.")
+@click.option(
+    "--depends-on", multiple=True, metavar="TASK", help="Must have succeeded; repeatable."
+)
+@click.option(
+    "--priority",
+    type=Number(limits.MIN_PRIORITY, limits.MAX_PRIORITY, whole=True),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Higher is dispatched first.",
+)
+@click.option(
+    "--max-attempts",
+    type=ATTEMPTS,
+    default=limits.DEFAULT_MAX_ATTEMPTS,
+    show_default=True,
+    metavar="N",
+    help="Tries that fail or are rejected.",
+)
+@click.option(
+    "--max-infra-attempts",
+    type=ATTEMPTS,
+    default=limits.DEFAULT_MAX_ATTEMPTS,
+    show_default=True,
+    metavar="N",
+    help="Tries that are lost or cannot be provisioned.",
+)
+@click.option("--no-worktree", is_flag=True, help="It changes no code.")
+@click.option("--allow-empty", is_flag=True, help="Accept it without a commit.")
+@key_option
+@click.pass_context
+def command(
+    context: click.Context,
+    run_name: str | None,
+    key_name: str,
+    title: str,
+    body_file: str | None,
+    body: str | None,
+    to: str | None,
+    kind: str,
+    depends_on: tuple[str, ...],
+    priority: int,
+    max_attempts: int,
+    max_infra_attempts: int,
+    no_worktree: bool,
+    allow_empty: bool,
+    key: str | None,
+) -> None:
+    """Add a task to a run."""
+    scheduler = open_scheduler(context)
+    answer = scheduler.add_task(
+        chosen_run(scheduler, run_name),
+        key_name=key_name,
+        title=title,
+        body=read_body(body, body_file) or "",
+        mailbox=to,
+        kind=kind,
+        depends_on=depends_on,
+        priority=priority,
+        max_attempts=max_attempts,
+        max_infra_attempts=max_infra_attempts,
+        worktree=not no_worktree,
+        allow_empty=allow_empty,
+        key=key,
+    )
+    task = answer.data["task"]
+    shell_of(context).output.result(
+        answer.as_json(), Sentence(f"Added task {task['key']}", (task["key"], task["id"]))
+    )

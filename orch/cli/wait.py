@@ -1,0 +1,90 @@
+"""`orch wait`."""
+
+import click
+
+from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.output import Block, Sentence, Table
+
+from ..domain import limits
+from ..services.waiting import Waited
+from .base import WAIT, chosen_run, open_scheduler, run_option
+from .blocked import question_blocks
+
+
+@click.command(
+    "wait",
+    cls=Verb,
+    agent=True,
+    examples=(
+        "orch wait --json",
+        "orch wait --until run --wait inf",
+        "orch wait --until task:lexer",
+    ),
+)
+@run_option
+@click.option(
+    "--until",
+    default="change",
+    show_default=True,
+    metavar="WHAT",
+    help="`change`, `blocked`, `run`, or `task:KEY`.",
+)
+@click.option("--after", metavar="N", help="Changes after this event id, not after those told.")
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=WAIT,
+    default=limits.DEFAULT_WAIT_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait; 0 looks once, `inf` blocks.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    run_name: str | None,
+    until: str,
+    after: str | None,
+    wait_seconds: float,
+) -> None:
+    """Block until something has happened in a run; reconciles as it goes.
+
+    change: an attempt was submitted or ended, a question, a task is final. blocked: a question
+    is open. run: the run has ended. Exit 8: not yet, call again. Exit 11: it ended, and not well,
+    or nothing runs and a question is open.
+    """
+    scheduler = open_scheduler(context)
+    run = chosen_run(scheduler, run_name)
+    waited = scheduler.wait(run, until=until, after=after, wait_seconds=wait_seconds)
+    output = shell_of(context).output
+    if waited.failure is not None:
+        output.outcome(waited.failure, *_blocks(waited))
+    else:
+        output.result(waited.as_json(), *_blocks(waited))
+    if waited.until == "change" and after is None:
+        try:
+            scheduler.mark_told(waited)
+        except InboxOrchError as error:
+            # It has been told; being told again is all that can follow.
+            output.notice(f"the cursor was not moved, this will be told again: {error.message}")
+
+
+def _blocks(waited: Waited) -> list[Block]:
+    rows = tuple(
+        (
+            str(rfc3339(event.at))[11:19],
+            event.kind.replace("_", " ", 1),
+            event.data.get("key") or f"try {event.data.get('number')}",
+            event.data.get("reason"),
+        )
+        for event in waited.changes
+    )
+    blocks: list[Block] = [
+        Sentence(f"{waited.run.name}: {waited.outcome}", ("run", waited.run.name, waited.outcome))
+    ]
+    if waited.until == "change":
+        headings = ("AT", "WHAT", "TASK", "WHY")
+        blocks.append(Table(headings, rows, "nothing more will change", (0, 1, 2)))
+    return blocks + question_blocks(waited.questions)

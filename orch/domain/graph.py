@@ -1,0 +1,79 @@
+"""The dependency graph: order, cycles, distance to the end. Iterative, for graphs of any depth."""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+Edges = Mapping[str, Collection[str]]
+"""From each node to those it depends on."""
+
+
+def path(edges: Edges, start: str, goal: str) -> list[str] | None:
+    """A shortest way from `start` to `goal` along `edges`, both included; None if there is none."""
+    came_from: dict[str, str | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        node = queue.popleft()
+        if node == goal:
+            return _walked_back(came_from, goal)
+        for following in edges.get(node, ()):
+            if following not in came_from:
+                came_from[following] = node
+                queue.append(following)
+    return None
+
+
+def ordered(nodes: Iterable[str], edges: Edges) -> list[str]:
+    """The nodes with everything after what it depends on; otherwise in the order given.
+
+    Nodes on a cycle, which the store never lets in, are left out.
+    """
+    nodes = list(nodes)
+    waiting_for = {n: {u for u in edges.get(n, ()) if u != n} for n in nodes}
+    followers: dict[str, list[str]] = {}
+    for node in nodes:
+        for upstream in waiting_for[node]:
+            followers.setdefault(upstream, []).append(node)
+    known = set(nodes)
+    missing = {n: len(waiting_for[n] & known) for n in nodes}
+    queue = deque(n for n in nodes if missing[n] == 0)
+    order = []
+    while queue:
+        node = queue.popleft()
+        order.append(node)
+        for follower in followers.get(node, ()):
+            missing[follower] -= 1
+            if missing[follower] == 0:
+                queue.append(follower)
+    return order
+
+
+def ancestors(edges: Edges, start: str) -> set[str]:
+    """Everything that `start` depends on, directly or not."""
+    found: set[str] = set()
+    queue = deque(edges.get(start, ()))
+    while queue:
+        node = queue.popleft()
+        if node not in found:
+            found.add(node)
+            queue.extend(edges.get(node, ()))
+    return found
+
+
+def remaining_lengths(nodes: Sequence[str], edges: Edges) -> dict[str, int]:
+    """For each node, the number of nodes on the longest chain that starts with it and goes on
+    to what depends on it."""
+    lengths = dict.fromkeys(nodes, 1)
+    for node in reversed(ordered(nodes, edges)):
+        for upstream in edges.get(node, ()):
+            if upstream in lengths:
+                lengths[upstream] = max(lengths[upstream], lengths[node] + 1)
+    return lengths
+
+
+def _walked_back(came_from: Mapping[str, str | None], goal: str) -> list[str]:
+    way: list[str] = []
+    node: str | None = goal
+    while node is not None:
+        way.append(node)
+        node = came_from[node]
+    return way[::-1]

@@ -1,0 +1,39 @@
+"""The ranges of what comes from outside."""
+
+from inbox_orch.shared.errors import usage
+
+DEFAULT_MAX_ATTEMPTS = 3
+MOST_ATTEMPTS = 100
+MOST_PARALLEL = 1000
+MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
+MAX_TITLE_BYTES = 200
+MAX_TASK_BODY_BYTES = 1024 * 1024
+DEFAULT_WAIT_SECONDS = 90.0
+MAX_WAIT_SECONDS = 366 * 24 * 3600.0
+CANCEL_GRACE_SECONDS = 60.0
+MAX_DELIVERIES = 3
+
+
+def check_title(title: str) -> str:
+    """One line that is not blank; error `usage`."""
+    if not title.strip() or len(title.encode("utf-8", "replace")) > MAX_TITLE_BYTES:
+        raise usage(f"a title is 1 to {MAX_TITLE_BYTES} bytes of text, not blank")
+    if any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in title):
+        raise usage("a title is one line of text without control characters")
+    return title
+
+
+def check_task_body(body: str) -> str:
+    """Text of at most 1 MiB, so that what earlier attempts came to fits beside it."""
+    try:
+        size = len(body.encode())
+    except UnicodeEncodeError as error:
+        raise usage("the task's body is not valid text") from error
+    if size > MAX_TASK_BODY_BYTES:
+        raise usage(
+            f"the task's body has {size} bytes, more than {MAX_TASK_BODY_BYTES}",
+            hint="put it into the repository, and name the file",
+        )
+    if "\0" in body:
+        raise usage("the task's body has a NUL character")
+    return body

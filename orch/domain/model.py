@@ -1,0 +1,162 @@
+"""Runs, tasks, dependencies and attempts as frozen values, and their one shape in JSON."""
+
+import json
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.clock import rfc3339
+
+
+class Run(NamedTuple):
+    """A set of tasks for one repository. Times are wall-clock milliseconds."""
+
+    id: str
+    name: str
+    title: str
+    state: str
+    leader: str
+    repository: str | None
+    repository_identity: str | None
+    base_ref: str | None
+    base_commit: str | None
+    worktree_root: str | None
+    on_failure: str
+    max_parallel: int | None
+    config: str
+    created_at: int
+    closed_at: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "title": self.title,
+            "state": self.state,
+            "leader": self.leader,
+            "repository": self.repository,
+            "base_ref": self.base_ref,
+            "base_commit": self.base_commit,
+            "worktree_root": self.worktree_root,
+            "on_failure": self.on_failure,
+            "max_parallel": self.max_parallel,
+            "created_at": rfc3339(self.created_at),
+            "closed_at": rfc3339(self.closed_at),
+        }
+
+
+class Task(NamedTuple):
+    """One piece of work of a run."""
+
+    id: str
+    number: int
+    run_id: str
+    key: str
+    title: str
+    body: str
+    kind: str
+    mailbox: str
+    state: str
+    priority: int
+    worktree: bool
+    allow_empty: bool
+    max_attempts: int
+    max_infra_attempts: int
+    attempts: int
+    work_failures: int
+    infra_failures: int
+    not_before: int | None
+    accepted_attempt: str | None
+    accepted_head: str | None
+    reason: str | None
+    created_at: int
+    updated_at: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "key": self.key,
+            "title": self.title,
+            "kind": self.kind,
+            "mailbox": self.mailbox,
+            "state": self.state,
+            "priority": self.priority,
+            "worktree": self.worktree,
+            "allow_empty": self.allow_empty,
+            "attempts": self.attempts,
+            "max_attempts": self.max_attempts,
+            "max_infra_attempts": self.max_infra_attempts,
+            "work_failures": self.work_failures,
+            "infra_failures": self.infra_failures,
+            "not_before": rfc3339(self.not_before),
+            "accepted_attempt": self.accepted_attempt,
+            "accepted_head": self.accepted_head,
+            "reason": self.reason,
+            "created_at": rfc3339(self.created_at),
+            "updated_at": rfc3339(self.updated_at),
+        }
+
+
+class Dependency(NamedTuple):
+    """`task_id` waits for `upstream_id` under a condition: success, finished or failed."""
+
+    task_id: str
+    upstream_id: str
+    condition: str
+
+
+class Attempt(NamedTuple):
+    """One try at a task: one thread, and for a code task one branch and one worktree."""
+
+    id: str
+    run_id: str
+    task_id: str
+    number: int
+    state: str
+    ending_as: str | None
+    ending_clock: str | None
+    mailbox: str
+    thread_id: str | None
+    branch: str | None
+    worktree_path: str | None
+    base_ref: str | None
+    base_commit: str | None
+    base_source: str | None
+    dirty_paths: str | None
+    head_commit: str | None
+    commits_ahead: int | None
+    reason: str | None
+    details: str | None
+    fatal: bool
+    created_at: int
+    updated_at: int
+    ended_at: int | None
+
+    @property
+    def live(self) -> bool:
+        """Whether it still stands in the way of another attempt."""
+        return self.ended_at is None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "run": self.run_id,
+            "task": self.task_id,
+            "number": self.number,
+            "state": self.state,
+            "ending_as": self.ending_as,
+            "mailbox": self.mailbox,
+            "thread": self.thread_id,
+            "branch": self.branch,
+            "worktree": self.worktree_path,
+            "base_ref": self.base_ref,
+            "base_commit": self.base_commit,
+            "base_source": self.base_source,
+            "dirty_paths": [] if self.dirty_paths is None else json.loads(self.dirty_paths),
+            "head_commit": self.head_commit,
+            "commits_ahead": self.commits_ahead,
+            "reason": self.reason,
+            "details": None if self.details is None else json.loads(self.details),
+            "fatal": self.fatal,
+            "created_at": rfc3339(self.created_at),
+            "updated_at": rfc3339(self.updated_at),
+            "ended_at": rfc3339(self.ended_at),
+        }

@@ -1,0 +1,37 @@
+"""Names that the scheduler gives: task keys, runs, branches, folders. ASCII and lower case, so
+that they mean the same on every file system."""
+
+import re
+
+from inbox_orch.shared.errors import usage
+
+MAX_PART = 40
+_KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
+
+
+def check_task_key(key: str) -> str:
+    """A key that can be part of a branch name (git-check-ref-format(1)); error `usage`."""
+    if not _KEY.fullmatch(key) or ".." in key or key.endswith((".", ".lock")):
+        raise usage(
+            f"{key[:60]!r} cannot be the key of a task",
+            hint="1 to 40 of a-z, 0-9, '.', '_', '-'; the first a letter or a digit; "
+            "no '..', not ending in '.' or '.lock'",
+        )
+    return key
+
+
+def run_name(title: str, run_id: str) -> str:
+    """A readable, unique name: words of the title and the end of the id."""
+    words = _NOT_IN_SLUG.sub("-", title.lower()).strip("-")[:24].strip("-")
+    return f"{words or 'run'}-{run_id[-8:].lower()}"
+
+
+def branch_name(run: str, key: str, number: int) -> str:
+    """The branch of an attempt."""
+    return f"orch/{run[:MAX_PART]}/t/{key}/{number}"
+
+
+def folder_name(key: str, number: int) -> str:
+    """The folder of an attempt, below that of its run."""
+    return f"{key}-{number}"

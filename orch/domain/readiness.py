@@ -1,0 +1,168 @@
+"""What follows from the stored states: who is ready, who waits, who can never start, how the
+run stands. Computed afresh at every look, so that it cannot go stale."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.clock import rfc3339
+
+from . import graph
+from .model import Dependency, Run, Task
+from .states import TASK_FINAL
+
+MET, NEVER, OPEN = "met", "never", "open"
+
+_VERDICTS = {
+    "success": {"succeeded": MET, "skipped": MET, "failed": NEVER, "cancelled": NEVER},
+    "finished": {"succeeded": MET, "skipped": MET, "failed": MET, "cancelled": MET},
+    "failed": {"succeeded": NEVER, "skipped": NEVER, "failed": MET, "cancelled": NEVER},
+}
+CONDITIONS = tuple(_VERDICTS)
+
+
+class Standing(NamedTuple):
+    """How one task stands.
+
+    `state` is the stored state, or for a pending task `ready`, `waiting`, `backing_off`,
+    `base_conflict` or `unreachable`. `because` names the keys of the tasks that it waits for, or
+    that made it unreachable. `until` is the wall-clock end of a back-off.
+    """
+
+    task: Task
+    state: str
+    because: tuple[str, ...] = ()
+    until: int | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing can happen to it any more without somebody's decision."""
+        return self.state in TASK_FINAL or self.state == "unreachable"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **self.task.as_json(),
+            "standing": self.state,
+            "because": list(self.because),
+            "until": rfc3339(self.until),
+        }
+
+
+class Picture(NamedTuple):
+    """A run as it stands at one moment: every task, and the outcome."""
+
+    run: Run
+    standings: tuple[Standing, ...]
+    outcome: str
+
+    def of(self, task_id: str) -> Standing:
+        """The standing of one task."""
+        return next(s for s in self.standings if s.task.id == task_id)
+
+
+def verdict(condition: str, upstream_state: str) -> str:
+    """`met`, `never` or `open` for one edge, by the upstream task's standing."""
+    if upstream_state == "unreachable":
+        return NEVER
+    return _VERDICTS[condition].get(upstream_state, OPEN)
+
+
+def picture(
+    run: Run,
+    tasks: Sequence[Task],
+    dependencies: Sequence[Dependency],
+    conflicts: Mapping[str, Sequence[str]],
+    now_ms: int,
+) -> Picture:
+    """The standing of every task of a run, in the order of their making.
+
+    `conflicts` maps a task's id to the paths for which its base could not be merged.
+    """
+    by_id = {task.id: task for task in tasks}
+    edges: dict[str, list[Dependency]] = {}
+    for dependency in dependencies:
+        edges.setdefault(dependency.task_id, []).append(dependency)
+    names = {t: [d.upstream_id for d in ds] for t, ds in edges.items()}
+    stopped_by = _stopped_by(run, tasks)
+    standings: dict[str, Standing] = {}
+    for task_id in graph.ordered(by_id, names):
+        task = by_id[task_id]
+        standings[task_id] = _standing(
+            task, edges.get(task_id, ()), standings, stopped_by, conflicts, now_ms
+        )
+    ordered = tuple(standings[task.id] for task in tasks)
+    return Picture(run, ordered, _outcome(run, ordered))
+
+
+def dispatch_order(standings: Sequence[Standing], dependencies: Sequence[Dependency]) -> list[Task]:
+    """The ready tasks: by priority, then the longest remaining path, then age."""
+    edges: dict[str, list[str]] = {}
+    for dependency in dependencies:
+        edges.setdefault(dependency.task_id, []).append(dependency.upstream_id)
+    lengths = graph.remaining_lengths([s.task.id for s in standings], edges)
+    ready = [s.task for s in standings if s.state == "ready"]
+    return sorted(ready, key=lambda t: (-t.priority, -lengths[t.id], t.number))
+
+
+def _stopped_by(run: Run, tasks: Sequence[Task]) -> tuple[str, ...]:
+    """Under `fail-fast` and `abort` a failed task stops every pending one."""
+    if run.on_failure == "continue":
+        return ()
+    return tuple(task.key for task in tasks if task.state == "failed")
+
+
+def _standing(
+    task: Task,
+    edges: Sequence[Dependency],
+    standings: Mapping[str, Standing],
+    stopped_by: tuple[str, ...],
+    conflicts: Mapping[str, Sequence[str]],
+    now_ms: int,
+) -> Standing:
+    if task.state != "pending":
+        return Standing(task, task.state)
+    if stopped_by:
+        return Standing(task, "unreachable", stopped_by)
+    verdicts = [
+        (standings[edge.upstream_id], verdict(edge.condition, standings[edge.upstream_id].state))
+        for edge in edges
+    ]
+    never = [upstream for upstream, found in verdicts if found == NEVER]
+    if never:
+        return Standing(task, "unreachable", _blame(never))
+    waiting = tuple(upstream.task.key for upstream, found in verdicts if found == OPEN)
+    if waiting:
+        return Standing(task, "waiting", waiting)
+    if task.not_before is not None and task.not_before > now_ms:
+        return Standing(task, "backing_off", (), task.not_before)
+    if task.id in conflicts:
+        return Standing(task, "base_conflict", tuple(conflicts[task.id]))
+    return Standing(task, "ready")
+
+
+def _blame(never: Sequence[Standing]) -> tuple[str, ...]:
+    """The tasks that began it: through unreachable ones back to those that ended."""
+    blamed: dict[str, None] = {}
+    for upstream in never:
+        for key in upstream.because if upstream.state == "unreachable" else (upstream.task.key,):
+            blamed[key] = None
+    return tuple(blamed)
+
+
+def _outcome(run: Run, standings: Sequence[Standing]) -> str:
+    if run.state == "cancelling":
+        live = any(s.state in ("active", "blocked") for s in standings)
+        return "running" if live else "cancelled"
+    if not standings:
+        return "running"
+    if not all(s.settled for s in standings):
+        moving = {"active", "blocked", "ready", "backing_off"}
+        if run.state == "paused" or any(s.state in moving for s in standings):
+            return "running"
+        return "stuck"
+    return _settled_outcome([s.state for s in standings])
+
+
+def _settled_outcome(states: Sequence[str]) -> str:
+    if all(state in ("succeeded", "skipped") for state in states):
+        return "succeeded"
+    return "partial" if "succeeded" in states else "failed"

@@ -1,0 +1,114 @@
+"""The states of runs, tasks and attempts and every transition between them, as data."""
+
+from typing import NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+
+RUN_STATES = ("open", "paused", "cancelling", "closed")
+TASK_STATES = ("pending", "active", "blocked", "succeeded", "failed", "cancelled", "skipped")
+TASK_FINAL = ("succeeded", "failed", "cancelled", "skipped")
+ATTEMPT_LIVE = (
+    "allocating",
+    "provisioned",
+    "offered",
+    "running",
+    "blocked",
+    "submitted",
+    "verifying",
+    "ending",
+)
+ATTEMPT_ENDED = (
+    "succeeded",
+    "rejected",
+    "failed",
+    "timed_out",
+    "lost",
+    "cancelled",
+    "provision_failed",
+)
+ATTEMPT_STATES = ATTEMPT_LIVE + ATTEMPT_ENDED
+WITH_WORKER = ("offered", "running", "blocked")
+"""States that follow the thread, and may change among one another by folding."""
+
+COUNTED_AS_WORK = ("failed", "rejected", "timed_out")
+COUNTED_AS_INFRASTRUCTURE = ("lost", "provision_failed")
+
+
+class Transition(NamedTuple):
+    """One allowed change of a run, a task or an attempt; `source` None: it is made."""
+
+    source: str | None
+    target: str
+    by: str
+
+
+RUN_TRANSITIONS = (Transition(None, "open", "run init"),)
+
+TASK_TRANSITIONS = (
+    Transition(None, "pending", "task add"),
+    Transition("pending", "active", "dispatch opens an attempt"),
+    Transition("active", "blocked", "the worker's ask"),
+    Transition("blocked", "active", "the answer, or its deadline"),
+    Transition("active", "succeeded", "an attempt is accepted"),
+    Transition("blocked", "succeeded", "an attempt is accepted (folding may skip states)"),
+    Transition("active", "pending", "the attempt ended badly, retries remain"),
+    Transition("blocked", "pending", "the attempt ended badly, retries remain"),
+    Transition("active", "failed", "retries exhausted, or a fatal failure"),
+    Transition("blocked", "failed", "retries exhausted, or a fatal failure"),
+    Transition("active", "cancelled", "its attempt was cancelled"),
+    Transition("blocked", "cancelled", "its attempt was cancelled"),
+)
+
+_BY_THREAD = tuple(
+    Transition(source, target, "the thread's state")
+    for source in WITH_WORKER
+    for target in (*WITH_WORKER, "submitted", "failed", "lost", "ending")
+    if source != target
+)
+
+ATTEMPT_TRANSITIONS = (
+    Transition(None, "allocating", "dispatch"),
+    Transition("allocating", "provisioned", "the worktree is there"),
+    Transition("allocating", "provision_failed", "the worktree could not be made"),
+    Transition("provisioned", "offered", "the thread is sent"),
+    *_BY_THREAD,
+    Transition("submitted", "verifying", "orch looks for itself"),
+    Transition("verifying", "submitted", "the verifier died"),
+    Transition("verifying", "succeeded", "accepted"),
+    Transition("verifying", "rejected", "not accepted"),
+    Transition("verifying", "lost", "the worktree is gone"),
+    Transition("submitted", "lost", "the worktree is gone"),
+    Transition("ending", "cancelled", "its holder knows, or is gone"),
+    Transition("ending", "timed_out", "its holder knows, or is gone"),
+)
+
+TABLES = {"run": RUN_TRANSITIONS, "task": TASK_TRANSITIONS, "attempt": ATTEMPT_TRANSITIONS}
+
+ATTEMPT_OF_THREAD = {"pending": "offered", "claimed": "running", "blocked": "blocked"}
+
+
+def attempt_state_for(thread_state: str, reason: str | None) -> str:
+    """What the state of its thread makes of an attempt that is with a worker."""
+    if thread_state in ATTEMPT_OF_THREAD:
+        return ATTEMPT_OF_THREAD[thread_state]
+    if thread_state == "done":
+        return "submitted"
+    if thread_state == "cancelled":
+        return "ending"
+    return "lost" if reason == "exhausted" else "failed"
+
+
+def require(kind: str, source: str | None, target: str) -> None:
+    """Assert that the table has the transition: asking for another one is a bug."""
+    allowed = any((t.source, t.target) == (source, target) for t in TABLES[kind])
+    assert allowed, f"{kind}: {source} -> {target} is not in the table"
+
+
+def refuse(kind: str, name: str, state: str, verb: str, hint: str | None = None) -> InboxOrchError:
+    """A call that the present state does not allow: exit 4."""
+    return InboxOrchError(
+        "invalid_state",
+        f"{kind} {name} is {state}: it cannot be given to `{verb}`",
+        hint=hint,
+        details={"kind": kind, "name": name, "state": state},
+    )

@@ -1,0 +1,70 @@
+"""What a worker is given to read: the brief and the task text."""
+
+from collections.abc import Sequence
+
+MAX_BRIEF_BYTES = 2048
+MAX_EARLIER_BYTES = 16 * 1024
+
+_RULES = """\
+Work only in the worktree. Commit there; what is not committed does not count.
+Claim:  inbox claim {thread} --mailbox {mailbox} --agent YOU --json   (gives the token)
+Then:   export INBOX_THREAD={thread} INBOX_TOKEN=<token>
+Keep:   inbox renew | inbox update --progress N --body TEXT
+Ask:    inbox ask --body TEXT [--option X]; inbox wait-reply
+End:    inbox done --body TEXT | inbox fail --body TEXT | inbox release
+Exit 7: the lease is lost, stop. Exit 10: cancelled, stop.
+Every call takes --db {database} --db-id {database_id} (or INBOX_DB, INBOX_DB_ID).
+"""
+
+
+def brief(
+    *,
+    run: str,
+    task: str,
+    attempt: int,
+    thread: str,
+    mailbox: str,
+    worktree: str | None,
+    branch: str | None,
+    base_commit: str | None,
+    database: str,
+    database_id: str,
+) -> str:
+    """Ids, paths, rules and the commands, in at most 2 KiB."""
+    lines = [f"Task {task} of run {run}, attempt {attempt}, thread {thread}."]
+    if worktree is not None:
+        lines += [f"Worktree: {worktree}", f"Branch: {branch}, from {base_commit}"]
+    rules = _RULES.format(
+        thread=thread, mailbox=mailbox, database=database, database_id=database_id
+    )
+    if worktree is None:
+        rules = rules.split("\n", 1)[1]
+    text = "\n".join(lines) + "\n" + rules
+    assert len(text.encode()) <= MAX_BRIEF_BYTES or len(database) + len(worktree or "") > 900
+    return text
+
+
+def task_text(title: str, body: str, earlier: Sequence[str]) -> str:
+    """The first message of a thread: the task, then what earlier attempts came to.
+
+    The newest attempts are kept whole when all together are over 16 KiB.
+    """
+    text = f"{title}\n\n{body}" if body else title
+    kept: list[str] = []
+    size = 0
+    for section in reversed(earlier):
+        size += len(section.encode())
+        if kept and size > MAX_EARLIER_BYTES:
+            kept.append("(older attempts are left out)")
+            break
+        kept.append(_cut(section))
+    if kept:
+        text += "\n\nEarlier attempts\n\n" + "\n\n".join(reversed(kept))
+    return text
+
+
+def _cut(section: str) -> str:
+    content = section.encode()
+    if len(content) <= MAX_EARLIER_BYTES:
+        return section
+    return content[:MAX_EARLIER_BYTES].decode("utf-8", "ignore") + " …"

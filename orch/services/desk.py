@@ -1,0 +1,270 @@
+"""What every service of the scheduler stands on: the bus, who calls, the run, recording."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from inbox_orch.inbox import Bus
+from inbox_orch.shared import events, processes, requests
+from inbox_orch.shared.database import Database, Transaction
+from inbox_orch.shared.errors import InboxOrchError, not_found, usage
+from inbox_orch.shared.ids import check_key, printable
+
+from ..domain import readiness, states
+from ..domain.model import Attempt, Run, Task
+from ..domain.readiness import Picture
+from ..git.repository import Repository
+from ..store import attempts, runs, tasks
+from ..store.attempts import Owner
+
+
+class Answer(NamedTuple):
+    """What a command with a key did, as JSON; `replayed` is None when there was no key."""
+
+    data: dict[str, Any]
+    replayed: bool | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        shown = {} if self.replayed is None else {"replayed": self.replayed}
+        return {**self.data, **shown}
+
+
+class Desk:
+    """The base of the service groups; not used by itself.
+
+    `caller` is the agent named by the call; without one a call acts as the run's leader.
+    """
+
+    def __init__(self, bus: Bus, caller: str | None = None) -> None:
+        self.bus = bus
+        self.caller = caller
+
+    @property
+    def database(self) -> Database:
+        """The database that the bus and the scheduler share."""
+        return self.bus.database
+
+    def actor(self, run: Run) -> str:
+        """Who is named in the events of this call."""
+        return self.caller or run.leader
+
+    # -- finding -----------------------------------------------------------------------------
+
+    def run(self, name: str | None) -> Run:
+        """The run of this name or id, else the only one that is not closed.
+
+        Errors: `not_found`; `usage`, which lists them, when there are several.
+        """
+        with self.database.snapshot() as connection:
+            if name is not None:
+                run = runs.get(connection, name)
+                if run is None:
+                    raise not_found("run", printable(name), hint=_open_runs_hint(connection))
+                return run
+            candidates = runs.not_closed(connection)
+        if not candidates:
+            raise InboxOrchError(
+                "not_found", "there is no open run", hint="`orch run init --title T` opens one"
+            )
+        if len(candidates) > 1:
+            raise usage(
+                "there are several open runs: " + ", ".join(r.name for r in candidates),
+                hint="give --run NAME or set ORCH_RUN",
+                runs=[r.name for r in candidates],
+            )
+        return candidates[0]
+
+    def task(self, connection: sqlite3.Connection, run: Run, name: str) -> Task:
+        """The task with this key or id; error `not_found` with the nearest key."""
+        task = tasks.get(connection, run.id, name)
+        if task is None:
+            import difflib
+
+            keys = [t.key for t in tasks.of_run(connection, run.id)]
+            near = difflib.get_close_matches(name, keys, n=1)
+            raise not_found(
+                "task", printable(name), hint=f"did you mean {near[0]}?" if near else None
+            )
+        return task
+
+    def repository(self, run: Run) -> Repository:
+        """The run's repository; error `usage` when it has none, `git_failed` when it is gone or
+        is not the one any more."""
+        if run.repository is None:
+            raise usage(
+                f"run {run.name} has no repository",
+                hint="its tasks can only be added with --no-worktree",
+            )
+        repository = Repository(run.repository)
+        if not os.path.isdir(run.repository) or repository.identity() != run.repository_identity:
+            raise InboxOrchError(
+                "git_failed",
+                f"{run.repository} is not the repository of run {run.name} any more",
+                hint="put it back where it was",
+                details={"repository": run.repository},
+            )
+        return repository
+
+    def picture(self, connection: sqlite3.Connection, run: Run, now_ms: int) -> Picture:
+        """The run as it stands."""
+        conflicts = {}
+        of_run = tasks.of_run(connection, run.id)
+        heads = {t.accepted_head for t in of_run if t.accepted_head}
+        for task_id, (found_for, paths) in tasks.base_conflicts(connection, run.id).items():
+            # Void as soon as one of the heads for which it was found has changed.
+            if heads.issuperset(found_for):
+                conflicts[task_id] = paths
+        dependencies = tasks.dependencies_of_run(connection, run.id)
+        return readiness.picture(run, of_run, dependencies, conflicts, now_ms)
+
+    # -- recording ---------------------------------------------------------------------------
+
+    def record_attempt(
+        self, tx: Transaction, run: Run, attempt: Attempt, kind: str, data: Mapping[str, Any]
+    ) -> None:
+        """Append an event about an attempt. Every one carries its state after the change."""
+        facts = {
+            "to": attempt.state,
+            "number": attempt.number,
+            "reason": attempt.reason,
+            "head": attempt.head_commit,
+        }
+        events.append(
+            tx,
+            kind,
+            self.actor(run),
+            {**facts, **data},
+            run_id=run.id,
+            task_id=attempt.task_id,
+            attempt_id=attempt.id,
+            thread_id=attempt.thread_id,
+        )
+
+    def record_task(
+        self,
+        tx: Transaction,
+        run: Run,
+        task: Task,
+        kind: str,
+        data: Mapping[str, Any],
+        attempt_id: str | None = None,
+    ) -> None:
+        """Append an event about a task. Every one carries its state after the change."""
+        facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
+        events.append(
+            tx,
+            kind,
+            self.actor(run),
+            {**facts, **data},
+            run_id=run.id,
+            task_id=task.id,
+            attempt_id=attempt_id,
+        )
+
+    def move_attempt(
+        self,
+        tx: Transaction,
+        run: Run,
+        attempt: Attempt,
+        target: str,
+        *,
+        cause: str,
+        changes: Mapping[str, Any] | None = None,
+    ) -> Attempt:
+        """One transition of an attempt, guarded, with its event; returns it as it is then."""
+        states.require("attempt", attempt.state, target)
+        columns: dict[str, Any] = {**(changes or {}), "state": target}
+        columns["updated_at"] = tx.now.wall_ms
+        if target in states.ATTEMPT_ENDED:
+            columns["ended_at"] = tx.now.wall_ms
+        changed = attempts.update(tx.connection, attempt.id, columns, expected_state=attempt.state)
+        assert changed, "the attempt changed under the write lock"
+        after = attempts.get(tx.connection, attempt.id)
+        assert after is not None
+        facts = {"from": attempt.state, "cause": cause}
+        self.record_attempt(tx, run, after, f"attempt_{target}", facts)
+        return after
+
+    def move_task(
+        self,
+        tx: Transaction,
+        run: Run,
+        task: Task,
+        target: str,
+        *,
+        cause: str,
+        changes: Mapping[str, Any] | None = None,
+        attempt_id: str | None = None,
+    ) -> Task:
+        """One transition of a task, guarded, with its event; returns it as it is then."""
+        states.require("task", task.state, target)
+        columns = {**(changes or {}), "state": target, "updated_at": tx.now.wall_ms}
+        changed = tasks.update(tx.connection, task.id, columns, expected_state=task.state)
+        assert changed, "the task changed under the write lock"
+        after = tasks.by_id(tx.connection, task.id)
+        facts = {"from": task.state, "cause": cause}
+        self.record_task(tx, run, after, f"task_{target}", facts, attempt_id)
+        return after
+
+    # -- keys --------------------------------------------------------------------------------
+
+    def replay(
+        self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
+    ) -> Answer | None:
+        """The first result of an earlier call with this key; error `key_conflict`."""
+        if key is None:
+            return None
+        found = requests.find(tx.connection, command, agent, check_key(key))
+        if found is None:
+            return None
+        if found[0] != digest:
+            raise InboxOrchError(
+                "key_conflict",
+                f"the key {key!r} was used by {agent} for another `{command}`",
+                hint="use a new key for a new request",
+                details={"key": key, "command": command, "agent": agent},
+            )
+        return Answer(json.loads(found[1]), True)
+
+    def remember(
+        self,
+        tx: Transaction,
+        command: str,
+        agent: str,
+        key: str | None,
+        digest: str,
+        data: dict[str, Any],
+    ) -> Answer:
+        """Store the first result under its key, if there is one."""
+        if key is None:
+            return Answer(data)
+        requests.store(
+            tx.connection,
+            command=command,
+            agent=agent,
+            key=check_key(key),
+            digest=digest,
+            response=json.dumps(data, ensure_ascii=False),
+            thread_id=None,
+            now_ms=tx.now.wall_ms,
+        )
+        return Answer(data, False)
+
+    def this_process(self) -> Owner:
+        """Who carries out an intent: this process, so that its death can be told."""
+        number = os.getpid()
+        boot_id = self.database.clock.now().boot_id
+        return Owner(boot_id, number, processes.start_time(number) or 0)
+
+    def is_gone(self, owner: Owner) -> bool:
+        """Whether the process that was carrying out an intent cannot be doing so any more."""
+        if owner.boot_id != self.database.clock.now().boot_id:
+            return True
+        return processes.start_time(owner.process) != owner.started
+
+
+def _open_runs_hint(connection: sqlite3.Connection) -> str | None:
+    names = [run.name for run in runs.not_closed(connection)]
+    return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"

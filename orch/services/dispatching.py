@@ -1,0 +1,317 @@
+"""Opening attempts: the choice in one transaction, then git, then the thread.
+
+What is chosen is written down as an intent before git is touched, so that whoever comes after a
+crash can finish it.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared import requests
+from inbox_orch.shared.database import Transaction
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import check_key, check_name, new_id
+
+from ..domain import names, readiness, states
+from ..domain.model import Run, Task
+from ..domain.readiness import Standing
+from ..store import attempts, tasks
+from .bases import Base, accepted_heads, base_for
+from .provisioning import Provisioning
+
+
+class Chosen(NamedTuple):
+    """A task that is to be dispatched, and its base (None without a worktree)."""
+
+    task: Task
+    mailbox: str
+    base: Base | None
+
+
+class Dispatched(NamedTuple):
+    """What a dispatch did, attempt by attempt, with everything that a worker needs."""
+
+    items: tuple[dict[str, Any], ...]
+    dry_run: bool
+    replayed: bool | None
+    conflicts: tuple[dict[str, Any], ...]
+
+    @property
+    def degraded(self) -> bool:
+        """Whether some attempt could not be provisioned."""
+        return any(item["state"] == "provision_failed" for item in self.items)
+
+    def as_json(self) -> dict[str, Any]:
+        shape: dict[str, Any] = {
+            "items": list(self.items),
+            "truncated": False,
+            "next_cursor": None,
+            "dry_run": self.dry_run,
+            "base_conflicts": list(self.conflicts),
+        }
+        if self.replayed is not None:
+            shape["replayed"] = self.replayed
+        return shape
+
+
+class Dispatching(Provisioning):
+    """`dispatch`."""
+
+    def dispatch(
+        self,
+        run: Run,
+        *,
+        task_names: Sequence[str] = (),
+        mailbox: str | None = None,
+        base: str | None = None,
+        allow_dirty: bool = False,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> Dispatched:
+        """One attempt for each ready task, or for those named, in the order of urgency.
+
+        `mailbox` overrides the tasks' own; `base` is the commit for all of them. With `key` a
+        repeat finishes what the first call chose, and chooses nothing new.
+        Errors: `usage`, `not_found`, `invalid_state` (a named task is not ready, the run is not
+        open), `dep_not_in_base`, `base_conflict` (of a named task), `dirty_repository`,
+        `key_conflict`, and those of git.
+        """
+        if mailbox is not None:
+            check_name(mailbox, "mailbox")
+        if run.state != "open":
+            raise states.refuse("run", run.name, run.state, "dispatch")
+        request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
+        digest = requests.digest_of({"dispatch": request})
+        earlier = self._chosen_earlier(run, key, digest)
+        if earlier is not None:
+            return self._finish_all(run, earlier, replayed=True)
+        self.fold(run)
+        self.verify(run)
+        chosen, conflicts = self._choose(run, task_names, mailbox, base)
+        dirty = self._refuse_dirty(run, chosen, allow_dirty)
+        if dry_run:
+            items = tuple(_planned(c, run) for c in chosen)
+            return Dispatched(items, True, None, conflicts)
+        allocated = self._allocate(run, chosen, dirty, key, digest)
+        replayed = None if key is None else False
+        return self._finish_all(run, allocated, replayed=replayed, conflicts=conflicts)
+
+    # -- choosing ----------------------------------------------------------------------------
+
+    def _choose(
+        self, run: Run, task_names: Sequence[str], mailbox: str | None, base: str | None
+    ) -> tuple[list[Chosen], tuple[dict[str, Any], ...]]:
+        with self.database.snapshot() as connection:
+            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+            dependencies = tasks.dependencies_of_run(connection, run.id)
+            named = [self.task(connection, run, name) for name in dict.fromkeys(task_names)]
+            slots = _free_slots(run, len(attempts.live_of_run(connection, run.id)))
+        all_tasks = [s.task for s in picture.standings]
+        if named:
+            for task in named:
+                _require_ready(picture.of(task.id), len(named), slots)
+            candidates = named
+        else:
+            candidates = readiness.dispatch_order(picture.standings, dependencies)[:slots]
+        chosen: list[Chosen] = []
+        conflicts: list[dict[str, Any]] = []
+        for task in candidates:
+            heads = accepted_heads(task, all_tasks, dependencies)
+            found = self._base(run, task, heads, base)
+            if found is not None and found.commit is None:
+                conflicts.append(self._store_conflict(run, task, found, named=bool(named)))
+            else:
+                chosen.append(Chosen(task, mailbox or task.mailbox, found))
+        return chosen, tuple(conflicts)
+
+    def _base(
+        self, run: Run, task: Task, heads: tuple[str, ...], option: str | None
+    ) -> Base | None:
+        if not task.worktree:
+            return None
+        return base_for(self.repository(run), run, task, heads, option)
+
+    def _store_conflict(self, run: Run, task: Task, base: Base, *, named: bool) -> dict[str, Any]:
+        """Remember it, so that the task is not ready until one of the heads has changed."""
+        with self.database.transaction() as tx:
+            tasks.store_base_conflict(
+                tx.connection, task.id, base.heads, base.conflicts, tx.now.wall_ms
+            )
+            facts = {"heads": list(base.heads), "paths": list(base.conflicts)}
+            self.record_task(tx, run, task, "base_conflict_found", facts)
+        shape = {"task": task.key, "paths": list(base.conflicts)}
+        if named:
+            raise InboxOrchError(
+                "base_conflict",
+                f"what task {task.key} depends on does not merge: {', '.join(base.conflicts)}",
+                hint="merge it by hand and give that commit with --base",
+                details=shape,
+            )
+        return shape
+
+    def _refuse_dirty(
+        self, run: Run, chosen: Sequence[Chosen], allow_dirty: bool
+    ) -> tuple[str, ...]:
+        """What is not committed in the main working tree; error `dirty_repository` when an
+        attempt would start from HEAD and miss it."""
+        bases = [c.base for c in chosen if c.base is not None]
+        if not bases:
+            return ()
+        dirty = self.repository(run).dirty_paths()
+        if dirty and not allow_dirty and any(b.source == "HEAD" for b in bases):
+            shown = ", ".join(dirty[:5]) + (f" and {len(dirty) - 5} more" if dirty[5:] else "")
+            raise InboxOrchError(
+                "dirty_repository",
+                f"{run.repository} has changes that no worker would see: {shown}",
+                hint="commit them; or --allow-dirty, or an explicit --base, goes without them",
+                details={"paths": list(dirty)},
+            )
+        return dirty
+
+    # -- allocating --------------------------------------------------------------------------
+
+    def _allocate(
+        self,
+        run: Run,
+        chosen: Sequence[Chosen],
+        dirty: tuple[str, ...],
+        key: str | None,
+        digest: str,
+    ) -> list[str]:
+        """Make the attempts in one transaction, with their intents; what another leader has
+        dispatched meanwhile is left out. Returns their ids."""
+        with self.database.transaction() as tx:
+            picture = self.picture(tx.connection, run, tx.now.wall_ms)
+            slots = _free_slots(run, len(attempts.live_of_run(tx.connection, run.id)))
+            still = [c for c in chosen if picture.of(c.task.id).state == "ready"][:slots]
+            made = [self._allocate_one(tx, run, c, dirty) for c in still]
+            if key is not None:
+                requests.store(
+                    tx.connection,
+                    command="dispatch",
+                    agent=self.actor(run),
+                    key=check_key(key),
+                    digest=digest,
+                    response=json.dumps(made),
+                    thread_id=None,
+                    now_ms=tx.now.wall_ms,
+                )
+            return made
+
+    def _allocate_one(
+        self, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
+    ) -> str:
+        task = tasks.by_id(tx.connection, chosen.task.id)
+        number, attempt_id = task.attempts + 1, new_id()
+        values: dict[str, Any] = {
+            "id": attempt_id,
+            "run_id": run.id,
+            "task_id": task.id,
+            "number": number,
+            "state": "allocating",
+            "mailbox": chosen.mailbox,
+            "created_at": tx.now.wall_ms,
+            "updated_at": tx.now.wall_ms,
+        }
+        if chosen.base is not None:
+            assert run.worktree_root is not None
+            folder = names.folder_name(task.key, number)
+            values |= {
+                "branch": names.branch_name(run.name, task.key, number),
+                "worktree_path": os.path.join(run.worktree_root, run.name, folder),
+                "base_ref": chosen.base.ref,
+                "base_commit": chosen.base.commit,
+                "base_source": chosen.base.source,
+                "dirty_paths": json.dumps(list(dirty)) if dirty else None,
+            }
+        attempts.insert(tx.connection, values)
+        attempts.open_intent(
+            tx.connection,
+            run_id=run.id,
+            attempt_id=attempt_id,
+            kind="dispatch",
+            data={"merged_base": chosen.base is not None and chosen.base.source == "merge"},
+            owner=self.this_process(),
+            now_ms=tx.now.wall_ms,
+        )
+        made = attempts.get(tx.connection, attempt_id)
+        assert made is not None
+        self.record_attempt(tx, run, made, "attempt_allocating", {"from": None})
+        changes = {"attempts": number, "not_before": None}
+        self.move_task(
+            tx, run, task, "active", cause="dispatch", changes=changes, attempt_id=attempt_id
+        )
+        return attempt_id
+
+    # -- provisioning ------------------------------------------------------------------------
+
+    def _chosen_earlier(self, run: Run, key: str | None, digest: str) -> list[str] | None:
+        if key is None:
+            return None
+        with self.database.transaction(durable=False) as tx:
+            earlier = self.replay(tx, "dispatch", self.actor(run), key, digest)
+        if earlier is None:
+            return None
+        chosen: Any = earlier.data
+        return [str(attempt_id) for attempt_id in chosen]
+
+    def _finish_all(
+        self,
+        run: Run,
+        attempt_ids: Sequence[str],
+        *,
+        replayed: bool | None,
+        conflicts: tuple[dict[str, Any], ...] = (),
+    ) -> Dispatched:
+        items = []
+        for attempt_id in attempt_ids:
+            with self.database.snapshot() as connection:
+                attempt = attempts.get(connection, attempt_id)
+                mine = self.may_carry_out(run, attempt_id)
+            assert attempt is not None
+            if attempt.state == "allocating" and mine:
+                attempt = self.provision(run, attempt)
+            items.append(self.handed_out(run, attempt))
+        return Dispatched(tuple(items), False, replayed, conflicts)
+
+
+def _free_slots(run: Run, live: int) -> int:
+    return 10**9 if run.max_parallel is None else max(0, run.max_parallel - live)
+
+
+def _require_ready(standing: Standing, wanted: int, slots: int) -> None:
+    task = standing.task
+    if standing.state != "ready":
+        because = f" ({', '.join(standing.because)})" if standing.because else ""
+        raise InboxOrchError(
+            "base_conflict" if standing.state == "base_conflict" else "invalid_state",
+            f"task {task.key} is {standing.state}{because}, not ready",
+            hint="`orch status` shows why",
+            details={"task": task.key, "standing": standing.state},
+        )
+    if wanted > slots:
+        raise InboxOrchError(
+            "invalid_state",
+            f"only {slots} more attempts may run at once in this run",
+            hint="wait for one to end; `run init --max-parallel` set the limit",
+            details={"free": slots, "wanted": wanted},
+        )
+
+
+def _planned(chosen: Chosen, run: Run) -> dict[str, Any]:
+    """What a dry run says of an attempt that would be made."""
+    number = chosen.task.attempts + 1
+    base = chosen.base
+    return {
+        "task": chosen.task.key,
+        "task_id": chosen.task.id,
+        "number": number,
+        "state": "planned",
+        "mailbox": chosen.mailbox,
+        "branch": None if base is None else names.branch_name(run.name, chosen.task.key, number),
+        "base_ref": None if base is None else base.ref,
+        "base_commit": None if base is None else base.commit,
+        "base_source": None if base is None else base.source,
+    }

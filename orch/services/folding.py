@@ -1,0 +1,177 @@
+"""What happened on the bus, carried over to attempts and tasks.
+
+Folding reads the thread's present state and may skip states on the way. It runs nothing: what
+a worker says is done is only `submitted`.
+"""
+
+import random
+from typing import Any
+
+from inbox_orch.inbox.domain.model import Thread
+from inbox_orch.shared.database import Transaction
+
+from ..domain import states
+from ..domain.limits import CANCEL_GRACE_SECONDS
+from ..domain.model import Attempt, Run
+from ..domain.retries import consequence
+from ..store import attempts, tasks
+from .desk import Desk
+
+
+class Folding(Desk):
+    """The part of the scheduler that follows the threads."""
+
+    def fold(self, run: Run) -> int:
+        """Carry over what has changed on the threads of live attempts; returns how many had.
+
+        Each attempt is one transaction, guarded by the state that was seen, so that two leaders
+        may fold at once.
+        """
+        self.reap(run)
+        changed = 0
+        for attempt, thread in self._with_threads(run):
+            if attempt.state == "ending":
+                changed += self._settle_ending(run, attempt, thread)
+            elif attempt.state in states.WITH_WORKER:
+                target = states.attempt_state_for(thread.state, thread.reason)
+                if target != attempt.state:
+                    changed += self._follow(run, attempt.id)
+        return changed
+
+    def reap(self, run: Run) -> None:
+        """Notice leases of this run that have run out."""
+        with self.database.snapshot() as connection:
+            live = attempts.live_of_run(connection, run.id)
+        mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
+        if mailboxes:
+            self.bus.reap(mailboxes)
+
+    def end_attempt(
+        self,
+        tx: Transaction,
+        run: Run,
+        attempt: Attempt,
+        ended_as: str,
+        *,
+        cause: str,
+        changes: dict[str, Any] | None = None,
+    ) -> Attempt:
+        """An attempt ends without success; its task gets another try, or has failed."""
+        ended = self.move_attempt(tx, run, attempt, ended_as, cause=cause, changes=changes)
+        task = tasks.by_id(tx.connection, attempt.task_id)
+        outcome = consequence(task, ended_as, fatal=ended.fatal, jitter=random.random())
+        columns: dict[str, Any] = {
+            "work_failures": outcome.work_failures,
+            "infra_failures": outcome.infra_failures,
+            "reason": f"attempt {attempt.number} {ended_as}: {ended.reason or cause}"[:1000],
+        }
+        if outcome.delay_seconds is not None:
+            columns["not_before"] = tx.now.wall_ms + int(outcome.delay_seconds * 1000)
+        self.move_task(
+            tx,
+            run,
+            task,
+            outcome.state,
+            cause=f"attempt {ended_as}",
+            changes=columns,
+            attempt_id=attempt.id,
+        )
+        if outcome.state == "failed" and run.on_failure == "abort":
+            self._cancel_the_others(tx, run, task.key)
+        return ended
+
+    def begin_ending(
+        self, tx: Transaction, run: Run, attempt: Attempt, ended_as: str, cause: str
+    ) -> Attempt:
+        """The thread was cancelled: the attempt keeps its slot until its holder knows."""
+        return self.move_attempt(
+            tx,
+            run,
+            attempt,
+            "ending",
+            cause=cause,
+            changes={"ending_as": ended_as, "reason": cause},
+        )
+
+    # -- one attempt -------------------------------------------------------------------------
+
+    def _with_threads(self, run: Run) -> list[tuple[Attempt, Thread]]:
+        with self.database.snapshot() as connection:
+            live = [a for a in attempts.live_of_run(connection, run.id) if a.thread_id is not None]
+            threads = self.bus.threads([str(a.thread_id) for a in live])
+        return [(a, threads[str(a.thread_id)]) for a in live]
+
+    def _follow(self, run: Run, attempt_id: str) -> bool:
+        with self.database.transaction() as tx:
+            attempt = attempts.get(tx.connection, attempt_id)
+            assert attempt is not None
+            if attempt.state not in states.WITH_WORKER:
+                return False  # another leader was quicker
+            thread = self.bus.threads([str(attempt.thread_id)])[str(attempt.thread_id)]
+            target = states.attempt_state_for(thread.state, thread.reason)
+            if target == attempt.state:
+                return False
+            self._move_with_thread(tx, run, attempt, thread, target)
+            return True
+
+    def _move_with_thread(
+        self, tx: Transaction, run: Run, attempt: Attempt, thread: Thread, target: str
+    ) -> None:
+        cause = f"thread {thread.state}"
+        if target == "ending":
+            self.begin_ending(tx, run, attempt, "cancelled", cause)
+        elif target in ("failed", "lost"):
+            self.end_attempt(
+                tx,
+                run,
+                attempt,
+                target,
+                cause=cause,
+                changes={"fatal": thread.fatal, "reason": self._last_words(thread)},
+            )
+            return
+        else:
+            self.move_attempt(tx, run, attempt, target, cause=cause)
+        self._task_follows(tx, run, attempt, target)
+
+    def _task_follows(self, tx: Transaction, run: Run, attempt: Attempt, target: str) -> None:
+        """A task is blocked exactly while its attempt is."""
+        task = tasks.by_id(tx.connection, attempt.task_id)
+        wanted = "blocked" if target == "blocked" else "active"
+        if task.state != wanted:
+            self.move_task(tx, run, task, wanted, cause=f"attempt {target}", attempt_id=attempt.id)
+
+    def _last_words(self, thread: Thread) -> str:
+        """The first lines of the message with which a thread ended."""
+        if thread.reason == "exhausted":
+            return f"no delivery left after {thread.deliveries} (workers died or handed it back)"
+        messages = self.bus.messages(thread.id, newest=1)
+        return (messages[-1].body or "")[:1000] if messages else ""
+
+    # -- endings -----------------------------------------------------------------------------
+
+    def _settle_ending(self, run: Run, attempt: Attempt, thread: Thread) -> bool:
+        """An ending attempt has ended once nobody can be working on it any more."""
+        grace_over = (thread.finished_at or 0) + CANCEL_GRACE_SECONDS * 1000
+        if (
+            not self.bus.cancel_settled(thread.id)
+            and self.database.clock.now().wall_ms < grace_over
+        ):
+            return False
+        with self.database.transaction() as tx:
+            present = attempts.get(tx.connection, attempt.id)
+            assert present is not None
+            if present.state != "ending":
+                return False
+            assert present.ending_as is not None
+            self.end_attempt(tx, run, present, present.ending_as, cause="nobody works on it")
+            return True
+
+    def _cancel_the_others(self, tx: Transaction, run: Run, failed_key: str) -> None:
+        """Policy `abort`: what still runs is cancelled in the transaction of the failure."""
+        cause = f"task {failed_key} failed, and the run's policy is abort"
+        for other in attempts.live_of_run(tx.connection, run.id):
+            if other.state in states.WITH_WORKER and other.thread_id is not None:
+                self.bus.cancel(other.thread_id, body=cause, agent=run.leader)
+                self.begin_ending(tx, run, other, "cancelled", cause)
+                self._task_follows(tx, run, other, "ending")

@@ -1,0 +1,272 @@
+"""Building a run: the run itself, its tasks, what depends on what."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from inbox_orch.shared import events
+from inbox_orch.shared.database import Transaction
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import check_name, new_id
+from inbox_orch.shared.requests import digest_of
+
+from ..domain import graph, limits
+from ..domain.model import Dependency, Run, Task
+from ..domain.names import check_task_key, run_name
+from ..domain.readiness import CONDITIONS
+from ..git.repository import Repository, check_version
+from ..store import runs, tasks
+from .desk import Answer, Desk
+
+DEFAULT_LEADER = "leader"
+DEFAULT_MAILBOX = "workers"
+POLICIES = ("continue", "fail-fast", "abort")
+
+
+class Planning(Desk):
+    """`run init`, `task add`, `dep add`."""
+
+    def run_init(
+        self,
+        *,
+        title: str,
+        repository: str | None,
+        base: str | None = None,
+        on_failure: str = "continue",
+        max_parallel: int | None = None,
+        worktree_root: str | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """Open a run. `repository` is a folder inside it, None for a run without git.
+
+        `base` is resolved now and stays what it is now; without it HEAD is read at each dispatch.
+        Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
+        """
+        limits.check_title(title)
+        leader = check_name(self.caller or DEFAULT_LEADER, "agent")
+        place = self._repository_facts(repository, base)
+        digest = digest_of(
+            {
+                "title": title,
+                "base": base,
+                "on_failure": on_failure,
+                "max_parallel": max_parallel,
+                "worktree_root": worktree_root,
+                "repository": place["repository"],
+            }
+        )
+        run_id = new_id()
+        with self.database.transaction() as tx:
+            earlier = self.replay(tx, "run init", leader, key, digest)
+            if earlier is not None:
+                return earlier
+            run = Run(
+                id=run_id,
+                name=run_name(title, run_id),
+                title=title,
+                state="open",
+                leader=leader,
+                base_ref=base,
+                worktree_root=_worktree_root(worktree_root),
+                on_failure=on_failure,
+                max_parallel=max_parallel,
+                config="{}",
+                created_at=tx.now.wall_ms,
+                closed_at=None,
+                **place,
+            )
+            runs.insert(tx.connection, run)
+            facts = {"from": None, "to": "open", "title": title, "on_failure": on_failure}
+            events.append(tx, "run_open", leader, facts, run_id=run.id)
+            return self.remember(tx, "run init", leader, key, digest, {"run": run.as_json()})
+
+    def add_task(
+        self,
+        run: Run,
+        *,
+        key_name: str,
+        title: str,
+        body: str = "",
+        mailbox: str | None = None,
+        kind: str = "code",
+        depends_on: Sequence[str] = (),
+        priority: int = 0,
+        max_attempts: int = limits.DEFAULT_MAX_ATTEMPTS,
+        max_infra_attempts: int = limits.DEFAULT_MAX_ATTEMPTS,
+        worktree: bool = True,
+        allow_empty: bool = False,
+        key: str | None = None,
+    ) -> Answer:
+        """Add a task. `depends_on` are keys or ids of tasks that must have succeeded.
+
+        Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
+        task's key is taken), `key_conflict`.
+        """
+        self._check_task(run, key_name, title, body, mailbox, worktree)
+        request = {
+            "run": run.id,
+            "task": key_name,
+            "title": title,
+            "body": body,
+            "to": mailbox,
+            "kind": kind,
+            "depends_on": list(depends_on),
+            "priority": priority,
+            "max_attempts": max_attempts,
+            "max_infra_attempts": max_infra_attempts,
+            "worktree": worktree,
+            "allow_empty": allow_empty,
+        }
+        actor, digest, task_id = self.actor(run), digest_of(request), new_id()
+        with self.database.transaction() as tx:
+            earlier = self.replay(tx, "task add", actor, key, digest)
+            if earlier is not None:
+                return earlier
+            self._check_addable(tx, run, key_name)
+            tasks.insert(
+                tx.connection,
+                {
+                    "id": task_id,
+                    "run_id": run.id,
+                    "key": key_name,
+                    "title": title,
+                    "body": body,
+                    "kind": kind,
+                    "mailbox": mailbox or DEFAULT_MAILBOX,
+                    "state": "pending",
+                    "priority": priority,
+                    "worktree": worktree,
+                    "allow_empty": allow_empty,
+                    "checks": "[]",
+                    "limits": "{}",
+                    "max_attempts": max_attempts,
+                    "max_infra_attempts": max_infra_attempts,
+                    "created_at": tx.now.wall_ms,
+                    "updated_at": tx.now.wall_ms,
+                },
+            )
+            facts = {"from": None, "to": "pending", "key": key_name, "cause": "task add"}
+            events.append(tx, "task_pending", actor, facts, run_id=run.id, task_id=task_id)
+            for name in dict.fromkeys(depends_on):
+                upstream = self.task(tx.connection, run, name)
+                self._insert_dependency(tx, run, task_id, upstream.id, "success")
+            task = tasks.by_id(tx.connection, task_id)
+            data = {"task": task.as_json() | {"depends_on": list(dict.fromkeys(depends_on))}}
+            return self.remember(tx, "task add", actor, key, digest, data)
+
+    def add_dependency(
+        self, run: Run, task_name: str, upstream_name: str, condition: str = "success"
+    ) -> dict[str, Any]:
+        """Let a pending task wait for another; adding the same edge again changes nothing.
+
+        Errors: `not_found`, `cycle` (with the path), `invalid_state` (the task is not pending, or
+        the edge is there with another condition), `usage`.
+        """
+        if condition not in CONDITIONS:
+            raise usage(f"a condition is one of {', '.join(CONDITIONS)}")
+        with self.database.transaction() as tx:
+            task = self.task(tx.connection, run, task_name)
+            upstream = self.task(tx.connection, run, upstream_name)
+            present = tasks.dependency(tx.connection, task.id, upstream.id)
+            if present is None:
+                self._check_edge(tx, run, task, upstream)
+                self._insert_dependency(tx, run, task.id, upstream.id, condition)
+            elif present.condition != condition:
+                raise InboxOrchError(
+                    "invalid_state",
+                    f"{task.key} depends on {upstream.key} already, with `{present.condition}`",
+                    details={"condition": present.condition},
+                )
+            shape = {"task": task.key, "upstream": upstream.key, "condition": condition}
+            return {"dependency": shape, "already": present is not None}
+
+    # -- checks ------------------------------------------------------------------------------
+
+    def _repository_facts(self, folder: str | None, base: str | None) -> dict[str, Any]:
+        if folder is None:
+            if base is not None:
+                raise usage("--base needs a repository")
+            return dict.fromkeys(("repository", "repository_identity", "base_commit"))
+        check_version()
+        repository = Repository.at(os.path.abspath(folder))
+        if repository.has_branch("orch"):
+            raise InboxOrchError(
+                "invalid_state",
+                f"{repository.path} has a branch called `orch`, which leaves no room for orch/…",
+                hint="rename it: git branch -m orch orch-old",
+            )
+        return {
+            "repository": repository.path,
+            "repository_identity": repository.identity(),
+            "base_commit": None if base is None else repository.commit_of(base),
+        }
+
+    def _check_task(
+        self, run: Run, key: str, title: str, body: str, mailbox: str | None, worktree: bool
+    ) -> None:
+        check_task_key(key)
+        limits.check_title(title)
+        limits.check_task_body(body)
+        if mailbox is not None:
+            check_name(mailbox, "mailbox")
+        if worktree and run.repository is None:
+            raise usage(
+                f"run {run.name} has no repository, so a task cannot have a worktree",
+                hint="add --no-worktree",
+            )
+
+    def _check_addable(self, tx: Transaction, run: Run, key: str) -> None:
+        present = runs.get(tx.connection, run.id)
+        assert present is not None
+        if present.state not in ("open", "paused"):
+            raise InboxOrchError(
+                "invalid_state",
+                f"run {run.name} is {present.state}: nothing can be added to it",
+                details={"run": run.name, "state": present.state},
+            )
+        if tasks.get(tx.connection, run.id, key) is not None:
+            raise InboxOrchError(
+                "invalid_state",
+                f"run {run.name} has a task {key} already",
+                hint="choose another key; --key makes a repeated call return its first result",
+                details={"run": run.name, "task": key},
+            )
+
+    def _check_edge(self, tx: Transaction, run: Run, task: Task, upstream: Task) -> None:
+        """Refuse a cycle in the transaction that would close it: two halves added at once
+        cannot both pass."""
+        if task.state != "pending":
+            raise InboxOrchError(
+                "invalid_state",
+                f"task {task.key} is {task.state}: it waits for nothing any more",
+                details={"task": task.key, "state": task.state},
+            )
+        edges: dict[str, list[str]] = {}
+        for edge in tasks.dependencies_of_run(tx.connection, run.id):
+            edges.setdefault(edge.task_id, []).append(edge.upstream_id)
+        way = graph.path(edges, upstream.id, task.id)
+        if way is not None:
+            keys = [tasks.by_id(tx.connection, task_id).key for task_id in (task.id, *way)]
+            raise InboxOrchError(
+                "cycle",
+                "that would close a cycle: " + " -> ".join(keys),
+                hint="`orch status` shows what depends on what",
+                details={"cycle": keys},
+            )
+
+    def _insert_dependency(
+        self, tx: Transaction, run: Run, task_id: str, upstream_id: str, condition: str
+    ) -> None:
+        tasks.insert_dependency(tx.connection, Dependency(task_id, upstream_id, condition))
+        facts = {"upstream": upstream_id, "condition": condition}
+        events.append(
+            tx, "dependency_added", self.actor(run), facts, run_id=run.id, task_id=task_id
+        )
+
+
+def _worktree_root(chosen: str | None) -> str:
+    """Outside of the repository: what lies inside it would make it dirty, or be cleaned away."""
+    if chosen is not None:
+        return os.path.abspath(chosen)
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(os.path.abspath(home), "inbox-orch", "worktrees")

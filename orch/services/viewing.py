@@ -1,0 +1,170 @@
+"""How a run stands, for people and programs: status, what is ready, what is blocked."""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from inbox_orch.inbox.domain.model import Message, Thread
+from inbox_orch.shared import events
+from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.errors import InboxOrchError
+
+from ..domain import readiness
+from ..domain.model import Attempt, Run, Task
+from ..domain.readiness import Picture, Standing
+from ..store import attempts, runs, tasks
+from .folding import Folding
+
+
+class Question(NamedTuple):
+    """A worker's open question."""
+
+    task: Task
+    attempt: Attempt
+    thread: Thread
+    message: Message
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "task": self.task.key,
+            "attempt": self.attempt.id,
+            "number": self.attempt.number,
+            "thread": self.thread.id,
+            "asked_by": self.message.sender,
+            "message": self.message.as_json(),
+            "deadline": rfc3339(self.message.deadline),
+        }
+
+
+class Row(NamedTuple):
+    """One task in the status: how it stands, its newest attempt, and that one's thread."""
+
+    standing: Standing
+    attempt: Attempt | None
+    thread: Thread | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **self.standing.as_json(),
+            "attempt": None if self.attempt is None else self.attempt.as_json(),
+            "holder": None if self.thread is None else self.thread.holder,
+            "progress": None if self.thread is None else self.thread.progress,
+        }
+
+
+class Status(NamedTuple):
+    """A run with all of its tasks. `stale`: what happened on the bus could not be folded in,
+    because the database cannot be written here."""
+
+    run: Run
+    outcome: str
+    rows: tuple[Row, ...]
+    stale: bool
+    next_cursor: str
+    now_ms: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tasks stand how."""
+        return dict(Counter(row.standing.state for row in self.rows))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run.as_json(),
+            "outcome": self.outcome,
+            "counts": self.counts,
+            "items": [row.as_json() for row in self.rows],
+            "truncated": False,
+            "next_cursor": self.next_cursor,
+            "stale": self.stale,
+        }
+
+
+class Viewing(Folding):
+    """`status`, `ready`, `blocked`, `answer`, `run list`, `run show`."""
+
+    def status(self, run: Run) -> Status:
+        """Every task of a run, after folding in what the bus says."""
+        stale = self.fold_if_writable(run)
+        now_ms = self.database.clock.now().wall_ms
+        with self.database.snapshot() as connection:
+            run = runs.get(connection, run.id) or run
+            picture = self.picture(connection, run, now_ms)
+            newest = attempts.latest_by_task(connection, run.id)
+            wanted = [str(a.thread_id) for a in newest.values() if a.thread_id is not None]
+            threads = self.bus.threads(wanted)
+            cursor = str(events.latest(connection))
+        rows = tuple(
+            Row(
+                standing,
+                newest.get(standing.task.id),
+                threads.get(str(newest[standing.task.id].thread_id))
+                if standing.task.id in newest
+                else None,
+            )
+            for standing in picture.standings
+        )
+        return Status(run, picture.outcome, rows, stale, cursor, now_ms)
+
+    def ready(self, run: Run) -> tuple[list[Standing], bool]:
+        """The tasks that `dispatch` would take, in its order, and whether that may be stale."""
+        stale = self.fold_if_writable(run)
+        with self.database.snapshot() as connection:
+            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+            dependencies = tasks.dependencies_of_run(connection, run.id)
+        order = readiness.dispatch_order(picture.standings, dependencies)
+        return [picture.of(task.id) for task in order], stale
+
+    def questions(self, run: Run) -> list[Question]:
+        """The open questions of a run, oldest first."""
+        with self.database.snapshot() as connection:
+            blocked = [
+                (a, tasks.by_id(connection, a.task_id))
+                for a in attempts.live_of_run(connection, run.id)
+                if a.state == "blocked" and a.thread_id is not None
+            ]
+            threads = self.bus.threads([str(a.thread_id) for a, _ in blocked])
+            found = []
+            for attempt, task in blocked:
+                thread = threads[str(attempt.thread_id)]
+                asked = [m for m in self.bus.messages(thread.id) if m.id == thread.question]
+                found += [Question(task, attempt, thread, message) for message in asked]
+        return sorted(found, key=lambda q: q.message.id)
+
+    def answer(
+        self, run: Run, task_name: str, *, body: str, key: str | None = None
+    ) -> dict[str, Any]:
+        """Answer the open question of a task's worker.
+
+        Errors: `usage`, `not_found`, `invalid_state` (no question is open), `key_conflict`.
+        """
+        self.fold(run)
+        with self.database.snapshot() as connection:
+            task = self.task(connection, run, task_name)
+            attempt = attempts.live_of_task(connection, task.id)
+        if attempt is None or attempt.state != "blocked" or attempt.thread_id is None:
+            raise InboxOrchError(
+                "invalid_state",
+                f"task {task.key} is {task.state}: no question of it is open",
+                hint="`orch blocked` lists the open questions",
+                details={"task": task.key, "state": task.state},
+            )
+        written = self.bus.reply(attempt.thread_id, body=body, key=key, agent=run.leader)
+        self.fold(run)
+        return {"task": task.key, **written.as_json()}
+
+    def runs(self) -> list[Run]:
+        """Every run that is not closed, oldest first."""
+        with self.database.snapshot() as connection:
+            return runs.not_closed(connection)
+
+    def fold_if_writable(self, run: Run) -> bool:
+        """Fold, unless the database cannot be written here; returns whether that was so."""
+        if not self.database.writable:
+            return True
+        self.fold(run)
+        return False
+
+
+def settled(picture: Picture) -> bool:
+    """Whether nothing will happen in a run any more without a decision."""
+    return picture.outcome != "running"

@@ -1,0 +1,253 @@
+"""Reconciling, and waiting for something to decide. A wait reconciles as it goes."""
+
+from typing import Any, NamedTuple
+
+from inbox_orch.shared import events, waits
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.events import Event
+
+from ..domain.limits import CANCEL_GRACE_SECONDS, DEFAULT_WAIT_SECONDS
+from ..domain.model import Run
+from ..domain.readiness import Picture
+from ..domain.states import TASK_FINAL
+from ..store import attempts, runs
+from .dispatching import Dispatching
+from .viewing import Question, Viewing
+
+CHANGES = (
+    "attempt_blocked",
+    "attempt_submitted",
+    "attempt_succeeded",
+    "attempt_rejected",
+    "attempt_failed",
+    "attempt_timed_out",
+    "attempt_lost",
+    "attempt_cancelled",
+    "attempt_provision_failed",
+    "task_succeeded",
+    "task_failed",
+    "task_cancelled",
+    "task_skipped",
+)
+_MOST_CHANGES = 1000
+
+
+class Reconciled(NamedTuple):
+    """How much a reconciliation did."""
+
+    finished_intents: int
+    folded: int
+    verified: int
+    outcome: str
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+class Waited(NamedTuple):
+    """What a wait has come to. `next_cursor` is where the next one goes on from."""
+
+    run: Run
+    until: str
+    outcome: str
+    changes: tuple[Event, ...]
+    questions: tuple[Question, ...]
+    unreachable: tuple[str, ...]
+    next_cursor: str
+    failure: InboxOrchError | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run.as_json(),
+            "until": self.until,
+            "outcome": self.outcome,
+            "items": [event.as_json() for event in self.changes],
+            "truncated": len(self.changes) == _MOST_CHANGES,
+            "questions": [question.as_json() for question in self.questions],
+            "unreachable": list(self.unreachable),
+            "next_cursor": self.next_cursor,
+        }
+
+
+class Waiting(Dispatching, Viewing):
+    """`reconcile`, `wait`."""
+
+    def reconcile(self, run: Run) -> Reconciled:
+        """Finish what a killed process has begun, carry over what happened on the bus, and look
+        at what workers say is done. Doing it again changes nothing.
+
+        Errors: those of every write, and of git.
+        """
+        finished = self.finish_intents(run)
+        folded = self.fold(run)
+        verified = self.verify(run)
+        with self.database.snapshot() as connection:
+            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+        return Reconciled(finished, folded, verified, picture.outcome)
+
+    def wait(
+        self,
+        run: Run,
+        *,
+        until: str = "change",
+        after: str | None = None,
+        wait_seconds: float = DEFAULT_WAIT_SECONDS,
+        agent: str | None = None,
+    ) -> Waited:
+        """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`.
+
+        `change` tells what `agent` has not been told yet (or what came `after` an event id); hand
+        the result to `mark_told` once it has been written. `failure` in the result is the error
+        to end with when the outcome is not a plain success (`run_unsuccessful`,
+        `needs_decision`). Errors: `usage`, `not_found`; `timeout`, with the cursor to go on from.
+        """
+        goal = self._goal(run, until)
+        start = self._start(run, after, agent)
+
+        def look() -> waits.Look:
+            self.reconcile(run)
+            waited = self._look(run, until, goal, start)
+            return self._due(run) if waited is None else waits.Look(waited)
+
+        topics = (events.run_topic(run.id), run.leader)
+        found = waits.wait(self.database, topics, look, wait_seconds=wait_seconds)
+        if found is None:
+            raise self._timed_out(run, until, start, wait_seconds)
+        assert isinstance(found, Waited)
+        return found
+
+    def mark_told(self, waited: Waited, agent: str | None = None) -> None:
+        """Move the agent's cursor in the run, forward only."""
+        name = agent or self.actor(waited.run)
+        with self.database.transaction(durable=False) as tx:
+            runs.advance_cursor(
+                tx.connection, name, waited.run.id, int(waited.next_cursor), tx.now.wall_ms
+            )
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def _goal(self, run: Run, until: str) -> str | None:
+        """The id of the task that is waited for, if it is one."""
+        if until in ("change", "blocked", "run"):
+            return None
+        if not until.startswith("task:"):
+            raise usage(
+                f"{until[:60]!r} cannot be waited for",
+                hint="--until change, blocked, run, or task:KEY",
+            )
+        with self.database.snapshot() as connection:
+            return self.task(connection, run, until.removeprefix("task:")).id
+
+    def _start(self, run: Run, after: str | None, agent: str | None) -> int:
+        if after is not None:
+            if not (after.isascii() and after.isdigit() and len(after) <= 18):
+                raise usage(f"{after[:40]!r} is not a cursor")
+            return int(after)
+        with self.database.snapshot() as connection:
+            return runs.cursor(connection, agent or self.actor(run), run.id)
+
+    def _look(self, run: Run, until: str, goal: str | None, start: int) -> Waited | None:
+        with self.database.snapshot() as connection:
+            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+            changes = events.after(
+                connection, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES
+            )
+            latest = events.latest(connection)
+        waited = Waited(
+            run=run,
+            until=until,
+            outcome=picture.outcome,
+            changes=tuple(changes) if until == "change" else (),
+            questions=tuple(self.questions(run)),
+            unreachable=tuple(s.task.key for s in picture.standings if s.state == "unreachable"),
+            next_cursor=str(changes[-1].seq if len(changes) == _MOST_CHANGES else latest),
+        )
+        if until == "change":
+            # A settled run changes no more: say how it stands rather than wait for nothing.
+            return waited if changes or picture.outcome != "running" else None
+        if until == "blocked":
+            return _until_blocked(waited, picture)
+        if until == "run":
+            return _until_run(waited, picture)
+        assert goal is not None
+        return _until_task(waited, picture, goal)
+
+    def _due(self, run: Run) -> waits.Look:
+        """When something of this run falls due by itself: a lease, a question, a grace."""
+        now = self.database.clock.now()
+        with self.database.snapshot() as connection:
+            live = attempts.live_of_run(connection, run.id)
+            mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
+            due = self.bus.due(connection, mailboxes, now)
+        graces = [
+            a.updated_at + int(CANCEL_GRACE_SECONDS * 1000) for a in live if a.state == "ending"
+        ]
+        wall = [t for t in (due.due_wall_ms, *graces) if t is not None and t > now.wall_ms]
+        return due._replace(due_wall_ms=min(wall, default=None))
+
+    def _timed_out(self, run: Run, until: str, start: int, wait_seconds: float) -> InboxOrchError:
+        with self.database.snapshot() as connection:
+            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+        ready = [s.task.key for s in picture.standings if s.state == "ready"]
+        hint = "call again to go on waiting; nothing is missed in between"
+        if ready:
+            hint = f"{len(ready)} tasks are ready: `orch dispatch` opens their attempts"
+        return InboxOrchError(
+            "timeout",
+            f"run {run.name}: nothing to tell within {wait_seconds:g} s (until {until})",
+            hint=hint,
+            details={"run": run.name, "ready": ready[:20]},
+            data={"next_cursor": str(start), "outcome": picture.outcome},
+        )
+
+
+def _until_blocked(waited: Waited, picture: Picture) -> Waited | None:
+    if waited.questions or picture.outcome == "succeeded":
+        return waited
+    return None if picture.outcome == "running" else waited._replace(failure=_unsuccessful(waited))
+
+
+def _until_run(waited: Waited, picture: Picture) -> Waited | None:
+    if picture.outcome == "succeeded":
+        return waited
+    if picture.outcome != "running":
+        return waited._replace(failure=_unsuccessful(waited))
+    moving = any(s.state in ("active", "ready", "backing_off") for s in picture.standings)
+    if waited.questions and not moving:
+        return waited._replace(failure=_needs_decision(waited))
+    return None
+
+
+def _until_task(waited: Waited, picture: Picture, goal: str) -> Waited | None:
+    standing = picture.of(goal)
+    if standing.state in ("succeeded", "skipped"):
+        return waited
+    if standing.state in TASK_FINAL or standing.state == "unreachable":
+        return waited._replace(failure=_unsuccessful(waited, standing.task.key, standing.state))
+    mine = [q for q in waited.questions if q.task.id == goal]
+    moving = any(s.state in ("active", "ready", "backing_off") for s in picture.standings)
+    if mine and not moving:
+        return waited._replace(failure=_needs_decision(waited))
+    return None
+
+
+def _unsuccessful(waited: Waited, task: str | None = None, state: str = "") -> InboxOrchError:
+    what = f"run {waited.run.name} is {waited.outcome}" if task is None else f"{task} is {state}"
+    return InboxOrchError(
+        "run_unsuccessful",
+        what,
+        hint="`orch status` shows which tasks failed and why",
+        details={"outcome": waited.outcome, "unreachable": list(waited.unreachable)},
+        data=waited.as_json(),
+    )
+
+
+def _needs_decision(waited: Waited) -> InboxOrchError:
+    keys = ", ".join(q.task.key for q in waited.questions)
+    return InboxOrchError(
+        "needs_decision",
+        f"run {waited.run.name}: nothing runs, and questions are open: {keys}",
+        hint="`orch blocked` shows them, `orch answer TASK --body TEXT` answers",
+        details={"tasks": [q.task.key for q in waited.questions]},
+        data=waited.as_json(),
+    )

@@ -1,0 +1,166 @@
+"""Rows of `attempt` and `intent`."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..domain.model import Attempt
+
+_COLUMNS = ", ".join(Attempt._fields)
+
+
+class Owner(NamedTuple):
+    """The process that is carrying out an intent: its boot, number and start time."""
+
+    boot_id: str
+    process: int
+    started: int
+
+
+class Intent(NamedTuple):
+    """What is about to be done to git, written down before it is done."""
+
+    number: int
+    run_id: str
+    attempt_id: str | None
+    kind: str
+    data: dict[str, Any]
+    owner: Owner
+
+
+def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
+    """A new attempt; the keys are column names. The database refuses a second live one."""
+    columns = ", ".join(values)
+    marks = ", ".join(f":{name}" for name in values)
+    connection.execute(f"INSERT INTO attempt ({columns}) VALUES ({marks})", dict(values))
+
+
+def get(connection: sqlite3.Connection, attempt_id: str) -> Attempt | None:
+    """One attempt."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt WHERE id = ?", (attempt_id,)
+    ).fetchone()
+    return None if row is None else _attempt(row)
+
+
+def of_task(connection: sqlite3.Connection, task_id: str) -> list[Attempt]:
+    """The attempts at a task, in order."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt WHERE task_id = ? ORDER BY number", (task_id,)
+    ).fetchall()
+    return [_attempt(row) for row in rows]
+
+
+def live_of_task(connection: sqlite3.Connection, task_id: str) -> Attempt | None:
+    """The live attempt at a task, if there is one."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt WHERE task_id = ? AND ended_at IS NULL", (task_id,)
+    ).fetchone()
+    return None if row is None else _attempt(row)
+
+
+def live_of_run(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+    """Every live attempt of a run, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt WHERE run_id = ? AND ended_at IS NULL ORDER BY id",
+        (run_id,),
+    ).fetchall()
+    return [_attempt(row) for row in rows]
+
+
+def latest_by_task(connection: sqlite3.Connection, run_id: str) -> dict[str, Attempt]:
+    """The newest attempt of each task of a run."""
+    rows = connection.execute(
+        f"SELECT {', '.join('a.' + c for c in Attempt._fields)} FROM task AS t"
+        " JOIN attempt AS a ON a.task_id = t.id AND a.number = t.attempts WHERE t.run_id = ?",
+        (run_id,),
+    ).fetchall()
+    return {attempt.task_id: attempt for attempt in map(_attempt, rows)}
+
+
+def update(
+    connection: sqlite3.Connection,
+    attempt_id: str,
+    changes: Mapping[str, Any],
+    *,
+    expected_state: str,
+) -> bool:
+    """Change columns if the attempt is still in the state that the caller saw."""
+    assignments = ", ".join(f"{name} = :{name}" for name in changes)
+    cursor = connection.execute(
+        f"UPDATE attempt SET {assignments} WHERE id = :_id AND state = :_state",
+        {**changes, "_id": attempt_id, "_state": expected_state},
+    )
+    return cursor.rowcount == 1
+
+
+# -- intents -------------------------------------------------------------------------------
+
+
+def open_intent(
+    connection: sqlite3.Connection,
+    *,
+    run_id: str,
+    attempt_id: str,
+    kind: str,
+    data: Mapping[str, Any],
+    owner: Owner,
+    now_ms: int,
+) -> None:
+    """Write down what is about to be done."""
+    connection.execute(
+        "INSERT INTO intent (run_id, attempt_id, kind, data, owner_boot_id, owner_process,"
+        " owner_started, opened_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            run_id,
+            attempt_id,
+            kind,
+            json.dumps(data),
+            owner.boot_id,
+            owner.process,
+            owner.started,
+            now_ms,
+        ),
+    )
+
+
+def close_intent(
+    connection: sqlite3.Connection, attempt_id: str, kind: str, outcome: str, now_ms: int
+) -> bool:
+    """It is done or undone; False when somebody else has closed it."""
+    cursor = connection.execute(
+        "UPDATE intent SET closed_at = ?, outcome = ?"
+        " WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL",
+        (now_ms, outcome, attempt_id, kind),
+    )
+    return cursor.rowcount == 1
+
+
+def take_over_intent(connection: sqlite3.Connection, number: int, old: Owner, new: Owner) -> bool:
+    """Become the one who carries it out; False when somebody else was quicker."""
+    cursor = connection.execute(
+        "UPDATE intent SET owner_boot_id = ?, owner_process = ?, owner_started = ?"
+        " WHERE number = ? AND closed_at IS NULL"
+        " AND owner_boot_id = ? AND owner_process = ? AND owner_started = ?",
+        (*new, number, *old),
+    )
+    return cursor.rowcount == 1
+
+
+def open_intents(connection: sqlite3.Connection, run_id: str) -> list[Intent]:
+    """What has been begun in a run and not been confirmed."""
+    rows = connection.execute(
+        "SELECT number, run_id, attempt_id, kind, data, owner_boot_id, owner_process,"
+        " owner_started FROM intent WHERE run_id = ? AND closed_at IS NULL ORDER BY number",
+        (run_id,),
+    ).fetchall()
+    return [
+        Intent(number, run, attempt, kind, json.loads(data), Owner(*owner))
+        for number, run, attempt, kind, data, *owner in map(tuple, rows)
+    ]
+
+
+def _attempt(row: sqlite3.Row) -> Attempt:
+    attempt = Attempt._make(row)
+    return attempt._replace(fatal=bool(attempt.fatal))

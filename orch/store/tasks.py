@@ -1,0 +1,117 @@
+"""Rows of `task`, `dependency` and `base_conflict`."""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..domain.model import Dependency, Task
+
+_COLUMNS = ", ".join(Task._fields)
+
+
+def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
+    """A new task; the keys are column names."""
+    columns = ", ".join(values)
+    marks = ", ".join(f":{name}" for name in values)
+    connection.execute(f"INSERT INTO task ({columns}) VALUES ({marks})", dict(values))
+
+
+def get(connection: sqlite3.Connection, run_id: str, key_or_id: str) -> Task | None:
+    """The task of a run with this key or id."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM task WHERE run_id = ? AND (key = ? OR id = ?)",
+        (run_id, key_or_id, key_or_id.upper()),
+    ).fetchone()
+    return None if row is None else _task(row)
+
+
+def by_id(connection: sqlite3.Connection, task_id: str) -> Task:
+    """A task that is known to exist."""
+    row = connection.execute(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (task_id,)).fetchone()
+    return _task(row)
+
+
+def of_run(connection: sqlite3.Connection, run_id: str) -> list[Task]:
+    """The tasks of a run in the order of their making."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM task WHERE run_id = ? ORDER BY number", (run_id,)
+    ).fetchall()
+    return [_task(row) for row in rows]
+
+
+def update(
+    connection: sqlite3.Connection,
+    task_id: str,
+    changes: Mapping[str, Any],
+    *,
+    expected_state: str,
+) -> bool:
+    """Change columns if the task is still in the state that the caller saw."""
+    assignments = ", ".join(f"{name} = :{name}" for name in changes)
+    cursor = connection.execute(
+        f"UPDATE task SET {assignments} WHERE id = :_id AND state = :_state",
+        {**changes, "_id": task_id, "_state": expected_state},
+    )
+    return cursor.rowcount == 1
+
+
+def insert_dependency(connection: sqlite3.Connection, dependency: Dependency) -> None:
+    """A new edge."""
+    connection.execute(
+        "INSERT INTO dependency (task_id, upstream_id, condition) VALUES (?, ?, ?)", dependency
+    )
+
+
+def dependency(connection: sqlite3.Connection, task_id: str, upstream_id: str) -> Dependency | None:
+    """The edge between two tasks."""
+    row = connection.execute(
+        "SELECT task_id, upstream_id, condition FROM dependency"
+        " WHERE task_id = ? AND upstream_id = ?",
+        (task_id, upstream_id),
+    ).fetchone()
+    return None if row is None else Dependency._make(row)
+
+
+def dependencies_of_run(connection: sqlite3.Connection, run_id: str) -> list[Dependency]:
+    """Every edge of a run."""
+    rows = connection.execute(
+        "SELECT d.task_id, d.upstream_id, d.condition FROM dependency AS d"
+        " JOIN task AS t ON t.id = d.task_id WHERE t.run_id = ?"
+        " ORDER BY t.number, d.upstream_id",
+        (run_id,),
+    ).fetchall()
+    return [Dependency._make(row) for row in rows]
+
+
+def store_base_conflict(
+    connection: sqlite3.Connection,
+    task_id: str,
+    heads: Sequence[str],
+    paths: Sequence[str],
+    now_ms: int,
+) -> None:
+    """Remember that these heads cannot be merged into a base for the task."""
+    connection.execute(
+        "INSERT INTO base_conflict (task_id, heads, paths, found_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (task_id) DO UPDATE SET heads = excluded.heads, paths = excluded.paths,"
+        " found_at = excluded.found_at",
+        (task_id, json.dumps(list(heads)), json.dumps(list(paths)), now_ms),
+    )
+
+
+def base_conflicts(
+    connection: sqlite3.Connection, run_id: str
+) -> dict[str, tuple[list[str], list[str]]]:
+    """(heads, paths) by task, of every stored conflict of a run."""
+    rows = connection.execute(
+        "SELECT c.task_id, c.heads, c.paths FROM base_conflict AS c"
+        " JOIN task AS t ON t.id = c.task_id WHERE t.run_id = ?",
+        (run_id,),
+    ).fetchall()
+    return {row[0]: (json.loads(row[1]), json.loads(row[2])) for row in rows}
+
+
+def _task(row: sqlite3.Row) -> Task:
+    task = Task._make(row)
+    return task._replace(worktree=bool(task.worktree), allow_empty=bool(task.allow_empty))

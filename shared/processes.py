@@ -1,0 +1,31 @@
+"""Telling one process from another, also after its number has been given out again."""
+
+import os
+
+
+def start_time(process: int) -> int | None:
+    """When a process began, in clock ticks since boot (proc(5), field 22 of stat).
+
+    None when there is no such process. Where /proc is missing: 0 for any process that exists.
+    """
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            stat = file.read()
+    except FileNotFoundError:
+        return None if os.path.isdir("/proc/self") else _exists(process)
+    except ProcessLookupError:
+        return None
+    # The name, in parentheses, may itself hold spaces and parentheses.
+    fields = stat[stat.rindex(")") + 2 :].split()
+    # A zombie has ended; only its number is still taken.
+    return None if fields[0] in ("Z", "X") else int(fields[19])
+
+
+def _exists(process: int) -> int | None:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        return 0
+    return 0
