@@ -76,7 +76,7 @@ def _blocks(waited: Waited) -> list[Block]:
         (
             str(rfc3339(event.at))[11:19],
             event.kind.replace("_", " ", 1),
-            event.data.get("key") or f"try {event.data.get('number')}",
+            waited.keys[str(event.task_id)],
             event.data.get("reason"),
         )
         for event in waited.changes

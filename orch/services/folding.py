@@ -142,11 +142,11 @@ class Folding(Desk):
             self.move_task(tx, run, task, wanted, cause=f"attempt {target}", attempt_id=attempt.id)
 
     def _last_words(self, thread: Thread) -> str:
-        """The first lines of the message with which a thread ended."""
+        """The beginning of the message with which a thread ended, on one line."""
         if thread.reason == "exhausted":
             return f"no delivery left after {thread.deliveries} (workers died or handed it back)"
         messages = self.bus.messages(thread.id, newest=1)
-        return (messages[-1].body or "")[:1000] if messages else ""
+        return " ".join((messages[-1].body or "").split())[:300] if messages else ""
 
     # -- endings -----------------------------------------------------------------------------
 

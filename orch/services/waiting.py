@@ -45,7 +45,8 @@ class Reconciled(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """What a wait has come to. `next_cursor` is where the next one goes on from."""
+    """What a wait has come to. `next_cursor` is where the next one goes on from; `keys` are the
+    keys of the run's tasks by their ids."""
 
     run: Run
     until: str
@@ -53,6 +54,7 @@ class Waited(NamedTuple):
     changes: tuple[Event, ...]
     questions: tuple[Question, ...]
     unreachable: tuple[str, ...]
+    keys: dict[str, str]
     next_cursor: str
     failure: InboxOrchError | None = None
 
@@ -61,7 +63,9 @@ class Waited(NamedTuple):
             "run": self.run.as_json(),
             "until": self.until,
             "outcome": self.outcome,
-            "items": [event.as_json() for event in self.changes],
+            "items": [
+                {**event.as_json(), "key": self.keys[str(event.task_id)]} for event in self.changes
+            ],
             "truncated": len(self.changes) == _MOST_CHANGES,
             "questions": [question.as_json() for question in self.questions],
             "unreachable": list(self.unreachable),
@@ -160,6 +164,7 @@ class Waiting(Dispatching, Viewing):
             changes=tuple(changes) if until == "change" else (),
             questions=tuple(self.questions(run)),
             unreachable=tuple(s.task.key for s in picture.standings if s.state == "unreachable"),
+            keys={s.task.id: s.task.key for s in picture.standings},
             next_cursor=str(changes[-1].seq if len(changes) == _MOST_CHANGES else latest),
         )
         if until == "change":
