@@ -109,8 +109,8 @@ class ArtifactStore:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
-        _sync_folder(os.path.dirname(final))
-        _sync_folder(self._folder)
+        sync_folder(os.path.dirname(final))
+        sync_folder(self._folder)
         return Stored(name, sha256, size)
 
 
@@ -177,7 +177,8 @@ def _write_all(target: BinaryIO, chunk: bytes) -> None:
         view = view[target.write(view) :]
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
+    """Put on disk that a file in the folder has got its name (fsync(2))."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

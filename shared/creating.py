@@ -5,6 +5,7 @@ import os
 import sqlite3
 
 from . import database
+from .artifacts import sync_folder
 from .clock import Clock
 from .errors import InboxOrchError
 from .gate import Gate, file_failure
@@ -34,8 +35,10 @@ def create_database(path: str, *, clock: Clock, forced: bool) -> bool:
             return False
         _set_orphan_log_aside(layout, clock)
         with database.translated(layout):
-            _write_schema(layout, clock)
+            _make_whole(layout, clock)
         return True
+    except OSError as error:
+        raise file_failure(error.filename or layout.database, error) from error
     finally:
         gate.release()
 
@@ -101,6 +104,22 @@ def _set_orphan_log_aside(layout: Layout, clock: Clock) -> None:
     for path in (layout.wal, layout.shm):
         with contextlib.suppress(FileNotFoundError):
             os.rename(path, f"{path}.orphan-{stamp}")
+
+
+def _make_whole(layout: Layout, clock: Clock) -> None:
+    """Make the database under another name, and give it its own once it is whole.
+
+    SQLite would make the file before the schema: whoever was killed in between would leave a
+    database that is none. The gate is held, so one name for all does, and what lies there is
+    left over from such a death.
+    """
+    unfinished = layout._replace(database=layout.database + ".new")
+    for path in (unfinished.database, unfinished.wal, unfinished.shm):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+    _write_schema(unfinished, clock)
+    os.rename(unfinished.database, layout.database)
+    sync_folder(os.path.dirname(layout.database))
 
 
 def _write_schema(layout: Layout, clock: Clock) -> None:

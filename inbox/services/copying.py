@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from inbox_orch.shared import events
-from inbox_orch.shared.artifacts import ArtifactStore
+from inbox_orch.shared.artifacts import ArtifactStore, sync_folder
 from inbox_orch.shared.database import translated
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.gate import file_failure
@@ -181,11 +181,7 @@ def _finish(temporary: str, path: str, *, force: bool) -> tuple[int, str]:
         except FileExistsError as error:
             raise _file_exists(path, "--force replaces it") from error
         os.unlink(temporary)
-    descriptor = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(os.path.dirname(path))
     return size, sha256
 
 

@@ -1,0 +1,156 @@
+"""Killing a process before each of its steps, one process for each step.
+
+A step is a statement that SQLite executes, a call of the operating system that changes a file
+or a folder, half of a write, a batch of a backup. `kill_at_every_step` runs in a process of its
+own (a test starts it with `python -c`), because it forks and takes functions apart.
+"""
+
+import io
+import os
+import shutil
+import signal
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+_write = os.write
+
+
+class Scenario(Protocol):
+    """One operation to be killed in. Facts are whatever `prepare` wants to hand on."""
+
+    def prepare(self, folder: Path) -> Any:
+        """Make the state in which the operation starts; everything is closed afterwards."""
+
+    def act(self, folder: Path, facts: Any, returned: Callable[[], None]) -> None:
+        """Do it, and call `returned` when the caller would have its result."""
+
+    def check(self, folder: Path, facts: Any, *, returned: bool) -> None:
+        """Judge what the kill has left behind, and that a repeat leads to the right end."""
+
+
+class Deaths(NamedTuple):
+    """How often the operation was killed, and after how many of those it had returned."""
+
+    steps: int
+    after_return: int
+
+
+def kill_at_every_step(scenario: Scenario, folder: Path) -> Deaths:
+    """Kill the operation before its first step, before its second, until it survives."""
+    prepared, work = folder / "prepared", folder / "work"
+    prepared.mkdir()
+    facts = scenario.prepare(prepared)
+    step = after_return = 0
+    while True:
+        step += 1
+        shutil.copytree(prepared, work, symlinks=True)
+        survived, returned = _run(scenario, work, facts, step)
+        try:
+            scenario.check(work, facts, returned=returned)
+        except BaseException as error:
+            error.add_note(f"killed before step {step}; returned: {returned}")
+            raise
+        shutil.rmtree(work)
+        if survived:
+            return Deaths(step - 1, after_return)
+        after_return += returned
+
+
+def _run(scenario: Scenario, folder: Path, facts: Any, step: int) -> tuple[bool, bool]:
+    """(it came to its end, it had returned before it was killed)."""
+    hear, tell = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            install(step)
+            scenario.act(folder, facts, lambda: _tell(tell))
+            os._exit(0)
+        except BaseException as error:  # noqa: BLE001 - the parent sees the exit code
+            _write(2, f"{type(error).__name__}: {error}\n".encode())
+            os._exit(1)
+    os.close(tell)
+    _, status = os.waitpid(process, 0)
+    returned = os.read(hear, 1) == b"r"
+    os.close(hear)
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert killed or status == 0, f"the operation failed before step {step}: {status}"
+    return not killed, returned
+
+
+def _tell(descriptor: int) -> None:
+    _write(descriptor, b"r")
+    # A step of its own, so that one kill comes between the result and whatever follows it.
+    os.close(os.open(os.devnull, os.O_RDONLY))
+
+
+def install(kill_before: int) -> None:
+    """From here on this process kills itself before its step number `kill_before`."""
+    count = 0
+
+    def step(*_: object) -> None:
+        nonlocal count
+        count += 1
+        if count == kill_before:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    for name in (
+        "open",
+        "write",
+        "fsync",
+        "rename",
+        "link",
+        "unlink",
+        "mkdir",
+        "mkfifo",
+        "chmod",
+        "rmdir",
+        "close",
+    ):
+        setattr(os, name, _stepping(getattr(os, name), step))
+    _install_writes(step)
+    _install_sqlite(step)
+
+
+def _stepping(call: Callable[..., Any], step: Callable[..., None]) -> Callable[..., Any]:
+    def stepped(*args: Any, **kwargs: Any) -> Any:
+        step()
+        return call(*args, **kwargs)
+
+    return stepped
+
+
+def _install_writes(step: Callable[..., None]) -> None:
+    """Files that are written through an object: every write is two, with a step between."""
+
+    class HalfAtATime(io.FileIO):
+        def write(self, content: Any) -> int:
+            step()
+            view = memoryview(content)
+            return super().write(view[: (len(view) + 1) // 2])
+
+    original = os.fdopen
+
+    def fdopen(descriptor: int, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if mode == "wb" and kwargs.get("buffering") == 0:
+            return HalfAtATime(descriptor, mode)
+        return original(descriptor, mode, *args, **kwargs)
+
+    os.fdopen = fdopen  # type: ignore[assignment]
+
+
+def _install_sqlite(step: Callable[..., None]) -> None:
+    from inbox_orch.inbox.store import copies
+
+    connect = sqlite3.connect
+
+    def connected(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        step()
+        connection = connect(*args, **kwargs)
+        connection.set_trace_callback(step)
+        return connection
+
+    sqlite3.connect = connected  # type: ignore[assignment]
+    copies._PAGES_AT_ONCE = 8
+    copies._hear_signals = step  # type: ignore[assignment]
