@@ -97,11 +97,10 @@ class Story:
 
     def _dispatch(self) -> None:
         for item in self._shop.orch("dispatch")["items"]:
-            where = f"in its own worktree, from {item['base_commit'][:8]} ({item['base_source']})"
-            self._tell(
-                f"orch dispatch: {item['task']}, attempt {item['number']}, "
-                + (where if item["base_commit"] else "without a worktree")
-            )
+            where = "without a worktree"
+            if item["base_commit"] is not None:
+                where = f"in a worktree, from {item['base_commit'][:8]} ({item['base_source']})"
+            self._tell(f"orch dispatch: {item['task']}, attempt {item['number']}, {where}")
 
     def _kill_bob(self) -> None:
         """Wait until bob is in the middle of his work, then kill him with everything he runs."""
@@ -143,6 +142,8 @@ class Story:
         return f"{max(0.0, left) + 0.01:.3f}"
 
     def _tell_change(self, change: dict[str, Any]) -> None:
+        if change["kind"] in ("attempt_submitted", "attempt_succeeded"):
+            return  # the task's own change says it
         what = change["kind"].replace("_", " ", 1)
         reason = change["data"].get("reason")
         self._tell(f"orch wait: {change['key']}: {what}" + (f": {reason}" if reason else ""))
