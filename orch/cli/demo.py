@@ -6,7 +6,7 @@ import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Block, Body, Output, Sentence, Table
+from inbox_orch.shared.output import Block, Output, Sentence, Table
 
 from ..demo.story import Ending, Story
 from ..demo.workshop import Workshop
@@ -54,7 +54,8 @@ def blocks_of(ending: Ending, status: Status) -> list[Block]:
     expectations = tuple(("held" if e.held else "FAILED", e.text) for e in ending.expectations)
     return [
         *status_blocks(status),
-        Body("Commits", "\n".join(ending.commits)),
+        Sentence("Commits:"),
+        *map(Sentence, ending.commits),
         Table(("EXPECTATION", ""), expectations, fixed=(0, 1)),
         Sentence(f"Done in {ending.seconds:.1f} s."),
     ]
