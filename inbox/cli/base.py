@@ -30,15 +30,17 @@ def open_bus(context: click.Context) -> "Bus":
     return open_group(context, Bus)
 
 
-def open_group(context: click.Context, group: type[Group]) -> Group:
+def open_group(
+    context: click.Context, group: type[Group], *, most_busy_seconds: float = 3600
+) -> Group:
     """The same, but only one group of the services: a short command loads no more than it
-    needs."""
+    needs. `most_busy_seconds` is for a caller that must not stand still for long."""
     shell = shell_of(context)
     opened = group.open(
         shell.database,
         agent=shell.agent,
         database_id=expected_id(shell),
-        busy_seconds=shell.busy_seconds,
+        busy_seconds=min(shell.busy_seconds, most_busy_seconds),
         notice=shell.output.notice,
     )
     context.call_on_close(opened.close)

@@ -123,6 +123,16 @@ def written_by_others(
     )
 
 
+def answered_after(connection: sqlite3.Connection, thread_id: str, after: int) -> bool:
+    """Whether a question of the thread was settled by a message behind `after`."""
+    row = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM message"
+        " WHERE thread_id = ? AND id > ? AND answers IS NOT NULL)",
+        (thread_id, after),
+    ).fetchone()
+    return bool(row[0])
+
+
 def artifacts_of(connection: sqlite3.Connection, thread_id: str) -> list[Artifact]:
     """Every artifact of a thread, oldest first."""
     rows = connection.execute(

@@ -1,0 +1,148 @@
+"""`inbox work`."""
+
+import click
+
+from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.errors import usage
+from inbox_orch.shared.output import Output, Sentence
+from inbox_orch.shared.program import Signalled
+
+from ..domain import limits
+from ..services.working import Working
+from ..worker.happenings import Happening, Summary
+from ..worker.loop import Worker
+from ..worker.plan import MAX_SLOTS, Plan, find_command
+from .base import DELAY, LEASE, mailbox_option, open_group
+
+# While it waits for other writers, the worker's loop stands still.
+_MOST_BUSY_SECONDS = 2.0
+
+
+@click.command(
+    "work",
+    cls=Verb,
+    agent=True,
+    examples=(
+        "inbox work --agent w1 --mailbox workers -- ./my-script.sh",
+        "inbox work --agent w1 --mailbox workers --slots 4 --timeout 1800 -- claude -p",
+        "inbox work --agent w1 --once -- codex exec -",
+    ),
+)
+@mailbox_option
+@click.option(
+    "--lease",
+    type=LEASE,
+    default=limits.DEFAULT_LEASE_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="The length of each lease; renewed at a third of it.",
+)
+@click.option(
+    "--slots",
+    type=Number(1, MAX_SLOTS, whole=True),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help=f"How many threads at once, 1 to {MAX_SLOTS}.",
+)
+@click.option("--once", is_flag=True, help="Take one thread, run it to its end, and exit 0.")
+@click.option(
+    "--idle-exit",
+    type=DELAY,
+    metavar="SECONDS",
+    help="Exit 0 after so long with nothing to do.",
+)
+@click.option(
+    "--timeout",
+    type=Number(0.001, limits.MAX_DELAY_SECONDS),
+    metavar="SECONDS",
+    help="The longest that one run of CMD may take; then TERM, and KILL.",
+)
+@click.option(
+    "--retry-in",
+    type=DELAY,
+    metavar="SECONDS",
+    help="Hand a failed thread back for another try after so long.",
+)
+@click.argument("command_line", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
+@click.pass_context
+def command(
+    context: click.Context,
+    mailboxes: tuple[str, ...],
+    lease: float,
+    slots: int,
+    once: bool,
+    idle_exit: float | None,
+    timeout: float | None,
+    retry_in: float | None,
+    command_line: tuple[str, ...],
+) -> None:
+    """Run CMD for each claimed thread; the task is on its stdin and in $INBOX_TASK_FILE.
+
+    Exit 0 of CMD finishes the thread with what it wrote into $INBOX_RESULT, or with the tail of
+    its output; exit 75 hands it back for a later try; any other end fails it. A CMD that asks a
+    question and ends is run again once there is an answer. The lease is renewed meanwhile.
+    """
+    if once and slots > 1:
+        raise usage("--once takes one thread, so it excludes --slots above 1")
+    plan = Plan(
+        find_command(command_line), mailboxes, lease, slots, once, idle_exit, timeout, retry_in
+    )
+    bus = open_group(context, Working, most_busy_seconds=_MOST_BUSY_SECONDS)
+    report = _Report(shell_of(context).output)
+    worker = Worker(bus, plan, tell=report.happening, notice=report.output.notice)
+    finished = worker.run()
+    report.summary(finished.summary)
+    if finished.signal is not None:
+        raise Signalled(finished.signal)
+
+
+class _Report:
+    """The worker's stream on standard output: JSON Lines, sentences, or tab-separated values."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+
+    def happening(self, happening: Happening) -> None:
+        """One line."""
+        if self.output.as_json:
+            self.output.line(happening.as_json())
+            return
+        facts = happening.facts
+        values = (happening.type, happening.thread, *facts.values())
+        text = f"{happening.thread} {_SENTENCES[happening.type].format(**facts)}"
+        if happening.type == "finished":
+            text += _how(happening)
+        self.output.show(Sentence(text, values))
+
+    def summary(self, summary: Summary) -> None:
+        """The last line."""
+        shape = summary.as_json()
+        if self.output.as_json:
+            self.output.line({"type": "summary", **shape})
+            return
+        outcomes = [f"{count} {name}" for name, count in shape["outcomes"].items()]
+        text = f"{summary.claimed} claimed: {', '.join(outcomes) or 'nothing done'}"
+        values = ("summary", summary.claimed, summary.runs, outcomes)
+        self.output.show(Sentence(text, values))
+
+
+_SENTENCES = {
+    "claimed": "claimed: {subject} (delivery {delivery} of {max_deliveries})",
+    "started": "run {run} started: process {pid} in {worktree}",
+    "waiting": "waits for the answer to question {question}",
+    "finished": "{outcome} after {seconds} s",
+}
+
+
+def _how(happening: Happening) -> str:
+    facts = happening.facts
+    if facts["by_command"]:
+        return ", as the command itself said"
+    if facts["timed_out"]:
+        return ", stopped at its time limit"
+    if facts["signal"] is not None:
+        return f", killed by signal {facts['signal']}"
+    if facts["exit_status"]:
+        return f", exit status {facts['exit_status']}"
+    return ""

@@ -1,0 +1,100 @@
+"""What `inbox work` needs of the bus beside the calls of any holder.
+
+Looking at a lease without writing, claiming without a wait of its own, the messages for the
+task file, and moving what counts as read when a command is started with them.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+
+from inbox_orch.shared import waits
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import check_name
+
+from ..domain import limits
+from ..domain.model import Message, Thread
+from ..domain.states import BLOCKED, CANCELLED
+from ..domain.working import Hold, Standing
+from ..store import leases, messages
+from ..store.leases import LeaseRow
+from .claiming import Claimed, Claiming
+from .waiting import Waiting
+
+_PAGE = 20
+_HOLDS = {"expired": Hold.LOST, "cancelled": Hold.CANCELLED}
+
+
+class Working(Claiming, Waiting):
+    """The services of a worker: claiming, holding, waiting, and the calls below."""
+
+    def claim_if_any(
+        self, mailboxes: Sequence[str], *, lease_seconds: float, agent: str | None = None
+    ) -> Claimed | waits.Look:
+        """Take the next thread of these mailboxes and one's own, or say when to look again.
+
+        For a caller that waits with an event loop of its own. Errors: `usage`, `busy`.
+        """
+        holder = self.acting(agent)
+        reads = self.reading(holder, mailboxes)
+        lease_ms = int(limits.check_lease_seconds(lease_seconds) * 1000)
+        if self._worth_claiming(reads, None):
+            try:
+                return self._claim_now(holder, reads, lease_ms, None)
+            except InboxOrchError as error:
+                if error.code != "nothing_available":
+                    raise
+        return self._due(reads)
+
+    def standing(self, thread_id: str, token: str) -> Standing:
+        """How the lease with this token stands. Writes only when a question's deadline has
+        passed. Errors: `not_found`, `busy`."""
+        now = self.database.clock.now()
+        with self.database.snapshot() as connection:
+            thread = self.find_thread(connection, thread_id, now)
+            seen = self._stands(connection, thread, leases.by_token(connection, token))
+        deadline = thread.question_deadline
+        if seen.hold is not Hold.LIVE or deadline is None or deadline > now.wall_ms:
+            return seen
+        with self.database.transaction() as tx:
+            thread = self.reap_question(tx, self.thread_now(tx, thread.id))
+            return self._stands(tx.connection, thread, leases.by_token(tx.connection, token))
+
+    def _stands(
+        self, connection: sqlite3.Connection, thread: Thread, lease: LeaseRow | None
+    ) -> Standing:
+        if lease is None or lease.thread_id != thread.id:
+            return Standing(thread, Hold.LOST)
+        taken_over = lease.epoch != thread.epoch
+        if lease.ended_by is not None:
+            hold = _HOLDS.get(lease.ended_by, Hold.ENDED)
+            return Standing(thread, hold, lease.ended_by, taken_over)
+        if taken_over or thread.state == CANCELLED:
+            return Standing(thread, Hold.LOST if taken_over else Hold.CANCELLED)
+        return Standing(
+            thread,
+            Hold.LIVE,
+            question_open=thread.state == BLOCKED,
+            answer_unread=messages.answered_after(connection, thread.id, lease.read_position),
+            renew_at=lease.deadline_monotonic - lease.lease_ms + lease.lease_ms // 3,
+            expires_at=lease.deadline_monotonic,
+        )
+
+    def thread_messages(self, thread_id: str, *, after: int = 0) -> Sequence[Message]:
+        """The next messages of a thread behind message `after`, whole; empty at the end."""
+        with self.database.snapshot() as connection:
+            return messages.of_thread(connection, thread_id, after=after, limit=_PAGE)
+
+    def note_given(self, token: str, message_id: int) -> None:
+        """The holder has been given everything up to this message. Error `busy`."""
+        with self.database.transaction(durable=False) as tx:
+            leases.advance_read_position(tx.connection, token, message_id)
+
+    def note_worker(self, mailboxes: Sequence[str]) -> tuple[str, ...]:
+        """Remember that the agent reads these mailboxes; returns all that it reads.
+
+        Errors: `usage`, `busy`, `read_only`.
+        """
+        holder = self.acting(None)
+        reads = self.reading(holder, [check_name(m, "mailbox") for m in mailboxes])
+        self.note_reader(holder, reads)
+        return reads

@@ -1,0 +1,469 @@
+"""One claimed thread, from the start of its command to the end of its lease.
+
+A job is driven by the loop: it says when it wants to be called next, and never waits. Each of
+its steps on the bus may be refused for the moment (busy, disk full) and is then tried again,
+until the lease is lost.
+"""
+
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from inbox_orch.shared.errors import InboxOrchError
+
+from ..domain.leases import backoff_seconds
+from ..domain.working import Ending, Hold, Standing, Verdict, verdict
+from ..services.claiming import Claimed
+from ..services.working import Working
+from . import handover
+from .child import Child
+from .handover import Handover, Remains
+from .happenings import Happening
+from .plan import Plan
+from .task import BadTask, Terms, terms_of, write_task
+
+RETRY_MS = 500
+_PASSING = frozenset({"busy", "disk_full", "io_error", "read_only"})
+_TOKEN_SERVES_NO_MORE = frozenset({"lease_lost", "cancelled", "invalid_state", "not_found"})
+
+Tell = Callable[[Happening], None]
+Notice = Callable[[str], None]
+
+
+class Phase(Enum):
+    """Where a job stands."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"  # the command has been told to end
+    ENDED = "ended"  # the command has; the thread has not been told
+    WAITING = "waiting"  # for the answer to a question
+    OVER = "over"
+
+
+class Job:
+    """See the module. `child` is set while the command runs."""
+
+    def __init__(
+        self, bus: Working, plan: Plan, claimed: Claimed, tell: Tell, notice: Notice
+    ) -> None:
+        self._bus, self._plan = bus, plan
+        self._tell, self._notice = tell, notice
+        assert claimed.lease.token is not None
+        self._thread, self._token = claimed.thread, claimed.lease.token
+        self._payload = claimed.messages[0].payload
+        self._last_message = claimed.messages[-1].id
+        self.phase = Phase.STARTING
+        self.child: Child | None = None
+        self.standing: Standing | None = None
+        self._worker_stops = False
+        self._cut_short = False  # the command, because the worker was told to end
+        self._terms = Terms("", None)
+        self._folder: str | None = None
+        self._renews = True
+        self._claimed_at = self._now()
+        lease_ms = int(plan.lease_seconds * 1000)
+        self._renew_at = self._claimed_at + lease_ms // 3
+        self._renew_not_before = 0
+        self._expires_at = self._claimed_at + lease_ms
+        self._limit_at: int | None = None
+        self._kill_at: int | None = None
+        self._timed_out = False
+        self._runs = 0
+        self._last_ending: Ending | None = None
+        self._remains: Remains | None = None
+        self._handover: Handover | None = None
+        self._step: Callable[[], None] | None = self._prepare
+        self._step_at = 0
+        self._complained = False
+
+    # -- what the loop calls -----------------------------------------------------------------
+
+    @property
+    def thread_id(self) -> str:
+        """The thread that this is about."""
+        return self._thread.id
+
+    def begin(self) -> None:
+        """Say that the thread is claimed, and start its command."""
+        thread = self._thread
+        self._say(
+            "claimed",
+            subject=thread.subject,
+            mailbox=thread.mailbox,
+            delivery=thread.deliveries,
+            max_deliveries=thread.max_deliveries,
+            lease_seconds=self._plan.lease_seconds,
+        )
+        self._try()
+
+    def due(self) -> int:
+        """When `tick` wants to be called, in monotonic milliseconds."""
+        times = [self._now() + 3_600_000, self._question_due()]
+        times += [t for t in (self._limit_at, self._kill_at) if t is not None]
+        if self._renews:
+            times.append(max(self._renew_at, self._renew_not_before))
+        if self._step is not None:
+            times.append(self._step_at)
+        return min(times)
+
+    def tick(self) -> None:
+        """Do what has fallen due."""
+        now = self._now()
+        if self._limit_at is not None and now >= self._limit_at:
+            self._limit_at, self._timed_out = None, True
+            self.stop()
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill_at = None
+            self.kill()
+        if self._renews and now >= max(self._renew_at, self._renew_not_before):
+            self._renew(now)
+        if self._step is not None and now >= self._step_at:
+            self._try()
+        if now >= self._question_due():
+            self.look()
+
+    def _question_due(self) -> int:
+        """When the deadline of the open question that is waited for has come."""
+        now = self._bus.database.clock.now()
+        if self.phase is Phase.WAITING and self.standing is not None:
+            deadline = self.standing.thread.question_deadline
+            if deadline is not None:
+                return max(now.monotonic_ms + deadline - now.wall_ms, self._renew_not_before)
+        return now.monotonic_ms + 3_600_000
+
+    def look(self) -> None:
+        """See how the lease stands, and act on it."""
+        try:
+            self._act_on(self._bus.standing(self.thread_id, self._token))
+        except InboxOrchError as error:
+            self._put_off(error)
+
+    def look_if_lapsed(self) -> None:
+        """After the process was stopped (SIGSTOP, a debugger) for longer than the lease: look
+        before anything else is done in its name."""
+        if self._renews and self.phase is not Phase.OVER and self._now() >= self._expires_at:
+            self.look()
+
+    def command_ended(self, ending: Ending) -> None:
+        """The command has ended: find out what that means for the thread."""
+        assert self.child is not None and self._folder is not None
+        child, self.child = self.child, None
+        child.drain()
+        self._limit_at = self._kill_at = None
+        if self._timed_out:
+            ending = ending._replace(timed_out=self._terms.timeout_seconds)
+        self._last_ending = ending
+        self._remains = handover.remains_of(
+            ending, child.stdout, child.stderr, os.path.join(self._folder, "result")
+        )
+        self.phase, self._step = Phase.ENDED, self._settle
+        self._try()
+
+    def stop(self) -> None:
+        """TERM to the command's group, KILL after the grace."""
+        if self.child is not None and self.phase is Phase.RUNNING:
+            self.phase = Phase.STOPPING
+            self._kill_at = self._now() + int(self._plan.grace_seconds * 1000)
+            self.child.terminate()
+
+    def kill(self) -> None:
+        """KILL to the command's group, at once."""
+        if self.child is not None:
+            self.phase = Phase.STOPPING
+            self.child.kill()
+
+    def release_soon(self) -> None:
+        """The worker is told to end: stop the command, then hand the thread back."""
+        self._worker_stops = True
+        if self.child is not None:
+            self._cut_short = True
+            self.stop()
+        elif self.phase in (Phase.WAITING, Phase.STARTING):
+            self._hand_over(handover.released(self._bus, self.thread_id, self._token, None))
+
+    def give_up(self, reason: str) -> None:
+        """Nothing more can be written; what there is stays where it can be found."""
+        if self.phase is not Phase.OVER:
+            self._keep_remains(reason)
+            self._over("abandoned")
+
+    # -- starting ----------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        try:
+            self._terms = terms_of(self._payload, self._plan.timeout_seconds)
+        except BadTask as error:
+            self._hand_over(self._not_started(str(error), None))
+            return
+        self._step = self._run
+        self._run()
+
+    def _run(self) -> None:
+        """Write the task file, note that all of it counts as read, and start the command."""
+        try:
+            if self._folder is None:
+                self._folder = tempfile.mkdtemp(prefix="inbox-work-")
+            last = self._write_task(self._folder)
+        except OSError as error:
+            self._could_not_start(error)
+            return
+        if last > self._last_message:
+            self._bus.note_given(self._token, last)
+            self._last_message = last
+        try:
+            self.child = Child.start(
+                self._plan.command,
+                folder=self._terms.folder,
+                environment=self._environment(self._folder),
+                task_path=os.path.join(self._folder, "task"),
+            )
+        except OSError as error:
+            self._could_not_start(error)
+            return
+        self._started()
+
+    def _write_task(self, folder: str) -> int:
+        for name in ("task", "result"):
+            _clear_away(os.path.join(folder, name))
+        return write_task(self._bus, self._thread, os.path.join(folder, "task"))
+
+    def _started(self) -> None:
+        assert self.child is not None
+        self.phase, self._step, self._timed_out = Phase.RUNNING, None, False
+        self._runs += 1
+        if self._terms.timeout_seconds is not None:
+            self._limit_at = self._now() + int(self._terms.timeout_seconds * 1000)
+        self._say("started", run=self._runs, pid=self.child.group, worktree=self._terms.folder)
+        if self._worker_stops:
+            self.release_soon()
+
+    def _could_not_start(self, error: OSError) -> None:
+        """A fault of this machine, now: another try, elsewhere or later, may do better."""
+        reason = f"The command could not be started: {error.strerror or error}."
+        self._hand_over(self._not_started(reason, self._backoff()))
+
+    def _environment(self, folder: str) -> Mapping[str, str]:
+        return {
+            **os.environ,
+            "INBOX_DB": self._bus.database.layout.database,
+            "INBOX_DB_ID": self._bus.database.id,
+            "INBOX_AGENT": str(self._thread.holder),
+            "INBOX_THREAD": self.thread_id,
+            "INBOX_TOKEN": self._token,
+            "INBOX_WORKTREE": self._terms.folder,
+            "INBOX_RESULT": os.path.join(folder, "result"),
+            "INBOX_TASK_FILE": os.path.join(folder, "task"),
+            "PWD": self._terms.folder,
+        }
+
+    # -- the lease ---------------------------------------------------------------------------
+
+    def _renew(self, now: int) -> None:
+        """Look first: the command may have renewed, and of a cancelled thread the bus is told
+        only once the command has ended."""
+        self._renew_not_before = now + RETRY_MS
+        self.look()
+        if not self._renews or self._renew_at > now:
+            return
+        try:
+            written = self._bus.renew(self.thread_id, self._token)
+        except InboxOrchError as error:
+            self._put_off(error)
+            return
+        assert written.lease is not None
+        self._renew_at = now + written.lease.lease_ms // 3
+        self._expires_at = now + written.lease.lease_ms
+        self._renew_not_before, self._complained = 0, False
+
+    def _act_on(self, seen: Standing) -> None:
+        self.standing = seen
+        if seen.hold is Hold.LIVE:
+            self._renew_at, self._expires_at = seen.renew_at, seen.expires_at
+            if self.phase is Phase.WAITING and not seen.question_open:
+                self.phase, self._step = Phase.STARTING, self._run
+                self._try()
+            return
+        self._renews = False
+        if self.child is not None:
+            if seen.hold is not Hold.ENDED or seen.taken_over:
+                self.stop()
+        elif self.phase in (Phase.WAITING, Phase.STARTING):
+            self._write_nothing(seen)
+
+    # -- after the command -------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Decide by the table what becomes of the thread, and begin to do it."""
+        assert self._remains is not None
+        seen = self._bus.standing(self.thread_id, self._token)
+        self.standing = seen
+        decision = verdict(self._remains.ending, seen, stopping=self._cut_short)
+        if decision is Verdict.WRITE_NOTHING:
+            self._write_nothing(seen)
+        elif decision is Verdict.LEAVE:
+            self._hand_over(Handover(_without_us(seen), [self._attach()]))
+        elif decision is Verdict.WAIT:
+            self._hand_over(Handover("waiting", [self._attach()]))
+        else:
+            self._hand_over(self._finish(decision, self._remains))
+
+    def _finish(self, decision: Verdict, remains: Remains) -> Handover:
+        bus, thread_id, token = self._bus, self.thread_id, self._token
+        if decision is Verdict.RELEASE:
+            return handover.released(bus, thread_id, token, remains)
+        if decision is Verdict.DONE:
+            return handover.done(bus, thread_id, token, remains)
+        retry_in = self._plan.retry_in_seconds
+        if decision is Verdict.BACK_OFF:
+            retry_in = self._backoff()
+        return handover.failed(bus, thread_id, token, remains, retry_in)
+
+    def _attach(self) -> Callable[[], None]:
+        assert self._remains is not None
+        return handover.attach(self._bus, self.thread_id, self._token, self._remains)
+
+    def _not_started(self, reason: str, retry_in_seconds: float | None) -> Handover:
+        return handover.not_started(
+            self._bus, self.thread_id, self._token, reason, retry_in_seconds
+        )
+
+    def _backoff(self) -> float:
+        return backoff_seconds(self._thread.deliveries, random.random())
+
+    def _hand_over(self, planned: Handover) -> None:
+        self.phase, self._handover, self._step = Phase.ENDED, planned, self._go_on
+        self._try()
+
+    def _go_on(self) -> None:
+        """Make the calls that are left, and go where they lead."""
+        assert self._handover is not None
+        outcome, calls = self._handover
+        thread = None
+        while calls:
+            thread = calls[0]()
+            del calls[0]
+        self._handover = None
+        if outcome == "waiting":
+            self._wait()
+        else:
+            self._over(handover.outcome_of(outcome, thread))
+
+    def _wait(self) -> None:
+        assert self.standing is not None and self._last_ending is not None
+        self.phase, self._step = Phase.WAITING, None
+        question = self.standing.thread.question
+        self._say(
+            "waiting",
+            question=None if question is None else str(question),
+            exit_status=self._last_ending.exit_status,
+            signal=self._last_ending.signal,
+        )
+        if self._worker_stops:
+            self.release_soon()
+        else:
+            self.look()
+
+    def _write_nothing(self, seen: Standing) -> None:
+        if seen.hold is Hold.CANCELLED:
+            self._acknowledge_cancel()
+        self._over(_without_us(seen))
+
+    def _acknowledge_cancel(self) -> None:
+        """The command has ended, so that whoever cancelled may now go on with its worktree."""
+        try:
+            self._bus.renew(self.thread_id, self._token)
+        except InboxOrchError as error:
+            if error.code not in _TOKEN_SERVES_NO_MORE:
+                raise
+
+    # -- trying again ------------------------------------------------------------------------
+
+    def _try(self) -> None:
+        assert self._step is not None
+        try:
+            self._step()
+        except InboxOrchError as error:
+            self._put_off(error)
+
+    def _put_off(self, error: InboxOrchError) -> None:
+        """Another try soon, or the end of the job when its token serves no more."""
+        if error.code in _TOKEN_SERVES_NO_MORE:
+            self._refused(error)
+        elif error.code in _PASSING:
+            self._step_at = self._now() + RETRY_MS
+            if not self._complained:
+                self._complained = True
+                self._notice(f"thread {self.thread_id}: {error.message}; trying again")
+        else:
+            raise error
+
+    def _refused(self, error: InboxOrchError) -> None:
+        self._renews = False
+        if self.child is not None:
+            self.stop()
+        elif self.phase is not Phase.OVER:
+            if self._handover is not None and self._handover.outcome in ("done", "failed"):
+                self._keep_remains(error.message)
+            self.standing = self._bus.standing(self.thread_id, self._token)
+            self._over(_without_us(self.standing))
+
+    def _keep_remains(self, reason: str) -> None:
+        """A result that could not be handed in is left on the disk, and its place is told."""
+        remains, folder = self._remains, self._folder
+        if remains is None or folder is None:
+            return
+        try:
+            for kept in (remains.stdout, remains.stderr):
+                with open(os.path.join(folder, kept.name), "wb") as file:
+                    file.write(kept.content())
+        except OSError as error:
+            reason += f"; not all of it could be kept: {error.strerror}"
+        self._notice(f"thread {self.thread_id}: {reason}; its result and output are in {folder}")
+        self._folder = None
+
+    def _over(self, outcome: str) -> None:
+        self.phase, self._step, self._renews = Phase.OVER, None, False
+        self._limit_at = self._kill_at = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        ending = self._last_ending
+        by_command = self.standing is not None and self.standing.hold is Hold.ENDED
+        self._say(
+            "finished",
+            outcome=outcome,
+            by_command=by_command,
+            exit_status=None if ending is None else ending.exit_status,
+            signal=None if ending is None else ending.signal,
+            timed_out=ending is not None and ending.timed_out is not None,
+            runs=self._runs,
+            seconds=round((self._now() - self._claimed_at) / 1000, 3),
+        )
+
+    def _say(self, kind: str, **facts: object) -> None:
+        self._tell(Happening(kind, self.thread_id, facts))
+
+    def _now(self) -> int:
+        return self._bus.database.clock.now().monotonic_ms
+
+
+def _clear_away(path: str) -> None:
+    """Whatever a command has left at this path."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def _without_us(seen: Standing) -> str:
+    """What has become of a thread on which the worker has nothing more to write."""
+    if seen.hold is Hold.CANCELLED:
+        return "cancelled"
+    if seen.hold is not Hold.ENDED:
+        return "lease_lost"
+    if seen.ended_by == "failed" and (seen.taken_over or seen.thread.state == "pending"):
+        return "handed_back"
+    return str(seen.ended_by)

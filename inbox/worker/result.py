@@ -1,0 +1,60 @@
+"""The file `$INBOX_RESULT` that a command may leave behind, read with suspicion."""
+
+import os
+import stat
+from typing import NamedTuple
+
+from inbox_orch.shared.artifacts import MAX_ARTIFACT_BYTES
+from inbox_orch.shared.errors import InboxOrchError
+
+from ..domain import limits
+
+
+class Result(NamedTuple):
+    """What the file is good for.
+
+    `attach`: it can be attached. At most one of `payload` and `body` is set. `note` says why a
+    file that exists is not used as either.
+    """
+
+    attach: bool = False
+    payload: str | None = None
+    body: str | None = None
+    note: str | None = None
+
+
+def read_result(path: str) -> Result:
+    """Look at the file; one that is not there is an empty `Result`. Never blocks on a pipe."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Result()
+    except OSError as error:
+        return Result(note=f"$INBOX_RESULT could not be read: {error.strerror}.")
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        return Result(note="$INBOX_RESULT is not a regular file, so it is not attached.")
+    with os.fdopen(descriptor, "rb") as file:
+        if status.st_size > MAX_ARTIFACT_BYTES:
+            return Result(note=f"$INBOX_RESULT has {status.st_size} bytes: too large to attach.")
+        if status.st_size > limits.MAX_BODY_BYTES:
+            return _only_attached(f"has {status.st_size} bytes, too many for a body")
+        return _judge(file.read(limits.MAX_BODY_BYTES + 1))
+
+
+def _judge(content: bytes) -> Result:
+    if not content.strip():
+        return _only_attached("is empty")
+    try:
+        text = limits.check_body(limits.decode_body(content))
+    except InboxOrchError as error:
+        return _only_attached(f"cannot be a body ({error.message})")
+    try:
+        return Result(attach=True, payload=limits.check_payload(text))
+    except InboxOrchError:
+        return Result(attach=True, body=text)
+
+
+def _only_attached(reason: str) -> Result:
+    return Result(attach=True, note=f"$INBOX_RESULT {reason}; it is attached as `result`.")

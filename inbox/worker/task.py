@@ -1,0 +1,95 @@
+"""What a thread asks of a worker: the worktree and the time limit in its payload, and the text
+that its command is given."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.ids import printable
+
+from ..domain.model import Message, Thread
+from ..services.working import Working
+
+
+class BadTask(Exception):
+    """The payload asks for something that cannot be done; the text says what."""
+
+
+class Terms(NamedTuple):
+    """Where a command runs, and for how many seconds at most."""
+
+    folder: str
+    timeout_seconds: float | None
+
+
+def terms_of(payload: str | None, timeout_seconds: float | None) -> Terms:
+    """The terms in the payload of a task; the shorter of two time limits holds.
+
+    Raises `BadTask` for a folder that is not there and for a limit that is none.
+    """
+    asked = {} if payload is None else json.loads(payload)
+    limit = asked.get("timeout_seconds")
+    if limit is not None:
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit <= 0:
+            raise BadTask(f"payload.timeout_seconds is {limit!r}, not a number above zero.")
+        timeout_seconds = min(limit, timeout_seconds or limit)
+    return Terms(_folder(asked.get("worktree")), timeout_seconds)
+
+
+def _folder(worktree: object) -> str:
+    if worktree is None:
+        return os.getcwd()
+    if not isinstance(worktree, str) or not worktree or "\0" in worktree:
+        raise BadTask("payload.worktree is not the path of a folder.")
+    folder = os.path.abspath(worktree)
+    if not os.path.isdir(folder):
+        raise BadTask(f"The worktree {printable(folder, 4096)} is not there, or is no folder.")
+    return folder
+
+
+def write_task(bus: Working, thread: Thread, path: str) -> int:
+    """Write the task's text, and what has been said since, into a new file at `path`.
+
+    A task without a body is its subject. Returns the id of the last message that is in it.
+    """
+    messages = _messages(bus, thread.id)
+    first = next(messages)
+    last = first.id
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write((first.body or thread.subject + "\n").encode())
+        for message in messages:
+            if last == first.id:
+                file.write(b"\n\n---\n\n## Since then\n")
+            file.write(since_then(message).encode())
+            last = message.id
+    return last
+
+
+def _messages(bus: Working, thread_id: str) -> Iterator[Message]:
+    """All messages of the thread, a few in memory at a time."""
+    after = 0
+    while page := bus.thread_messages(thread_id, after=after):
+        yield from page
+        after = page[-1].id
+
+
+def since_then(message: Message) -> str:
+    """A later message as a part of the task's text."""
+    lines = [f"\n### {message.kind} from {message.sender}, {rfc3339(message.created_at)}\n"]
+    if message.progress is not None:
+        lines.append(f"Progress: {message.progress} %\n")
+    if message.options:
+        lines.append("Options: " + " | ".join(message.options) + "\n")
+    if message.body:
+        lines.append(message.body + "\n")
+    if message.payload is not None:
+        lines.append(f"Payload: {message.payload}\n")
+    lines += [
+        f"Attached: {a.name} ({a.bytes} bytes; `inbox show {message.thread_id}"
+        f" --artifact {a.name}` prints it)\n"
+        for a in message.artifacts
+    ]
+    return "\n".join(lines)
