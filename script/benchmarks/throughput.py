@@ -1,0 +1,201 @@
+"""Throughput and fairness: several processes take queued items and finish them.
+
+Every contender has its own database with the same number of queued items. They run in turn,
+several times, each time for the same few seconds; the turns of one contender are added up.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import peers
+from common import machine, parser, report, say, scratch, summary, table
+from contenders import OURS, THEIRS, Contender
+
+ALL: Mapping[str, Contender] = {**OURS, **THEIRS}
+LIMIT_WAIT_SECONDS = 1.0
+
+
+def main() -> None:
+    """Measure, and report; or be one of the working processes."""
+    options_parser = parser(__doc__.splitlines()[0])
+    options_parser.add_argument("--items", type=int, default=100_000)
+    options_parser.add_argument("--processes", type=int, default=8)
+    options_parser.add_argument("--seconds", type=float, default=5.0)
+    options_parser.add_argument("--turns", type=int, default=3)
+    options_parser.add_argument("--only", nargs="+", choices=list(ALL), metavar="NAME")
+    options_parser.add_argument("--no-peers", action="store_true")
+    options_parser.add_argument("--fill", nargs=2, help=argparse.SUPPRESS)
+    options_parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
+    options_parser.add_argument("--left", nargs=2, help=argparse.SUPPRESS)
+    options = options_parser.parse_args()
+    if options.work:
+        work(*options.work, seconds=options.seconds)
+    elif options.fill:
+        ALL[options.fill[0]].fill(Path(options.fill[1]), options.items)
+    elif options.left:
+        print(ALL[options.left[0]].left(Path(options.left[1])))
+    else:
+        if options.quick:
+            options.items, options.processes, options.seconds, options.turns = 200, 2, 0.3, 1
+        measure(options)
+
+
+# -- one working process -----------------------------------------------------------------------
+
+
+def work(name: str, folder: str, worker: str, *, seconds: float) -> None:
+    """Take and finish items from the word `go` until the time is over."""
+    queue = ALL[name].open(Path(folder), worker)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    items, calls = [], []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done = queue.cycle()
+        if done is None:
+            break
+        items.append(done[0])
+        calls += done[1]
+    json.dump({"items": items, "calls": calls}, sys.stdout)
+
+
+# -- all of them -------------------------------------------------------------------------------
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Fill, let each contender have its turns, and report."""
+    facts = machine()
+    pythons = dict.fromkeys(OURS, sys.executable)
+    bin_folder = None if options.no_peers or options.quick else peers.bin_folder()
+    if bin_folder:
+        pythons |= dict.fromkeys(THEIRS, f"{bin_folder}python")
+    if options.only:
+        pythons = {name: pythons[name] for name in options.only}
+    with scratch() as parent:
+        folders = {name: parent / str(number) for number, name in enumerate(pythons)}
+        for name, folder in folders.items():
+            say(f"filling {name}")
+            folder.mkdir()
+            ask(pythons[name], "--fill", name, str(folder), "--items", str(options.items))
+        turns: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in pythons}
+        for number in range(options.turns):
+            for name, folder in folders.items():
+                say(f"turn {number + 1} of {options.turns}: {name}")
+                turns[name].append(one_turn(pythons[name], name, folder, options))
+        left = {
+            name: json.loads(
+                ask(pythons[name], "--left", name, str(folder)).replace("None", "null")
+            )
+            for name, folder in folders.items()
+        }
+    figures = {
+        "benchmark": "throughput",
+        "machine": facts,
+        "options": {k: getattr(options, k) for k in ("items", "processes", "seconds", "turns")},
+        "contenders": {
+            name: in_figures(name, turns[name], left[name], options) for name in pythons
+        },
+    }
+    report(options, figures, as_text(figures))
+
+
+def ask(python: str, *arguments: str) -> str:
+    """The answer of this program in an environment."""
+    command = [python, __file__, *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def one_turn(
+    python: str, name: str, folder: Path, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """What each process has done; all begin at the same moment."""
+    command = [python, __file__, "--seconds", str(options.seconds), "--work", name, str(folder)]
+    processes = [
+        subprocess.Popen(
+            [*command, f"w{number}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for number in range(options.processes)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.readline()
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    answers = [process.communicate()[0] for process in processes]
+    failed = sum(process.returncode != 0 for process in processes)
+    if failed:
+        say(f"{failed} processes of {name} have failed")
+    return [json.loads(answer) for answer in answers if answer]
+
+
+def in_figures(
+    name: str, turns: list[list[dict[str, Any]]], left: int | None, options: argparse.Namespace
+) -> dict[str, Any]:
+    """What the turns add up to. The share is of the worst turn."""
+    items = Counter(item for turn in turns for process in turn for item in process["items"])
+    calls = [call for turn in turns for process in turn for call in process["calls"]]
+    counts = [[len(process["items"]) for process in turn] for turn in turns]
+    taken = sum(items.values())
+    return {
+        "durable": ALL[name].durable,
+        "calls": ALL[name].calls,
+        "per_second": taken / options.seconds / options.turns,
+        "per_second_by_turn": [sum(turn) / options.seconds for turn in counts],
+        "slowest_share": min(min(turn) / max(1, max(turn)) for turn in counts),
+        "failed_processes": options.turns * options.processes - sum(map(len, turns)),
+        "single_call": summary(calls),
+        "taken": taken,
+        "duplicates": taken - len(items),
+        "lost": None if left is None else options.items - left - len(items),
+    }
+
+
+def as_text(figures: dict[str, Any]) -> str:
+    """The table."""
+    headings = (
+        "queue",
+        "calls",
+        "durable",
+        "per second",
+        "slowest / fastest process",
+        "call p50 ms",
+        "p99 ms",
+        "worst ms",
+        "duplicates",
+        "lost",
+        "failed processes",
+    )
+    rows = [
+        (
+            name,
+            f["calls"],
+            f["durable"],
+            f["per_second"],
+            f["slowest_share"],
+            f["single_call"]["p50_ms"],
+            f["single_call"]["p99_ms"],
+            f["single_call"]["max_ms"],
+            f["duplicates"],
+            f["lost"],
+            f["failed_processes"],
+        )
+        for name, f in figures["contenders"].items()
+    ]
+    options = figures["options"]
+    return (
+        f"{options['processes']} processes, {options['items']:,} queued,"
+        f" {options['turns']} turns of {options['seconds']:g} s each\n\n" + table(headings, rows)
+    )
+
+
+if __name__ == "__main__":
+    main()
