@@ -11,6 +11,7 @@ from .errors import InboxOrchError
 from .gate import Gate, file_failure
 from .ids import new_id
 from .layout import FOLDER_NAME, Layout, layout_of
+from .refusals import translated
 
 # Network and host-shared file systems have no shared memory between machines, or wrong locks
 # (sqlite.org/wal.html, section 2.2; reports of damage within a minute on virtiofs and drvfs).
@@ -34,7 +35,7 @@ def create_database(path: str, *, clock: Clock, forced: bool) -> bool:
         if os.path.exists(layout.database) and os.path.getsize(layout.database) > 0:
             return False
         _set_orphan_log_aside(layout, clock)
-        with database.translated(layout):
+        with translated(layout):
             _make_whole(layout, clock)
         return True
     except OSError as error:

@@ -10,7 +10,6 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
@@ -19,11 +18,13 @@ from .clock import Clock, Moment, SystemClock
 from .errors import InboxOrchError
 from .gate import Gate
 from .layout import Layout, layout_of
+from .refusals import missing, oldest_reader, patiently, translated
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 TRUNCATE_BYTES = 64 * 1024 * 1024
 TRUNCATE_SECONDS = 2.0
 DEFAULT_BUSY_SECONDS = 10.0
+NOTICE_EVERY_SECONDS = 60.0
 _SQLITE_SLICE_MS = 50
 
 Notice = Callable[[str], None]
@@ -56,6 +57,7 @@ class Database:
         clock: Clock,
         busy_seconds: float,
         notice: Notice,
+        identity: tuple[int, int],
     ) -> None:
         self.layout = layout
         self.clock = clock
@@ -67,6 +69,8 @@ class Database:
         self._current: Transaction | None = None
         self._synchronous = "FULL"
         self._depth = 0
+        self._last_notice = float("-inf")
+        self._identity = identity
         self.id = ""
 
     @classmethod
@@ -85,18 +89,22 @@ class Database:
         `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`.
         """
         layout = layout_of(path)
-        if not os.path.exists(layout.database):
-            raise _missing(layout)
+        identity = _identity(layout)
+        if identity is None:
+            raise missing(layout)
         with translated(layout):
-            connection = _connect(layout)
+            connection = patiently(layout, busy_seconds, lambda: _connect(layout))
         database = cls(
             layout,
             connection,
             clock=clock or SystemClock(),
             busy_seconds=busy_seconds,
             notice=notice,
+            identity=identity,
         )
         try:
+            # The same before and after: that is the file which the connection has opened.
+            database.check_in_place()
             database._check(expected_id)
         except BaseException:
             connection.close()
@@ -135,8 +143,8 @@ class Database:
                 self._set_synchronous("FULL" if durable else "NORMAL")
                 transaction = self._begin()
             self._current = transaction
-            yield transaction
             with translated(self.layout):
+                yield transaction
                 self._connection.execute("COMMIT")
             self._keep_log_short()
         except BaseException:
@@ -153,23 +161,16 @@ class Database:
         self._gate.acquire(self._busy_seconds)
         self._begin_immediate(deadline)
         self._check_version_is(SCHEMA_VERSION)
+        self.check_in_place()
         return Transaction(self._connection, self.clock.now())
 
     def _begin_immediate(self, deadline: float) -> None:
-        """Retry in short slices: a foreign writer knows nothing of the gate, and a signal must
-        be heard meanwhile."""
-        while True:
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if primary_code(error) != sqlite3.SQLITE_BUSY:
-                    raise
-                if time.monotonic() >= deadline:
-                    raise _busy(self.layout, self._busy_seconds) from error
-                import random
-
-                time.sleep(random.uniform(0.001, 0.004))
+        """A foreign writer knows nothing of the gate."""
+        patiently(
+            self.layout,
+            deadline - time.monotonic(),
+            lambda: self._connection.execute("BEGIN IMMEDIATE"),
+        )
 
     @contextlib.contextmanager
     def _savepoint(self, outer: Transaction) -> Iterator[Transaction]:
@@ -210,11 +211,22 @@ class Database:
             yield self._connection
             return
         with translated(self.layout):
-            self._connection.execute("BEGIN")
+            patiently(self.layout, self._busy_seconds, self._begin_snapshot)
             try:
+                self.check_in_place()
                 yield self._connection
             finally:
                 self._roll_back()
+
+    def _begin_snapshot(self) -> None:
+        """A plain BEGIN fixes nothing: the snapshot is taken by the first read, which a lock
+        for the recovery or the removal of the log can refuse for a moment."""
+        self._connection.execute("BEGIN")
+        try:
+            self._check_version_is(SCHEMA_VERSION)
+        except BaseException:
+            self._roll_back()
+            raise
 
     def data_version(self) -> int:
         """A number that changes when another connection has committed."""
@@ -222,6 +234,25 @@ class Database:
         with translated(self.layout):
             row = self._connection.execute("PRAGMA data_version").fetchone()
         return int(row[0])
+
+    def check_in_place(self) -> None:
+        """Error `no_database` or `wrong_database` when the file was removed or replaced since
+        it was opened: a write would be lost with this connection, a wait would be for nothing.
+        """
+        identity = _identity(self.layout)
+        if identity == self._identity:
+            return
+        path = self.layout.database
+        if identity is None:
+            raise InboxOrchError(
+                "no_database", f"{path} was removed while it was in use", details={"path": path}
+            )
+        raise InboxOrchError(
+            "wrong_database",
+            f"{path} was replaced by another file while it was in use",
+            hint="call again to use the new one",
+            details={"path": path},
+        )
 
     @property
     def writable(self) -> bool:
@@ -258,34 +289,41 @@ class Database:
         size = _size(self.layout.wal)
         if size <= CHECKPOINT_BYTES:
             return
-        with contextlib.suppress(sqlite3.OperationalError):
+        with contextlib.suppress(sqlite3.Error):
+            row = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             if size > TRUNCATE_BYTES:
-                self._truncate_log(size)
-            else:
-                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                # With a part left over, a reader sits on an old snapshot: waiting for it behind
+                # the gate would hold up every writer at every commit.
+                _, frames, copied = row
+                self._truncate_log(size, worth_waiting=frames == copied)
 
-    def _truncate_log(self, size: int) -> None:
-        self._connection.execute(f"PRAGMA busy_timeout={int(TRUNCATE_SECONDS * 1000)}")
-        try:
-            row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        finally:
-            self._connection.execute(f"PRAGMA busy_timeout={_SQLITE_SLICE_MS}")
-        if row[0]:
+    def _truncate_log(self, size: int, *, worth_waiting: bool) -> None:
+        if worth_waiting and self._truncated_in_time():
+            return
+        now = time.monotonic()
+        if now - self._last_notice >= NOTICE_EVERY_SECONDS:
+            self._last_notice = now
             self._notice(
                 f"the write-ahead log has grown to {size // (1024 * 1024)} MiB because a reader "
                 f"holds an old snapshot: {oldest_reader(self.layout) or 'unknown process'}"
             )
 
+    def _truncated_in_time(self) -> bool:
+        self._connection.execute(f"PRAGMA busy_timeout={int(TRUNCATE_SECONDS * 1000)}")
+        try:
+            row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={_SQLITE_SLICE_MS}")
+        return not row[0]
+
     # -- checks ----------------------------------------------------------------------------
 
     def _check(self, expected_id: str | None) -> None:
         with translated(self.layout):
-            version = self._version()
-            if version < SCHEMA_VERSION:
+            if patiently(self.layout, self._busy_seconds, self._version) < SCHEMA_VERSION:
                 self._migrate()
-            else:
-                self._check_version_is(SCHEMA_VERSION)
-            self.id = self._connection.execute(
+        with self.snapshot() as connection:
+            self.id = connection.execute(
                 "SELECT value FROM meta WHERE key = 'database_id'"
             ).fetchone()[0]
         if expected_id is not None and expected_id != self.id:
@@ -388,113 +426,18 @@ def connect_for_creation(layout: Layout) -> sqlite3.Connection:
     )
 
 
+def _identity(layout: Layout) -> tuple[int, int] | None:
+    """Which file the path leads to: (device, inode); looked at without opening it."""
+    try:
+        status = os.stat(layout.database)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _uri_path(path: str) -> str:
     """The path with what has a meaning in a URI escaped (sqlite.org/uri.html)."""
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-
-
-# -- errors --------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def translated(layout: Layout) -> Iterator[None]:
-    """Turn SQLite's errors into named ones, by its result code, never by its text."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _named(layout, error) from error
-
-
-def primary_code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code (sqlite.org/rescode.html), 0 when there is none."""
-    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
-
-
-def _named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
-    code = primary_code(error)
-    details: dict[str, Any] = {
-        "path": layout.database,
-        "sqlite": getattr(error, "sqlite_errorname", None),
-    }
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return _busy(layout, None)
-    if code == sqlite3.SQLITE_FULL:
-        return InboxOrchError(
-            "disk_full",
-            f"no space left for {layout.database}",
-            hint="free some space and repeat the command; nothing was changed",
-            details=details,
-        )
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
-        return InboxOrchError(
-            "read_only",
-            f"{layout.database} cannot be opened for this: {error}",
-            hint="reading needs the -wal and -shm files beside it, or the right to make them; "
-            "writing needs the right to write the folder",
-            details=details,
-        )
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return InboxOrchError(
-            "corrupt",
-            f"{layout.database} is damaged or is no database: {error}",
-            hint="nothing was written; `inbox doctor` says what can still be read out",
-            details=details,
-        )
-    if code == sqlite3.SQLITE_IOERR:
-        return InboxOrchError(
-            _io_error_code(layout),
-            f"reading or writing {layout.database} failed: {error}",
-            hint="check the disk and its free space, then repeat the command",
-            details=details,
-        )
-    return InboxOrchError("internal", f"SQLite: {error}", details=details)
-
-
-def _io_error_code(layout: Layout) -> str:
-    """An I/O error on a disk without a free block is a full disk (the -shm cannot grow)."""
-    try:
-        status = os.statvfs(os.path.dirname(layout.database))
-    except OSError:
-        return "io_error"
-    return "disk_full" if status.f_bavail * status.f_frsize < 128 * 1024 else "io_error"
-
-
-def _busy(layout: Layout, waited_seconds: float | None) -> InboxOrchError:
-    waited = "" if waited_seconds is None else f" for {waited_seconds:g} s"
-    return InboxOrchError(
-        "busy",
-        f"another program holds the write lock of {layout.database}{waited}",
-        hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
-        details={"path": layout.database},
-    )
-
-
-def _missing(layout: Layout) -> InboxOrchError:
-    hint = "`inbox init` makes a database"
-    folder = os.path.dirname(layout.database)
-    if os.path.isdir(folder):
-        near = _nearest(os.path.basename(layout.database), os.listdir(folder))
-        if near:
-            hint = f"did you mean {os.path.join(folder, near)}?"
-    if os.path.exists(layout.wal):
-        hint = (
-            "a -wal file without its database is left over; "
-            "`inbox init` sets it aside and makes a new database"
-        )
-    return InboxOrchError(
-        "no_database",
-        f"there is no database at {layout.database}",
-        hint=hint,
-        details={"path": layout.database},
-    )
-
-
-def _nearest(name: str, others: list[str]) -> str | None:
-    import difflib
-
-    candidates = [o for o in others if o.endswith((".db", ".sqlite", ".sqlite3"))]
-    found = difflib.get_close_matches(name, candidates, n=1)
-    return found[0] if found else None
 
 
 def _size(path: str) -> int:
@@ -502,38 +445,3 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except FileNotFoundError:
         return 0
-
-
-def oldest_reader(layout: Layout) -> str | None:
-    """The process that has held a read lock on the log the longest, as Linux tells it.
-
-    Readers hold POSIX locks on bytes 123 to 127 of the `-shm` file (sqlite.org/walformat.html);
-    /proc/locks names their processes. None where it cannot be told.
-    """
-    try:
-        inode = os.stat(layout.shm).st_ino
-        with open("/proc/locks", encoding="ascii") as file:
-            rows = [line.replace("->", "").split() for line in file]
-    except OSError:
-        return None
-    processes = {
-        int(row[4])
-        for row in rows
-        if row[1] == "POSIX"
-        and row[5].rsplit(":", 1)[-1] == str(inode)
-        and row[6] != "EOF"
-        and 123 <= int(row[6]) <= 127
-    } - {os.getpid()}
-    described = [text for text in map(_describe_process, processes) if text is not None]
-    return min(described)[1] if described else None
-
-
-def _describe_process(process: int) -> tuple[int, str] | None:
-    """(start time in clock ticks since boot, text) of a process that is still there."""
-    try:
-        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
-            stat = file.read()
-    except OSError:
-        return None
-    name = stat[stat.index("(") + 1 : stat.rindex(")")]
-    return int(stat[stat.rindex(")") + 2 :].split()[19]), f"process {process} ({name})"

@@ -55,7 +55,7 @@ def wait(
     with _bells(database, topics) as bells:
         pause = _Pause(bells.armed)
         while True:
-            version = database.data_version()
+            version = _version(database)
             seen, busy = _look(look)
             if seen.found is not None:
                 return seen.found
@@ -73,6 +73,16 @@ def _look(look: Callable[[], Look]) -> tuple[Look, InboxOrchError | None]:
         if error.code != "busy":
             raise
         return Look(None), error
+
+
+def _version(database: Database) -> int | None:
+    """A number that changes with every commit of others; None while a lock hides it."""
+    try:
+        return database.data_version()
+    except InboxOrchError as error:
+        if error.code != "busy":
+            raise
+        return None
 
 
 def _bells(database: Database, topics: Iterable[str]) -> Bells:
@@ -108,7 +118,7 @@ def _sleep(
     database: Database,
     bells: Bells,
     pause: _Pause,
-    version: int,
+    version: int | None,
     seen: Look,
     deadline: float,
     *,
@@ -122,7 +132,7 @@ def _sleep(
         if retry_soon or _seconds_until(database, seen, deadline) <= 0.001:
             return
         database.check_in_place()
-        if database.data_version() != version:
+        if _version(database) != version:
             pause.reset()
             return
 

@@ -68,24 +68,29 @@ class Claiming(Reaping):
         limits.check_wait_seconds(wait_seconds)
         if thread_id is not None:
             thread_id = check_id(thread_id, "thread")
-        self.note_reader(holder, reads)
         # The last refusal of a named thread: it is the answer when the wait ends without a lease.
-        refusals: list[InboxOrchError] = []
+        refusal: InboxOrchError | None = None
+        first = True
 
         def look() -> waits.Look:
+            nonlocal refusal, first
+            if first:
+                self.note_reader(holder, reads)
+            elif not self._worth_claiming(reads, thread_id):
+                return self._due(reads)
+            # The first look decides whether there is anything to wait for at all.
+            first = False
             try:
-                if wait_seconds > 0 and not self._worth_claiming(reads, thread_id):
-                    return self._due(reads)
                 return waits.Look(self._claim_now(holder, reads, lease_ms, thread_id))
             except InboxOrchError as error:
                 if wait_seconds <= 0 or error.code not in ("nothing_available", "already_claimed"):
                     raise
-                refusals[:] = [error]
+                refusal = None if thread_id is None else error
                 return self._due(reads)
 
         found = waits.wait(self.database, reads, look, wait_seconds=wait_seconds)
         if found is None:
-            raise _nothing_came(wait_seconds, refusals[0] if refusals else None)
+            raise _nothing_came(wait_seconds, refusal)
         assert isinstance(found, Claimed)
         return found
 
@@ -95,19 +100,28 @@ class Claiming(Reaping):
         with self.database.transaction() as tx:
             self.reap_in(tx, reads)
             threads.make_due_available(tx.connection, reads, tx.now.wall_ms, _MOST_MADE_DUE)
-            if thread_id is None:
-                thread_id = threads.next_claimable(tx.connection, reads)
-                if thread_id is None:
-                    # What was reaped must stay reaped: leave by the error only after the commit.
-                    claimed = None
-                else:
-                    claimed = self._acquire(tx, thread_id, holder, lease_ms)
-            else:
-                self._check_claimable(tx, thread_id, reads)
-                claimed = self._acquire(tx, thread_id, holder, lease_ms)
+            chosen = self._choose(tx, reads, thread_id)
+            claimed = (
+                self._acquire(tx, chosen, holder, lease_ms) if isinstance(chosen, str) else None
+            )
         if claimed is None:
-            raise limits.nothing_available("nothing to claim in " + ", ".join(reads))
+            assert isinstance(chosen, InboxOrchError)
+            raise chosen
         return claimed
+
+    def _choose(
+        self, tx: Transaction, reads: Sequence[str], thread_id: str | None
+    ) -> str | InboxOrchError:
+        """The thread to be claimed, or why there is none. The refusal is raised only after the
+        commit: what was reaped on the way must stay reaped."""
+        if thread_id is None:
+            found = threads.next_claimable(tx.connection, reads)
+            return found or limits.nothing_available("nothing to claim in " + ", ".join(reads))
+        try:
+            self._check_claimable(tx, thread_id, reads)
+        except InboxOrchError as refusal:
+            return refusal
+        return thread_id
 
     def _check_claimable(self, tx: Transaction, thread_id: str, reads: Sequence[str]) -> None:
         thread = self.find_thread(tx.connection, thread_id, tx.now)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared import events
 from inbox_orch.shared.artifacts import ArtifactStore, sync_folder
-from inbox_orch.shared.database import translated
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.layout import Layout, layout_of
+from inbox_orch.shared.refusals import translated
 
 from ..store import care, copies
 from .desk import Desk

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.migrations.apply import fresh_schema
-from inbox_orch.shared import bells, database, events
+from inbox_orch.shared import bells, database, events, refusals
 from inbox_orch.shared.creating import UNSAFE_FILESYSTEMS, filesystem_type
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.layout import FOLDER_NAME, Layout
@@ -71,6 +71,8 @@ class Examined(NamedTuple):
             "verified": self.verified,
             "newest_event": str(self.newest_event),
             "items": [check.as_json() for check in self.checks],
+            "truncated": False,
+            "next_cursor": None,
             "problems": self.problems,
             "warnings": sum(check.status == WARNING for check in self.checks),
         }
@@ -268,7 +270,7 @@ def _log(layout: Layout) -> Check:
         size = os.stat(layout.wal).st_size
     except FileNotFoundError:
         size = 0
-    reader = database.oldest_reader(layout)
+    reader = refusals.oldest_reader(layout)
     text = f"the write-ahead log has {size} bytes; oldest reader: {reader or 'none'}"
     return Check("log", WARNING if size > database.TRUNCATE_BYTES else OK, text, total=size)
 
@@ -393,14 +395,15 @@ def recovery_hint(layout: Layout | None) -> Iterator[None]:
         if error.code == "corrupt":
             path = layout.database if layout is not None else str(error.details.get("path"))
             error.hint = _how_to_recover(path)
+            error.details.setdefault("findings", [error.message])
         raise
 
 
 def _how_to_recover(path: str) -> str:
     return (
         "nothing was written. Stop what uses it, leave the folder as it is, and read out what"
-        f" can be read: sqlite3 '{path}' .recover > recovered.sql; then: sqlite3 recovered.db"
-        " < recovered.sql; sqlite3 recovered.db 'PRAGMA journal_mode=WAL'; and look at it with"
-        " `inbox doctor --verify --db recovered.db`. Never copy the file itself with cp: its"
-        " newest changes lie in the -wal beside it"
+        f" can be read: sqlite3 '{path}' .recover > recovered.sql (.dump where that sqlite3 has"
+        " no .recover); then: sqlite3 recovered.db < recovered.sql; sqlite3 recovered.db"
+        " 'PRAGMA journal_mode=WAL'; inbox doctor --verify --db recovered.db. Never copy the"
+        " file itself with cp: its newest changes lie in the -wal beside it"
     )

@@ -61,18 +61,17 @@ class Fetching(Reaping):
         name = self.acting(agent)
         reads = self.reading(name, mailboxes)
         limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
-        if not peek:
-            self.note_reader(name, reads)
 
         def look() -> waits.Look:
             if not peek:
+                self.note_reader(name, reads)
                 self.reap(reads)
             now = self.database.clock.now()
             with self.database.snapshot() as connection:
                 fetched = self._unread(connection, name, reads, limit, now)
                 if fetched.items:
                     return waits.Look(fetched)
-                return self.due(connection, reads, now)
+                return self.due(connection, reads, now, reaps=not peek)
 
         if wait_seconds is None:
             return _as_fetched(look().found) or _nothing_fetched(name)

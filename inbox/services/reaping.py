@@ -124,16 +124,31 @@ class Reaping(Desk):
             tx.ring(after.holder)
         return after
 
-    def due(self, connection: sqlite3.Connection, mailboxes: Sequence[str], now: Moment) -> Look:
-        """When something in these mailboxes falls due by itself, for a wait to wake up then."""
+    def due(
+        self,
+        connection: sqlite3.Connection,
+        mailboxes: Sequence[str],
+        now: Moment,
+        *,
+        reaps: bool = True,
+    ) -> Look:
+        """When something in these mailboxes falls due by itself, for a wait to wake up then.
+
+        What is over already is worth another look at once, since one look reaps a limited
+        number; but only for a wait that `reaps`.
+        """
         delayed = threads.due_delayed(connection, mailboxes)
         question = threads.next_question_deadline(connection)
-        wall = [t for t in (delayed, question) if t is not None and t > now.wall_ms]
-        return Look(
-            None,
-            due_wall_ms=min(wall, default=None),
-            due_monotonic_ms=leases.next_expiry(connection, mailboxes, now),
-        )
+        expiry = leases.next_expiry(connection, mailboxes, now)
+        # A thread whose delay is over changes no more until somebody claims it.
+        if delayed is not None and delayed <= now.wall_ms:
+            delayed = None
+        if question is not None and question <= now.wall_ms and not reaps:
+            question = None
+        if expiry is not None and expiry <= now.monotonic_ms and not reaps:
+            expiry = None
+        wall = [t for t in (delayed, question) if t is not None]
+        return Look(None, due_wall_ms=min(wall, default=None), due_monotonic_ms=expiry)
 
 
 def question_closed(tx: Transaction, thread: Thread) -> dict[str, object]:

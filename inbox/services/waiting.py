@@ -202,19 +202,27 @@ class Waiting(Holding, Fetching):
                 )
                 shown = self._visible_events(connection, batch, agent, mailboxes)
                 due = self.due(connection, scope, clock.now())
-            if batch:
-                seq = batch[-1].seq
-            if shown or len(batch) == _WATCH_BATCH:
-                return waits.Look(shown)
-            return due
+                full = len(batch) == _WATCH_BATCH
+                # Events that do not match are not looked through a second time.
+                seq = batch[-1].seq if full else max(seq, events.latest(connection))
+            return waits.Look(shown) if shown or full else due
 
-        while True:
-            remaining = max(0.0, (deadline - clock.now().monotonic_ms) / 1000)
-            found = waits.wait(self.database, (topic,), look, wait_seconds=remaining)
-            if found is None:
-                return
-            assert isinstance(found, list)
-            yield from found
+        def found_within(seconds: float) -> list[Event] | None:
+            found = waits.wait(self.database, (topic,), look, wait_seconds=seconds)
+            assert found is None or isinstance(found, list)
+            return found
+
+        while (remaining_ms := deadline - clock.now().monotonic_ms) > 0:
+            batch = found_within(remaining_ms / 1000)
+            if batch is None:
+                break
+            yield from batch
+        # The time is over: what is there now is given out, but not what comes meanwhile, or a
+        # watch beside busy writers would never end.
+        self.reap(self._watched_mailboxes(thread_id, mailboxes))
+        end = int(self.latest_event())
+        while seq < end:
+            yield from found_within(0) or ()
 
     def _watched_mailboxes(
         self, thread_id: str | None, mailboxes: tuple[str, ...]

@@ -64,7 +64,7 @@ def test_a_holder_stopped_inside_wait_reply_comes_out_of_it_with_lease_lost(lead
     leader.send(to="workers", subject="task")
     stale = _claim(first)
     first.start("wait_reply", stale.thread, stale.token, wait_seconds=60)
-    first.wait_until_asleep()
+    first.until_asleep()
     first.freeze()
     current = _claim(second, wait_seconds=10)
     first.thaw()

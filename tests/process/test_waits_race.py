@@ -132,7 +132,7 @@ def test_a_watch_beside_16_writers_sees_every_event_once_and_in_order(tmp_path):
     watcher = Clerk(path, "watcher")
     with crew(watcher, *writers, gun), Bus.open(path) as bus:
         watcher.start("watch", after="0", wait_seconds=4)
-        watcher.wait_until_asleep()
+        watcher.until_asleep()
         for _ in range(10):
             for writer in writers:
                 writer.start_at_gun("send", to="pool", subject="task")

@@ -85,6 +85,10 @@ class Child:
         line, self._heard = self._heard.split(b"\n", 1)
         return json.loads(line)
 
+    def until_asleep(self) -> None:
+        """Return once it sleeps; what it said last tells in what."""
+        until(lambda: _state_of(self.pid) == "S")
+
     def kill(self) -> None:
         """`kill -9`, and wait until it is gone."""
         self.process.kill()
@@ -147,6 +151,7 @@ class Clerk(Child):
         environment: dict[str, str] | None = None,
     ) -> None:
         self.agent = agent
+        self._has_begun = False
         descriptors = () if gun is None else (gun.descriptor,)
         super().__init__(
             _CLERK, path, agent, *descriptors, pass_fds=descriptors, environment=environment
@@ -166,6 +171,8 @@ class Clerk(Child):
 
     def answer(self, within: float = PATIENCE_SECONDS) -> Answer:
         """The outcome of the call that was begun."""
+        self._begun(within)
+        self._has_begun = False
         return Answer(**self.hear(within))
 
     def call(self, verb: str, *arguments: object, **options: object) -> Answer:
@@ -173,9 +180,15 @@ class Clerk(Child):
         self.start(verb, *arguments, **options)
         return self.answer()
 
-    def wait_until_asleep(self) -> None:
-        """Until the call that was begun has gone to sleep in a wait."""
-        until(lambda: _state_of(self.pid) == "S" and _sleeps_in_poll(self.pid))
+    def until_asleep(self) -> None:
+        """Return once the call that was begun sleeps."""
+        self._begun(PATIENCE_SECONDS)
+        super().until_asleep()
+
+    def _begun(self, within: float) -> None:
+        if not self._has_begun:
+            assert self.hear(within) == "begun"
+            self._has_begun = True
 
 
 def serve(path: str, agent: str, gun: str = "") -> None:
@@ -188,6 +201,7 @@ def serve(path: str, agent: str, gun: str = "") -> None:
             if request.get("gun"):
                 say("aimed")
                 os.read(int(gun), 1)
+            say("begun")
             say(_perform(bus, request))
 
 
@@ -280,13 +294,3 @@ def _state_of(pid: int) -> str:
     """The letter of proc_pid_stat(5): R, S, T, Z."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         return file.read().rpartition(")")[2].split()[0]
-
-
-def _sleeps_in_poll(pid: int) -> bool:
-    """Whether it waits for a bell and not for its next order: by the FIFO that it has open."""
-    folder = f"/proc/{pid}/fd"
-    for name in os.listdir(folder):
-        with contextlib.suppress(FileNotFoundError):
-            if "/bells/" in os.readlink(os.path.join(folder, name)):
-                return True
-    return False
