@@ -61,6 +61,7 @@ _STATEMENTS = (
     # Every index with the state in it makes each change of a state write two more pages.
     "CREATE INDEX thread_by_mailbox ON thread (mailbox, state, number, sealed)",
     "CREATE INDEX thread_by_sender ON thread (sender, number)",
+    "CREATE INDEX thread_blocked ON thread (sender, number) WHERE state = 'blocked'",
     "CREATE INDEX thread_sealed ON thread (number) WHERE sealed = 1",
     "CREATE INDEX thread_by_holder ON thread (holder) WHERE holder IS NOT NULL",
     """

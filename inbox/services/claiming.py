@@ -1,6 +1,5 @@
 """Taking a lease: on the thread named, or on the next by priority, then age."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -146,6 +145,7 @@ class Claiming(Reaping):
     def _acquire(self, tx: Transaction, thread_id: str, holder: str, lease_ms: int) -> Claimed:
         """Raise the epoch and give out a fresh token: from here on no older token serves."""
         before = self.thread_now(tx, thread_id)
+        shown, truncated = messages.first_and_newest(tx.connection, thread_id, CLAIM_MESSAGES)
         token = new_token()
         row = threads.mark_claimed(tx.connection, thread_id, holder=holder, now_ms=tx.now.wall_ms)
         assert row is not None, "a pending thread is claimed under the write lock"
@@ -159,7 +159,7 @@ class Claiming(Reaping):
             now=tx.now,
             counted=not before.uncounted,
             mailbox=before.mailbox,
-            read_position=messages.last_id(tx.connection, thread_id),
+            read_position=shown[-1].id,
         )
         thread = self.thread_now(tx, thread_id)
         assert thread.lease is not None
@@ -175,30 +175,14 @@ class Claiming(Reaping):
                 "counted": not before.uncounted,
             },
         )
-        shown, truncated = self._messages_for_holder(tx.connection, thread_id)
         return Claimed(
             thread,
             thread.lease._replace(token=token),
-            shown,
+            tuple(shown),
             truncated,
             tuple(messages.artifacts_of(tx.connection, thread_id)),
             before.epoch > 0,
         )
-
-    def _messages_for_holder(
-        self, connection: sqlite3.Connection, thread_id: str
-    ) -> tuple[tuple[Message, ...], bool]:
-        """The task and the newest messages after it."""
-        first = messages.of_thread(connection, thread_id, limit=1)
-        newest = messages.of_thread(
-            connection,
-            thread_id,
-            after=first[0].id,
-            limit=CLAIM_MESSAGES,
-            newest_first=True,
-        )
-        truncated = messages.count(connection, thread_id) > 1 + len(newest)
-        return (*first, *newest), truncated
 
     def _worth_claiming(self, reads: Sequence[str], thread_id: str | None) -> bool:
         """Look without the write lock, so that many waiters woken by one thread do not queue."""

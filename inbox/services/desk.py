@@ -88,6 +88,7 @@ class Desk:
         self.database = database
         self.artifacts = ArtifactStore(database.layout.artifacts)
         self.agent = None if agent is None else check_name(agent, "agent")
+        self._noted: set[tuple[str, str]] = set()
 
     @classmethod
     def open(
@@ -372,11 +373,16 @@ class Desk:
 
     def note_reader(self, agent: str, mailboxes: Sequence[str]) -> None:
         """Remember who reads a mailbox, so that `send` can say whether anybody does."""
+        if self._noted.issuperset((agent, mailbox) for mailbox in mailboxes):
+            return
         with self.database.snapshot() as connection:
             unknown = cursors.unknown_to(connection, agent, mailboxes)
         if unknown:
             with self.database.transaction(durable=False) as tx:
                 cursors.note_reader(tx.connection, agent, unknown, tx.now.wall_ms)
+        elif not self.database.connection.in_transaction:
+            # Inside a transaction of the caller's, what was seen may still be taken back.
+            self._noted.update((agent, mailbox) for mailbox in mailboxes)
 
 
 def message_facts(message: Message | None) -> dict[str, Any]:

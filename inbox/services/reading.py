@@ -134,16 +134,9 @@ class Reading(Desk):
             if full:
                 shown, truncated = messages.of_thread(connection, thread.id), False
             else:
-                first = messages.of_thread(connection, thread.id, limit=1)
-                newest = messages.of_thread(
-                    connection,
-                    thread.id,
-                    after=first[0].id,
-                    limit=SHOWN_MESSAGES - 1,
-                    newest_first=True,
+                shown, truncated = messages.first_and_newest(
+                    connection, thread.id, SHOWN_MESSAGES - 1
                 )
-                shown = first + newest
-                truncated = messages.count(connection, thread.id) > len(shown)
             artifacts = messages.artifacts_of(connection, thread.id)
         return Shown(thread, tuple(shown), truncated, tuple(artifacts), full)
 

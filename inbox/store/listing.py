@@ -18,7 +18,7 @@ from ..domain.states import THREAD_STATES
 from . import threads
 
 # A sender with fewer threads than this is looked up by name, whatever else is asked for.
-_FEW = 10_000
+_FEW = 1_000
 
 Way = tuple[str, tuple[object, ...]]
 

@@ -89,25 +89,23 @@ def every(connection: sqlite3.Connection) -> Iterator[Message]:
         yield _message(row, _artifacts(connection, [row[0]]).get(row[0], ()))
 
 
-def last_id(connection: sqlite3.Connection, thread_id: str, *, by: str | None = None) -> int:
-    """The id of the newest message of a thread (by one author); 0 when there is none."""
-    if by is None:
-        row = connection.execute(
-            "SELECT max(id) FROM message WHERE thread_id = ?", (thread_id,)
-        ).fetchone()
-    else:
-        row = connection.execute(
-            "SELECT max(id) FROM message WHERE thread_id = ? AND sender = ?", (thread_id, by)
-        ).fetchone()
-    return int(row[0] or 0)
+def first_and_newest(
+    connection: sqlite3.Connection, thread_id: str, newest: int
+) -> tuple[list[Message], bool]:
+    """The first message of a thread and so many of the newest, in order; whether some in
+    between are left out."""
+    found = of_thread(connection, thread_id, limit=newest + 2, newest_first=True)
+    if len(found) <= newest + 1:
+        return found, False
+    return of_thread(connection, thread_id, limit=1) + found[-newest:], True
 
 
-def count(connection: sqlite3.Connection, thread_id: str) -> int:
-    """How many messages a thread has."""
+def last_id(connection: sqlite3.Connection, thread_id: str, *, by: str) -> int:
+    """The id of an author's newest message on a thread; 0 when there is none."""
     row = connection.execute(
-        "SELECT count(*) FROM message WHERE thread_id = ?", (thread_id,)
+        "SELECT max(id) FROM message WHERE thread_id = ? AND sender = ?", (thread_id, by)
     ).fetchone()
-    return int(row[0])
+    return int(row[0] or 0)
 
 
 def written_by_others(
