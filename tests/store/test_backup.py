@@ -1,0 +1,211 @@
+"""Backups and the export: whole, consistent, and of no harm to the live database."""
+
+import contextlib
+import hashlib
+import json
+import os
+import sqlite3
+
+import pytest
+
+from inbox_orch.inbox import Bus
+from inbox_orch.inbox.store import copies
+from support.buses import Office, refused
+
+
+@pytest.fixture
+def office(tmp_path):
+    office = Office(tmp_path)
+    yield office
+    office.close()
+
+
+@pytest.fixture
+def leader(office):
+    return office.bus("leader")
+
+
+@pytest.fixture
+def thread(leader, tmp_path):
+    """A thread with a file."""
+    (tmp_path / "file.txt").write_text("content")
+    sent = leader.send(to="w1", subject="task", body="do it", attach=[str(tmp_path / "file.txt")])
+    return sent.thread.id
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "copies" / "bus-monday.db"
+
+
+@pytest.fixture(autouse=True)
+def folder(target):
+    target.parent.mkdir()
+    return target.parent
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_backup_opens_as_a_database_and_goes_on(office, leader, thread, target):
+    made = leader.backup(target, artifacts=True)
+
+    assert made.path == str(target)
+    assert made.sha256 == hashlib.sha256(target.read_bytes()).hexdigest()
+    assert made.bytes == target.stat().st_size
+    assert str(made.newest_event) == leader.latest_event()
+    assert target.stat().st_mode & 0o777 == 0o600
+    with Bus.open(target, agent="w1", database_id=made.database_id, clock=office.clock) as copy:
+        assert copy.doctor(verify=True).problems == 0
+        assert copy.database.connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        with copy.artifact(thread, "file.txt")[1] as content:
+            assert content.read() == b"content"
+        token = copy.claim(thread).lease.token
+        assert copy.done(thread, token, body="in the copy").thread.state == "done"
+    assert leader.show(thread).thread.state == "pending"
+
+
+def test_a_backup_has_what_still_lies_in_the_log_and_leaves_no_other_file(
+    leader, thread, target, folder
+):
+    leader.backup(target)
+
+    assert names(folder) == ["bus-monday.db"]
+    with contextlib.closing(sqlite3.connect(target)) as connection:
+        assert connection.execute("SELECT count(*) FROM thread").fetchone() == (1,)
+
+
+def test_a_backup_replaces_a_file_only_when_told_to(leader, thread, target):
+    target.write_text("precious")
+
+    with refused("file_exists") as failure:
+        leader.backup(target)
+    assert "--force" in failure.value.hint
+    assert target.read_text() == "precious"
+
+    leader.backup(target, force=True)
+    with Bus.open(target) as copy:
+        assert copy.list().items[0].id == thread
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_log_beside_the_target_is_never_replayed_into_the_backup(leader, target, folder, suffix):
+    (folder / (target.name + suffix)).write_bytes(b"of another database")
+
+    with refused("file_exists"):
+        leader.backup(target, force=True)
+    assert not target.exists()
+
+
+def test_a_backup_never_goes_over_the_live_database(office, leader, folder):
+    for path in (office.path, office.path.parent / "bus.db-wal", office.path.parent / "gate"):
+        with refused("usage"):
+            leader.backup(path, force=True)
+    alias = folder / "alias.db"
+    alias.symlink_to(office.path)
+    with refused("usage"):
+        leader.backup(alias, force=True)
+
+
+def test_a_target_that_cannot_be_is_a_wrong_call(leader, folder):
+    with refused("usage"):
+        leader.backup(folder)
+    with refused("usage"):
+        leader.backup(folder / "missing" / "copy.db")
+    with leader.transaction(), refused("usage"):
+        leader.backup(folder / "copy.db")
+    assert names(folder) == []
+
+
+def test_a_backup_that_fails_leaves_nothing(leader, target, folder, monkeypatch):
+    monkeypatch.setattr(copies, "check_copy", lambda path: ["Page 3: never used"])
+
+    with refused("corrupt"):
+        leader.backup(target)
+    assert names(folder) == []
+
+
+def test_parts_of_killed_backups_are_collected_and_those_of_live_ones_are_not(
+    leader, target, folder
+):
+    dead, live = (folder / f".{target.name}.{process}-ab.part" for process in (2**22, os.getpid()))
+    dead.write_text("")
+    live.write_text("")
+
+    leader.backup(target)
+
+    assert names(folder) == sorted([target.name, live.name])
+
+
+def test_a_backup_sees_one_commit_though_others_write_between_its_batches(
+    office, leader, thread, target, monkeypatch
+):
+    other = office.bus("w9")
+
+    def write(*_: int) -> None:
+        other.send(to="w1", subject="meanwhile", body="x" * 5000)
+
+    monkeypatch.setattr(copies, "_PAGES_AT_ONCE", 5)
+    monkeypatch.setattr(copies, "_hear_signals", write)
+    made = leader.backup(target)
+
+    assert int(leader.latest_event()) > made.newest_event
+    with Bus.open(target) as copy:
+        assert [t.id for t in copy.list().items] == [thread]
+
+
+def test_a_missing_content_is_counted_and_the_rest_is_copied(office, leader, thread, target):
+    (file,) = office.path.parent.glob("artifacts/??/*")
+    file.unlink()
+
+    made = leader.backup(target, artifacts=True)
+
+    assert (made.artifacts, made.missing) == (0, 1)
+
+
+# -- export --------------------------------------------------------------------------------
+
+
+def test_the_export_has_everything_but_the_token(office, leader, thread):
+    body = "long " * 5000
+    leader.send(to="w1", subject="secret", sealed=True, body=body)
+    worker = office.bus("w1")
+    worker.mark_read(worker.fetch())
+    token = worker.claim(thread).lease.token
+
+    lines = list(leader.export())
+
+    kinds = [line["type"] for line in lines]
+    assert list(dict.fromkeys(kinds)) == [
+        *("meta", "thread", "message", "artifact", "lease", "cursor", "event", "end")
+    ]
+    counts = {kind: kinds.count(kind) for kind in kinds if kind != "end"}
+    assert lines[-1] == {"type": "end", "counts": counts}
+    assert lines[0]["newest_event"] == leader.latest_event()
+    assert body in [line["body"] for line in lines if line["type"] == "message"]
+    assert [line["id"] for line in lines if line["type"] == "event"] == ["1", "2", "3"]
+    text = json.dumps(lines)
+    assert token not in text
+    assert "secret" in text
+
+
+def test_an_export_that_is_read_slowly_holds_nobody_up(office, leader, thread):
+    lines = leader.export()
+    next(lines)
+    for _ in range(40):
+        leader.send(to="w1", subject="meanwhile", body="x" * 200_000)
+
+    # The log starts again at its head: nobody reads an old snapshot.
+    assert (office.path.parent / "bus.db-wal").stat().st_size < 8 * 1024 * 1024
+    assert sum(line["type"] == "thread" for line in lines) == 1
+
+
+def test_an_export_leaves_no_copy_behind(leader, thread, tmp_path, monkeypatch):
+    monkeypatch.setenv("SQLITE_TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    lines = leader.export()
+    next(lines)
+
+    assert list((tmp_path / "temporary").iterdir()) == []
+    lines.close()

@@ -1,0 +1,223 @@
+"""Pruning: what goes, what stays, and that no file is ever missed."""
+
+import os
+
+import pytest
+
+from inbox_orch.inbox.services import pruning
+from inbox_orch.shared.artifacts import ArtifactStore
+from support.buses import Office, refused
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def office(tmp_path):
+    office = Office(tmp_path)
+    yield office
+    office.close()
+
+
+@pytest.fixture
+def leader(office):
+    return office.bus("leader")
+
+
+@pytest.fixture
+def attach(tmp_path):
+    """Makes a file to attach."""
+
+    def make(name, content):
+        (tmp_path / name).write_text(content)
+        return str(tmp_path / name)
+
+    return make
+
+
+@pytest.fixture
+def finished(leader):
+    """Makes a cancelled thread with these files; its id."""
+
+    def make(*files, **options):
+        sent = leader.send(
+            to="w1", subject="task", body="a body", payload='{"a": 1}', attach=files, **options
+        )
+        leader.cancel(sent.thread.id, body="enough")
+        return sent.thread.id
+
+    return make
+
+
+def contents(office):
+    return sorted(path.read_text() for path in office.path.parent.glob("artifacts/??/*"))
+
+
+def test_only_threads_that_have_been_final_for_longer_are_emptied(office, leader, finished):
+    old = finished()
+    office.clock.advance(2 * DAY)
+    new = finished()
+    live = leader.send(to="w1", subject="live", body="a body").thread.id
+
+    pruned = leader.prune(1.5)
+
+    assert (pruned.threads, pruned.messages) == (1, 2)
+    assert pruned.body_bytes == len('a body{"a": 1}enough')
+    shown = leader.show(old, full=True)
+    assert shown.thread.pruned
+    assert [(m.body, m.payload, m.body_bytes) for m in shown.messages] == [
+        (None, None, 6),
+        (None, None, 6),
+    ]
+    for thread in (new, live):
+        assert leader.show(thread).messages[0].body == "a body"
+    assert leader.prune(1.5).threads == 0
+
+
+def test_pruning_is_an_event_and_verify_accepts_it(office, leader, finished, attach):
+    thread = finished(attach("a.txt", "content"), key="k1")
+    leader.prune(0, agent="keeper")
+
+    (event,) = [e for e in leader.watch(after="0", wait_seconds=0) if e.kind == "thread_pruned"]
+    assert (event.thread_id, event.actor, event.data["from"]) == (thread, "keeper", "cancelled")
+    assert not leader.doctor(verify=True).problems
+
+
+def test_a_pruned_artifact_keeps_its_row_and_is_not_found(office, leader, finished, attach):
+    thread = finished(attach("a.txt", "content"))
+    pruned = leader.prune(0)
+
+    assert (pruned.artifacts, pruned.files, pruned.file_bytes) == (1, 1, 7)
+    assert contents(office) == []
+    assert [(a.name, a.pruned) for a in leader.show(thread).artifacts] == [("a.txt", True)]
+    with refused("not_found"):
+        leader.artifact(thread, "a.txt")
+
+
+def test_a_content_that_a_live_thread_needs_stays(office, leader, finished, attach):
+    shared = attach("a.txt", "shared")
+    finished(shared, attach("b.txt", "own"))
+    live = leader.send(to="w1", subject="live", attach=[shared]).thread.id
+
+    leader.prune(0)
+
+    assert contents(office) == ["shared"]
+    with leader.artifact(live, "a.txt")[1] as content:
+        assert content.read() == b"shared"
+
+
+def test_the_key_of_a_pruned_thread_is_free_again(leader, finished):
+    finished(key="k1")
+    assert leader.prune(0).keys == 1
+
+    again = leader.send(to="w1", subject="another", key="k1")
+
+    assert again.replayed is False
+
+
+def test_a_dry_run_foretells_the_counts_and_changes_nothing(office, leader, finished, attach):
+    for name in ("a", "b"):
+        finished(attach(f"{name}.txt", name), attach("c.txt", "common"), key=name)
+    leader.send(to="w1", subject="live", attach=[attach("a.txt", "a")])
+    before = leader.latest_event(), contents(office)
+
+    foretold = leader.prune(0, dry_run=True)
+
+    assert (leader.latest_event(), contents(office)) == before
+    assert foretold.files == 2
+    assert foretold == leader.prune(0)._replace(dry_run=True)
+
+
+def test_unreferenced_files_and_unfinished_copies_are_collected_once_they_are_old(
+    office, leader, tmp_path
+):
+    store = ArtifactStore(leader.database.layout.artifacts)
+    ages = {"old": 2 * 3600, "new": 600}
+    for name, age in ages.items():
+        stored = store.add_bytes(name, name.encode())
+        os.utime(store.path(stored.sha256), (office.clock.wall_ms / 1000 - age,) * 2)
+    incoming = office.path.parent / "artifacts" / "incoming"
+    for name, age in (("1-old", 2 * DAY), ("1-new", DAY / 2)):
+        (incoming / name).write_text("part")
+        os.utime(incoming / name, (office.clock.wall_ms / 1000 - age,) * 2)
+
+    assert leader.prune(1, dry_run=True)[-3:] == (1, 3, 1)
+    assert leader.prune(1)[-3:] == (1, 3, 1)
+    assert contents(office) == ["new"]
+    assert [path.name for path in incoming.iterdir()] == ["1-new"]
+
+
+def test_a_send_whose_copy_was_collected_is_refused_and_never_names_a_missing_file(
+    office, leader, finished, attach, monkeypatch
+):
+    """The content is copied in, pruned by another, and only then is to be named."""
+    file = attach("a.txt", "content")
+    finished(file)
+    sender = office.bus("sender")
+    draft = sender.draft
+
+    def draft_and_let_prune(*arguments, **options):
+        drafted = draft(*arguments, **options)
+        leader.prune(0)
+        return drafted
+
+    with monkeypatch.context() as patched, refused("busy"):
+        patched.setattr(sender, "draft", draft_and_let_prune)
+        sender.send(to="w1", subject="again", attach=[file])
+
+    assert leader.list(states_wanted=["pending"]).items == ()
+    sender.send(to="w1", subject="again", attach=[file])
+    assert not leader.doctor(verify=True).problems
+
+
+def test_a_content_that_is_named_again_before_it_is_collected_stays(
+    office, leader, finished, attach, monkeypatch
+):
+    """Between the commit that drops the last reference and the removal behind the gate."""
+    file = attach("a.txt", "content")
+    finished(file)
+    sender = office.bus("sender")
+    collect = pruning._collect
+
+    def send_then_collect(*arguments, **options):
+        if not sender.list(states_wanted=["pending"]).items:
+            sender.send(to="w1", subject="again", attach=[file])
+        return collect(*arguments, **options)
+
+    monkeypatch.setattr(pruning, "_collect", send_then_collect)
+    leader.prune(0)
+
+    assert contents(office) == ["content"]
+    assert not leader.doctor(verify=True).problems
+
+
+def test_many_threads_are_pruned_batch_by_batch(office, leader, finished, monkeypatch):
+    monkeypatch.setattr(pruning, "THREADS_AT_ONCE", 4)
+    monkeypatch.setattr(pruning, "FILES_AT_ONCE", 3)
+    for _ in range(10):
+        finished()
+    transactions = []
+    begin = leader.database.transaction
+
+    def counted(**options):
+        transactions.append(options)
+        return begin(**options)
+
+    monkeypatch.setattr(leader.database, "transaction", counted)
+
+    assert leader.prune(0).threads == 10
+    assert len(transactions) == 3
+
+
+def test_what_was_written_on_a_pruned_thread_later_is_sound(leader, finished):
+    thread = finished()
+    leader.prune(0)
+    leader.reply(thread, body="one more word")
+
+    assert leader.show(thread).messages[-1].body == "one more word"
+    assert not leader.doctor(verify=True).problems
+
+
+@pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), 36_501])
+def test_days_out_of_range_are_a_wrong_call(leader, days):
+    with refused("usage"):
+        leader.prune(days)
