@@ -19,8 +19,9 @@ COMMANDS = {
     "wait": (f"{_HERE}.wait", "Block until something has happened."),
     "blocked": (f"{_HERE}.blocked", "The open questions of workers."),
     "answer": (f"{_HERE}.answer", "Answer a worker's question."),
-    "demo": (f"{_HERE}.demo", "The main job from start to end, offline."),
     "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
+    "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
+    "demo": (f"{_HERE}.demo", "The main job from start to end, offline."),
 }
 
 

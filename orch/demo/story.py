@@ -212,5 +212,7 @@ class Story:
             return [event.data["lease_holder"] for event in expiries]
 
     def _verified(self) -> bool:
-        verified = self._shop.inbox("doctor", "--verify", accepted=(0, 11))
-        return bool(verified["problems"] == 0)
+        """Both doctors fold the events and compare what they hold with the tables."""
+        threads = self._shop.inbox("doctor", "--verify", accepted=(0, 11))
+        runs = self._shop.orch("doctor", "--verify", accepted=(0, 11))
+        return bool(threads["problems"] == runs["problems"] == 0)

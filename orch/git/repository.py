@@ -220,8 +220,9 @@ class Repository:
         )
 
 
-def check_version() -> None:
-    """Error `git_missing` for a git that is too old for merges in memory (before 2.38)."""
+def check_version() -> str:
+    """What git calls itself. Error `git_missing` for one that is too old for merges in memory
+    (before 2.38)."""
     text = output_of("/", "version")
     digits = text.removeprefix("git version ").split(".")
     version = tuple(int(d) for d in digits[:2] if d.isdigit())
@@ -231,3 +232,4 @@ def check_version() -> None:
             f"{text} is too old: git 2.38 or newer is needed",
             hint="update git",
         )
+    return text

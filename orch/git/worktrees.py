@@ -131,6 +131,27 @@ def _clear(repository: Repository, place: Place) -> None:
         repository.drop(branch, place.base_commit)
 
 
+def half_made(repository: Repository) -> list[str]:
+    """Entries of worktrees, anybody's, whose making was cut short: their HEAD is all zeros, or
+    they are still marked as being initialised."""
+    entries = os.path.join(repository.common_directory, "worktrees")
+    names = sorted(os.listdir(entries)) if os.path.isdir(entries) else []
+    return [
+        os.path.join(entries, name)
+        for name in names
+        if set(_text(os.path.join(entries, name, "HEAD"))) == {"0"}
+        or _text(os.path.join(entries, name, "locked")) == "initializing"
+    ]
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def _entry_of(repository: Repository, path: str) -> str | None:
     """The folder below `worktrees/` of the git directory that belongs to a worktree's path.
 

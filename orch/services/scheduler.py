@@ -1,8 +1,9 @@
 """`Scheduler`: all that `orch` does, over one open bus."""
 
+from .examining import Examining
 from .planning import Planning
 from .waiting import Waiting
 
 
-class Scheduler(Planning, Waiting):
-    """Runs, tasks, attempts, waits. One for each open `Bus`; belongs to its thread."""
+class Scheduler(Planning, Waiting, Examining):
+    """Runs, tasks, attempts, waits, checks. One for each open `Bus`; belongs to its thread."""

@@ -1,0 +1,47 @@
+"""`orch doctor`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.output import Block, Sentence, Table
+
+from ..services.examining import Examined
+from .base import open_scheduler
+
+
+@click.command(
+    "doctor", cls=Verb, agent=True, examples=("orch doctor", "orch doctor --verify --json")
+)
+@click.option("--verify", is_flag=True, help="Fold the events and compare the tables with them.")
+@click.pass_context
+def command(context: click.Context, verify: bool) -> None:
+    """Check that runs, git and the events agree; `inbox doctor` checks the database itself.
+
+    Changes nothing. Exit 11 when there is a problem, with the whole result.
+    """
+    found = open_scheduler(context).doctor(verify=verify)
+    output = shell_of(context).output
+    if found.problems:
+        output.outcome(_problems(found), *_blocks(found))
+    else:
+        output.result(found.as_json(), *_blocks(found))
+
+
+def _problems(found: Examined) -> InboxOrchError:
+    names = ", ".join(check.name for check in found.checks if check.status == "problem")
+    return InboxOrchError(
+        "problems_found",
+        f"{found.problems} of {len(found.checks)} checks found a problem: {names}",
+        hint="`orch reconcile` finishes what was begun, and notices what is gone",
+        data=found.as_json(),
+    )
+
+
+def _blocks(found: Examined) -> list[Block]:
+    rows = tuple((check.name, check.status, check.text) for check in found.checks)
+    items = [(check.name, item) for check in found.checks for item in check.items]
+    return [
+        Table(("CHECK", "STATUS", "FINDING"), rows, fixed=(0, 1, 2)),
+        *(Sentence(f"{name}: {item}", (name, "item", item)) for name, item in items),
+    ]

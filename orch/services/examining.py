@@ -1,0 +1,122 @@
+"""`orch doctor`: whether runs, git and the events agree. Reads, and changes nothing."""
+
+import os
+from typing import Any, NamedTuple
+
+from inbox_orch.inbox.services.examining import OK, PROBLEM, WARNING, Check
+from inbox_orch.shared import events
+from inbox_orch.shared.errors import InboxOrchError
+
+from ..domain import folding
+from ..domain.model import Run
+from ..git import repository as git_repository
+from ..git import worktrees
+from ..store import attempts, care, runs
+from .desk import Desk
+
+_MOST_ITEMS = 20
+
+
+class Examined(NamedTuple):
+    """What the doctor says, as of the commit of `newest_event`."""
+
+    verified: bool
+    newest_event: int
+    checks: tuple[Check, ...]
+
+    @property
+    def problems(self) -> int:
+        """How many checks found a problem."""
+        return sum(check.status == PROBLEM for check in self.checks)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "verified": self.verified,
+            "newest_event": str(self.newest_event),
+            "items": [check.as_json() for check in self.checks],
+            "truncated": False,
+            "next_cursor": None,
+            "problems": self.problems,
+            "warnings": sum(check.status == WARNING for check in self.checks),
+        }
+
+
+class Examining(Desk):
+    """`doctor`."""
+
+    def doctor(self, *, verify: bool = False) -> Examined:
+        """Look at git, the repositories, what was begun and not finished, the worktrees of live
+        attempts; with `verify` also fold the events and compare the tables with them."""
+        with self.database.snapshot() as connection:
+            newest = events.latest(connection)
+            live = care.with_worktree(connection)
+            open_runs = runs.not_closed(connection)
+            open_intents = [
+                i for run in open_runs for i in attempts.open_intents(connection, run.id)
+            ]
+            disagreements = (
+                folding.differences(folding.fold(care.facts(connection)), care.stored(connection))
+                if verify
+                else None
+            )
+        checks = [_git(), self._repositories(open_runs)]
+        abandoned = [str(i.attempt_id) for i in open_intents if self.is_gone(i.owner)]
+        checks.append(
+            _check(
+                "intents",
+                abandoned,
+                WARNING,
+                "begun by a process that is gone; `orch reconcile` finishes it",
+            )
+        )
+        missing = [
+            f"{a.worktree_path} of attempt {a.id}"
+            for a in live
+            if not os.path.isfile(os.path.join(str(a.worktree_path), ".git"))
+        ]
+        checks.append(_check("worktrees", missing, PROBLEM, "of a live attempt, and not there"))
+        checks.append(self._leftovers(open_runs))
+        if disagreements is not None:
+            checks.append(
+                _check("events", disagreements, PROBLEM, "tables and events do not agree")
+            )
+        return Examined(verify, newest, tuple(checks))
+
+    def _repositories(self, open_runs: list[Run]) -> Check:
+        gone = []
+        for run in open_runs:
+            if run.repository is not None:
+                try:
+                    self.repository(run)
+                except InboxOrchError as error:
+                    gone.append(error.message)
+        return _check("repositories", gone, PROBLEM, "not where their run says")
+
+    def _leftovers(self, open_runs: list[Run]) -> Check:
+        """Worktrees that a killed git left half made, whoever began them."""
+        folders = {run.repository for run in open_runs if run.repository is not None}
+        found = [
+            entry
+            for folder in sorted(folders)
+            if os.path.isdir(folder)
+            for entry in worktrees.half_made(git_repository.Repository(folder))
+        ]
+        return _check(
+            "half-made worktrees",
+            found,
+            WARNING,
+            "left by a git that was killed; `git worktree remove -f -f` takes one away",
+        )
+
+
+def _git() -> Check:
+    try:
+        return Check("git", OK, git_repository.check_version())
+    except InboxOrchError as error:
+        return Check("git", PROBLEM, error.message)
+
+
+def _check(name: str, found: list[str], status: str, text: str) -> Check:
+    if not found:
+        return Check(name, OK, "nothing found")
+    return Check(name, status, f"{len(found)} {text}", tuple(found[:_MOST_ITEMS]), len(found))
