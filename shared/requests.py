@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .digests import sha256_hex
+from .errors import InboxOrchError
+from .ids import check_key
 
 
 def digest_of(request: Mapping[str, Any]) -> str:
@@ -17,15 +19,29 @@ def digest_of(request: Mapping[str, Any]) -> str:
     return sha256_hex(canonical.encode())
 
 
-def find(
-    connection: sqlite3.Connection, command: str, agent: str, key: str
-) -> tuple[str, str] | None:
-    """(digest of the request, stored response) of an earlier call with this key."""
+def first_result(
+    connection: sqlite3.Connection, command: str, agent: str, key: str | None, digest: str
+) -> str | None:
+    """The stored response of an earlier call with this key, None for a new one.
+
+    Errors: `key_conflict` when that was another request; `usage` for a key that cannot be one.
+    """
+    if key is None:
+        return None
     row = connection.execute(
         "SELECT digest, response FROM request WHERE command = ? AND agent = ? AND key = ?",
-        (command, agent, key),
+        (command, agent, check_key(key)),
     ).fetchone()
-    return None if row is None else (row[0], row[1])
+    if row is None:
+        return None
+    if row[0] != digest:
+        raise InboxOrchError(
+            "key_conflict",
+            f"the key {key!r} was used by {agent} for another `{command}`",
+            hint="use a new key for a new request",
+            details={"key": key, "command": command, "agent": agent},
+        )
+    return str(row[1])
 
 
 def store(

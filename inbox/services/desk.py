@@ -333,19 +333,8 @@ class Desk:
         self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
     ) -> Written | None:
         """The first result of an earlier call with this key; error `key_conflict`."""
-        if key is None:
-            return None
-        found = requests.find(tx.connection, command, agent, check_key(key))
-        if found is None:
-            return None
-        if found[0] != digest:
-            raise InboxOrchError(
-                "key_conflict",
-                f"the key {key!r} was used by {agent} for another `{command}`",
-                hint="use a new key for a new request",
-                details={"key": key, "command": command, "agent": agent},
-            )
-        return _thaw(json.loads(found[1]))._replace(replayed=True)
+        found = requests.first_result(tx.connection, command, agent, key, digest)
+        return None if found is None else _thaw(json.loads(found))._replace(replayed=True)
 
     def remember(
         self,

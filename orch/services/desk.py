@@ -10,7 +10,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.shared import events, processes, requests
 from inbox_orch.shared.database import Database, Transaction
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import check_key, printable
+from inbox_orch.shared.ids import check_key, check_name, printable
 
 from ..domain import readiness, states
 from ..domain.model import Attempt, Run, Task
@@ -18,6 +18,7 @@ from ..domain.readiness import Picture
 from ..git.repository import Repository
 from ..store import attempts, runs, tasks
 from ..store.attempts import Owner
+from .bases import accepted_heads
 
 
 class Answer(NamedTuple):
@@ -39,7 +40,7 @@ class Desk:
 
     def __init__(self, bus: Bus, caller: str | None = None) -> None:
         self.bus = bus
-        self.caller = caller
+        self.caller = None if caller is None else check_name(caller, "agent")
 
     @property
     def database(self) -> Database:
@@ -111,12 +112,14 @@ class Desk:
         """The run as it stands."""
         conflicts = {}
         of_run = tasks.of_run(connection, run.id)
-        heads = {t.accepted_head for t in of_run if t.accepted_head}
-        for task_id, (found_for, paths) in tasks.base_conflicts(connection, run.id).items():
-            # Void as soon as one of the heads for which it was found has changed.
-            if heads.issuperset(found_for):
-                conflicts[task_id] = paths
         dependencies = tasks.dependencies_of_run(connection, run.id)
+        found = tasks.base_conflicts(connection, run.id)
+        for task in of_run:
+            # Void as soon as the heads are not those any more for which it was found.
+            if task.id in found:
+                heads, paths = found[task.id]
+                if set(heads) == set(accepted_heads(task, of_run, dependencies)):
+                    conflicts[task.id] = paths
         return readiness.picture(run, of_run, dependencies, conflicts, now_ms)
 
     # -- recording ---------------------------------------------------------------------------
@@ -214,19 +217,8 @@ class Desk:
         self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
     ) -> Answer | None:
         """The first result of an earlier call with this key; error `key_conflict`."""
-        if key is None:
-            return None
-        found = requests.find(tx.connection, command, agent, check_key(key))
-        if found is None:
-            return None
-        if found[0] != digest:
-            raise InboxOrchError(
-                "key_conflict",
-                f"the key {key!r} was used by {agent} for another `{command}`",
-                hint="use a new key for a new request",
-                details={"key": key, "command": command, "agent": agent},
-            )
-        return Answer(json.loads(found[1]), True)
+        found = requests.first_result(tx.connection, command, agent, key, digest)
+        return None if found is None else Answer(json.loads(found), True)
 
     def remember(
         self,
