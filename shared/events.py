@@ -43,6 +43,9 @@ class Event(NamedTuple):
         }
 
 
+# `json.dumps` would make a new encoder for each event.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 _COLUMNS = "seq, at, kind, actor, thread_id, mailbox, run_id, task_id, attempt_id, data"
 
 
@@ -74,7 +77,7 @@ def append(
             run_id,
             task_id,
             attempt_id,
-            json.dumps(data, ensure_ascii=False, separators=(",", ":")),
+            _encode(data),
         ),
     )
     transaction.ring(EVERYTHING)

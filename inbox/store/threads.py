@@ -16,14 +16,18 @@ _THREAD = (
     " t.finished_at, t.pruned, t.uncounted, t.cancel_seen"
 )
 _LEASE = (
-    "l.epoch AS l_epoch, l.holder AS l_holder, l.lease_ms, l.acquired_at, l.renewed_at,"
-    " l.expires_at, l.boot_id, l.deadline_monotonic"
+    "l.epoch, l.holder, l.lease_ms, l.acquired_at, l.renewed_at, l.expires_at, l.boot_id,"
+    " l.deadline_monotonic"
 )
 _FROM = (
     f"SELECT {_THREAD}, {_LEASE} FROM thread AS t"
     " LEFT JOIN lease AS l ON l.thread_id = t.id AND l.epoch = t.epoch AND l.ended_at IS NULL"
 )
 _COUNT = len(Thread._fields) - 1
+_FLAGS = tuple(
+    Thread._fields.index(name)
+    for name in ("sealed", "fatal", "late", "pruned", "uncounted", "cancel_seen")
+)
 
 
 def get(connection: sqlite3.Connection, thread_id: str, now: Moment) -> Thread | None:
@@ -205,26 +209,13 @@ def holders_ever(connection: sqlite3.Connection, thread_id: str) -> frozenset[st
 
 
 def _thread(row: sqlite3.Row, now: Moment) -> Thread:
-    values = list(row[:_COUNT])
-    thread = Thread(*values)
+    # By position: every command builds threads, and looking columns up by name takes longer.
+    columns: list[Any] = list(row[:_COUNT])
+    for flag in _FLAGS:
+        columns[flag] = bool(columns[flag])
+    epoch, *times, boot_id, deadline = row[_COUNT:]
     lease = None
-    if row["l_epoch"] is not None:
-        lease = Lease(
-            thread.id,
-            row["l_epoch"],
-            row["l_holder"],
-            row["lease_ms"],
-            row["acquired_at"],
-            row["renewed_at"],
-            row["expires_at"],
-            is_expired(row["boot_id"], row["deadline_monotonic"], now),
-        )
-    return thread._replace(
-        sealed=bool(thread.sealed),
-        fatal=bool(thread.fatal),
-        late=bool(thread.late),
-        pruned=bool(thread.pruned),
-        uncounted=bool(thread.uncounted),
-        cancel_seen=bool(thread.cancel_seen),
-        lease=lease,
-    )
+    if epoch is not None:
+        expired = is_expired(boot_id, deadline, now)
+        lease = Lease._make((row[0], epoch, *times, expired, None))
+    return Thread._make((*columns, lease))
