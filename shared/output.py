@@ -132,6 +132,18 @@ class Output:
         """One more piece of a text that grows (not with --json)."""
         self.result({}, *blocks)
 
+    @property
+    def listens(self) -> bool:
+        """Whether a short line would be taken at once: the reader does not stand still."""
+        import select
+
+        if sys.stdout is None:
+            return True
+        try:
+            return bool(select.select([], [1], [], 0)[1])
+        except OSError:
+            return True  # the write itself will tell what is wrong
+
     # -- notices -----------------------------------------------------------------------------
 
     def complain(self, message: str) -> None:

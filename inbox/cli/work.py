@@ -89,8 +89,11 @@ def command(
         find_command(command_line), mailboxes, lease, slots, once, idle_exit, timeout, retry_in
     )
     bus = open_group(context, Working, most_busy_seconds=_MOST_BUSY_SECONDS)
-    report = _Report(shell_of(context).output)
-    worker = Worker(bus, plan, tell=report.happening, notice=report.output.notice)
+    output = shell_of(context).output
+    report = _Report(output)
+    worker = Worker(
+        bus, plan, tell=report.happening, notice=output.notice, listens=lambda: output.listens
+    )
     finished = worker.run()
     report.summary(finished.summary)
     if finished.signal is not None:

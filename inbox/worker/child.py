@@ -8,7 +8,7 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..domain.working import Ending
 from .output import Kept
@@ -146,8 +146,10 @@ class Leftovers:
     _CHECK_MS = 20
     _GIVEN_UP_MS = 1000
 
-    def __init__(self, grace_seconds: float) -> None:
+    def __init__(self, grace_seconds: float, ended: Callable[[int], None]) -> None:
+        """`ended` is called with each group once it is empty."""
         self._grace_ms = int(grace_seconds * 1000)
+        self._ended = ended
         self._kill_at: dict[int, int] = {}
 
     def __bool__(self) -> bool:
@@ -158,6 +160,8 @@ class Leftovers:
         if signal_group(group, signal.SIGTERM):
             signal_group(group, signal.SIGCONT)
             self._kill_at[group] = now_ms + self._grace_ms
+        else:
+            self._ended(group)
 
     def tick(self, now_ms: int) -> None:
         """Forget the groups that are empty, kill those whose grace is over."""
@@ -167,11 +171,13 @@ class Leftovers:
             # What outlives a KILL for long hangs inside the system.
             if not has_members(group) or now_ms >= kill_at + self._GIVEN_UP_MS:
                 del self._kill_at[group]
+                self._ended(group)
 
     def kill(self) -> None:
         """End them all at once."""
         for group in self._kill_at:
             signal_group(group, signal.SIGKILL)
+            self._ended(group)
         self._kill_at.clear()
 
     def due(self, now_ms: int) -> int:

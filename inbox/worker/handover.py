@@ -5,6 +5,7 @@ thing, so a repeat after a failure that was none is an exact repeat.
 """
 
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -19,36 +20,78 @@ from .result import Result, read_result
 
 BODY_TAIL_BYTES = 64 * 1024
 FAILURE_TAIL_BYTES = 16 * 1024
+_LARGE_BYTES = 16 * 1024 * 1024
 
 
-class Remains(NamedTuple):
+class NotYet(Exception):
+    """A large file is still being copied; the same call again, in a moment, may have it."""
+
+
+class Remains:
     """What one run of the command left behind."""
 
-    ending: Ending
-    stdout: Kept
-    stderr: Kept
-    result: Result
-    result_path: str
+    def __init__(self, ending: Ending, stdout: Kept, stderr: Kept, result_path: str) -> None:
+        """Looks at the result file once, at the end of the command."""
+        self.ending = ending
+        self.stdout, self.stderr = stdout, stderr
+        self.result: Result = read_result(result_path)
+        self._result_path = result_path
+        self._copy: _Copy | None = None
 
     def store(self, artifacts: ArtifactStore) -> tuple[Stored, ...]:
-        """Copy it all in, as `stdout`, `stderr` and `result`. Errors: `disk_full`, `io_error`,
-        `read_only`."""
-        files = [
+        """Copy it all in, as `stdout`, `stderr` and `result`.
+
+        Raises `NotYet`. Errors: `disk_full`, `io_error`, `read_only`.
+        """
+        result = self._store_result(artifacts) if self.result.attach else None
+        output = [
             artifacts.add_bytes(kept.name, kept.content()) for kept in (self.stdout, self.stderr)
         ]
-        if self.result.attach:
-            try:
-                files.append(artifacts.add_file(self.result_path))
-            except InboxOrchError as error:
-                # A process that the command left behind has taken the file away meanwhile.
-                if error.code != "usage":
-                    raise
-        return tuple(files)
+        return (*output, result) if result is not None else tuple(output)
+
+    def _store_result(self, artifacts: ArtifactStore) -> Stored | None:
+        """None when a process that the command left behind has taken the file away."""
+        try:
+            if self.result.size <= _LARGE_BYTES:
+                return artifacts.add_file(self._result_path)
+            return self._copied(artifacts)
+        except InboxOrchError as error:
+            if error.code != "usage":
+                raise
+            return None
+
+    def _copied(self, artifacts: ArtifactStore) -> Stored:
+        """A large file is copied in a thread, since the leases of all slots have to be renewed
+        meanwhile. After a failure the next call begins anew."""
+        if self._copy is None:
+            self._copy = _Copy(artifacts, self._result_path)
+            self._copy.start()
+        if self._copy.is_alive():
+            raise NotYet
+        copy, stored = self._copy, self._copy.stored
+        if stored is None or not artifacts.has(stored):
+            self._copy = None
+        if copy.error is not None:
+            raise copy.error
+        if stored is None or self._copy is None:
+            raise NotYet
+        return stored
 
 
-def remains_of(ending: Ending, stdout: Kept, stderr: Kept, result_path: str) -> Remains:
-    """Look at the result file once, at the end of the command."""
-    return Remains(ending, stdout, stderr, read_result(result_path), result_path)
+class _Copy(threading.Thread):
+    """Touches files alone, never the database."""
+
+    def __init__(self, artifacts: ArtifactStore, path: str) -> None:
+        super().__init__(daemon=True)
+        self._artifacts, self._path = artifacts, path
+        self.stored: Stored | None = None
+        self.error: InboxOrchError | None = None
+
+    def run(self) -> None:
+        try:
+            self.stored = self._artifacts.add_file(self._path)
+        except InboxOrchError as error:
+            self.error = error
 
 
 class Handover(NamedTuple):

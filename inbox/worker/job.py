@@ -20,12 +20,13 @@ from ..services.claiming import Claimed
 from ..services.working import Working
 from . import handover
 from .child import Child
-from .handover import Handover, Remains
+from .handover import Handover, NotYet, Remains
 from .happenings import Happening
 from .plan import Plan
 from .task import BadTask, Terms, terms_of, write_task
 
 RETRY_MS = 500
+_SOON_MS = 20
 _PASSING = frozenset({"busy", "disk_full", "io_error", "read_only"})
 _TOKEN_SERVES_NO_MORE = frozenset({"lease_lost", "cancelled", "invalid_state", "not_found"})
 
@@ -157,9 +158,8 @@ class Job:
         if self._timed_out:
             ending = ending._replace(timed_out=self._terms.timeout_seconds)
         self._last_ending = ending
-        self._remains = handover.remains_of(
-            ending, child.stdout, child.stderr, os.path.join(self._folder, "result")
-        )
+        result_path = os.path.join(self._folder, "result")
+        self._remains = Remains(ending, child.stdout, child.stderr, result_path)
         self.phase, self._step = Phase.ENDED, self._settle
         self._try()
 
@@ -386,6 +386,8 @@ class Job:
         assert self._step is not None
         try:
             self._step()
+        except NotYet:
+            self._step_at = self._now() + _SOON_MS
         except InboxOrchError as error:
             self._put_off(error)
 

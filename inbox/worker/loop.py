@@ -7,6 +7,7 @@ and holds no transaction meanwhile. Whatever ends it, no process of a command is
 import random
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,12 +20,14 @@ from inbox_orch.shared.waits import doorbell_off
 from ..services.claiming import Claimed
 from ..services.working import Working
 from .child import Child, Leftovers
+from .guardian import Guardian
 from .happenings import Happening, Summary
 from .job import RETRY_MS, Job, Notice, Phase, Tell
 from .plan import Plan
 from .signals import Signals
 
 _FAR_MS = 3_600_000
+_MOST_UNTOLD = 1000  # happenings; nothing more is claimed for a reader that stands still
 _SHUTDOWN_MS = 10_000  # beyond the grace; then what cannot be written stays unwritten
 
 
@@ -38,15 +41,29 @@ class Finished(NamedTuple):
 class Worker:
     """Runs a command for each thread that it claims, until there is a reason to end."""
 
-    def __init__(self, bus: Working, plan: Plan, *, tell: Tell, notice: Notice) -> None:
-        """`tell` is called with each happening, `notice` with what a person should know."""
+    def __init__(
+        self,
+        bus: Working,
+        plan: Plan,
+        *,
+        tell: Tell,
+        notice: Notice,
+        listens: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`tell` is called with each happening, `notice` with what a person should know.
+
+        `listens` says whether `tell` would return at once: a reader that stands still must not
+        cost the leases.
+        """
         self._bus, self._plan, self._notice = bus, plan, notice
-        self._tell_caller = tell
+        self._tell_caller, self._listens = tell, listens
         self._summary = Summary()
         self._jobs: list[Job] = []
-        self._leftovers = Leftovers(plan.grace_seconds)
+        self._told: deque[Happening] = deque()
         self._selector = selectors.DefaultSelector()
         self._bells: dict[str, Bells] = {}
+        self._guardian = Guardian(notice)
+        self._leftovers = Leftovers(plan.grace_seconds, self._guardian.end)
         self._quiet = False
         self._stops_handled = 0
         self._stopping_until: int | None = None
@@ -65,6 +82,7 @@ class Worker:
         with Signals() as signals, self._selector:
             self._selector.register(signals.descriptor, selectors.EVENT_READ, signals.drain)
             try:
+                self._guardian.start()
                 self._arm(reads)
                 self._loop(signals)
             except BaseException:
@@ -75,6 +93,9 @@ class Worker:
                     job.give_up("the worker ends")
                 for bells in self._bells.values():
                     bells.disarm()
+                self._guardian.close()
+        # Back under the caller's signals: a reader that stands still can be interrupted.
+        self._pass_on(wait=True)
         if self._plan.once and not self._summary.claimed and signals.number is None:
             raise InboxOrchError(
                 "nothing_available",
@@ -98,6 +119,7 @@ class Worker:
             self._leftovers.tick(self._now())
             self._forget_finished()
             self._claim()
+            self._pass_on(wait=False)
             if self._is_over():
                 return
             self._sleep()
@@ -185,7 +207,7 @@ class Worker:
             return False
         if self._plan.once and self._summary.claimed:
             return False
-        return len(self._jobs) < self._plan.slots
+        return len(self._jobs) < self._plan.slots and len(self._told) < _MOST_UNTOLD
 
     def _claim_one(self) -> Claimed | int:
         """A thread, or when to look for one again (monotonic milliseconds)."""
@@ -218,8 +240,14 @@ class Worker:
 
     def _tell(self, happening: Happening) -> None:
         self._summary.count(happening)
-        if not self._quiet:
-            self._tell_caller(happening)
+        if happening.type == "started":
+            self._guardian.begin(happening.facts["pid"])
+        self._told.append(happening)
+
+    def _pass_on(self, *, wait: bool) -> None:
+        """Tell the caller what has happened, as far as it listens now."""
+        while self._told and not self._quiet and (wait or self._listens()):
+            self._tell_caller(self._told.popleft())
 
     # -- sleeping ----------------------------------------------------------------------------
 

@@ -14,13 +14,14 @@ class Result(NamedTuple):
     """What the file is good for.
 
     `attach`: it can be attached. At most one of `payload` and `body` is set. `note` says why a
-    file that exists is not used as either.
+    file that exists is not used as either. `size` is in bytes, and set for a large one.
     """
 
     attach: bool = False
     payload: str | None = None
     body: str | None = None
     note: str | None = None
+    size: int = 0
 
 
 def read_result(path: str) -> Result:
@@ -39,7 +40,8 @@ def read_result(path: str) -> Result:
         if status.st_size > MAX_ARTIFACT_BYTES:
             return Result(note=f"$INBOX_RESULT has {status.st_size} bytes: too large to attach.")
         if status.st_size > limits.MAX_BODY_BYTES:
-            return _only_attached(f"has {status.st_size} bytes, too many for a body")
+            unfit = _only_attached(f"has {status.st_size} bytes, too many for a body")
+            return unfit._replace(size=status.st_size)
         return _judge(file.read(limits.MAX_BODY_BYTES + 1))
 
 

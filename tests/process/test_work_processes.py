@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from support.commands import Project, locked_by_another, run
+from support.commands import Project, command_path, locked_by_another, run
 from support.processes import linger, until
 from support.workers import Worker, await_event, content, is_alive, kinds, show, work_once
 
@@ -24,9 +24,11 @@ def project(tmp_path):
     return Project(tmp_path / "project")
 
 
-def end_group(pid):
-    """What a killed worker has left behind."""
-    os.killpg(pid, signal.SIGKILL)
+def children_of(process):
+    """The process ids of its children."""
+    path = f"/proc/{process.pid}/task/{process.pid}/children"
+    with open(path, encoding="ascii") as file:
+        return [int(pid) for pid in file.read().split()]
 
 
 # -- what a command leaves behind ----------------------------------------------------------
@@ -63,15 +65,23 @@ def test_much_output_is_bounded_in_memory_and_in_the_artifact(project):
     assert usage.ru_maxrss < 100 * 1024  # KiB
 
 
-def test_nothing_is_left_in_the_temporary_folder(project, tmp_path):
-    (tmp_path / "scratch").mkdir()
-    project.send()
+def test_a_large_result_is_attached_whole(project):
+    thread = project.send()
+    _, finished = work_once(project, 'head -c 60000000 /dev/urandom | tee copy > "$INBOX_RESULT"')
+    assert finished["outcome"] == "done"
+    assert content(project, thread, "result") == (project.folder / "copy").read_bytes()
+
+
+def test_nothing_is_left_in_the_temporary_folder(project):
+    thread = project.send()
     work_once(
         project,
         'echo x > "$INBOX_RESULT"; dirname "$INBOX_RESULT"; stat -c %a "$(dirname $INBOX_RESULT)"',
-        environment={"TMPDIR": str(tmp_path / "scratch")},
     )
-    assert list((tmp_path / "scratch").iterdir()) == []
+    folder, mode = content(project, thread, "stdout").decode().split()
+    assert folder.startswith(str(project.folder / "scratch"))
+    assert mode == "700"
+    assert list((project.folder / "scratch").iterdir()) == []
     assert list((project.folder / ".inbox" / "bells").iterdir()) == []
 
 
@@ -232,12 +242,44 @@ def test_a_killed_worker_loses_nothing_and_the_next_one_takes_over(project):
     with Worker(project, "--lease", "1", command=SLEEPER) as first:
         pid = first.hear("started")["pid"]
         first.process.kill()
-    end_group(pid)
+        until(lambda: not is_alive(pid), within=20)
     code, finished = work_once(project, "echo second", agent="w2")
     assert (code, finished["outcome"]) == (0, "done")
     shown = show(project, thread).thread
     assert (shown.state, shown.epoch, shown.deliveries) == ("done", 2, 2)
     assert kinds(project, thread).count("lease_expired") == 1
+
+
+def test_the_guardian_of_a_worker_ends_with_it(project):
+    project.send()
+    with Worker(project, command=SLEEPER) as worker:
+        pid = worker.hear("started")["pid"]
+        guardians = [child for child in children_of(worker.process) if child != pid]
+        assert len(guardians) == 1
+        worker.process.send_signal(signal.SIGTERM)
+        assert worker.end() == 143
+    assert not is_alive(guardians[0])
+
+
+def test_a_reader_that_stands_still_costs_no_lease(project):
+    thread = project.send()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while os.write(writer, b"x" * 4096):
+            pass
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    line = ("work", "--agent", "w1", "--mailbox", "workers", "--lease", "1")
+    with subprocess.Popen(
+        [command_path(), *line, "--", "sleep", "2"], cwd=project.folder, stdout=writer
+    ) as worker:
+        with project.bus("leader") as bus:
+            await_event(bus, "thread_done", thread)
+        assert "lease_expired" not in kinds(project, thread)
+        os.close(reader)
+        os.close(writer)
+        assert worker.wait(30) == 141
 
 
 def test_a_reader_that_goes_away_ends_the_worker_which_releases(project):

@@ -35,13 +35,15 @@ class Worker:
         inbox = command_path()
         line = [*launcher, inbox, "work", "--json", "--agent", agent, "--mailbox", "workers"]
         self.errors = project.folder / f"stderr-{time.monotonic_ns()}"
+        scratch = project.folder / "scratch"
+        scratch.mkdir(exist_ok=True)
         self.lines: list[dict[str, Any]] = []
         self._heard = b""
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
                 [*line, *options, "--", *command],
                 cwd=project.folder,
-                env={**os.environ, "INBOX": inbox, **(environment or {})},
+                env={**os.environ, "INBOX": inbox, "TMPDIR": str(scratch), **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -1,0 +1,90 @@
+"""A guardian: a small shell process that ends the commands of a worker that was killed.
+
+A worker that dies by SIGKILL can end nothing, and its lease runs out without it: the next
+worker's command would meet the orphan in the same worktree. The guardian reads the groups from
+a pipe that only the worker can write to; the end of the pipe is the end of the worker. With no
+group left it ends at once, so it never outlives a worker that has ended by itself.
+"""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable
+
+# POSIX sh, with `sleep` as the only program. A group is followed for ten seconds at most.
+_SCRIPT = """
+trap '' INT TERM HUP
+groups=
+while read -r verb group; do
+    others=
+    for other in $groups; do [ "$other" = "$group" ] || others="$others $other"; done
+    groups=$others
+    [ "$verb" = begin ] && groups="$groups $group"
+done
+for group in $groups; do kill -s TERM -- "-$group"; kill -s CONT -- "-$group"; done
+for second in 1 2 3 4 5 6 7 8 9 10; do
+    alive=
+    for group in $groups; do kill -s 0 -- "-$group" && alive="$alive $group"; done
+    groups=$alive
+    [ -n "$groups" ] || exit 0
+    sleep 1
+done
+for group in $groups; do kill -s KILL -- "-$group"; done
+"""
+
+
+class Guardian:
+    """The process, from the start of the worker to its end."""
+
+    def __init__(self, notice: Callable[[str], None]) -> None:
+        self._notice = notice
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Where it cannot be started, the worker goes without, and says so."""
+        try:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT, "inbox-work-guardian"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._lost(error)
+
+    def begin(self, group: int) -> None:
+        """This group must not outlive the worker."""
+        self._tell(f"begin {group}\n")
+
+    def end(self, group: int) -> None:
+        """This group is empty; its number means nothing any more."""
+        self._tell(f"end {group}\n")
+
+    def close(self) -> None:
+        """The worker ends. Only groups that it could not end keep the guardian for a while."""
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+
+    def _tell(self, line: str) -> None:
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        try:
+            os.write(self._process.stdin.fileno(), line.encode())
+        except OSError as error:
+            self._process = None
+            self._lost(error)
+
+    def _lost(self, error: OSError) -> None:
+        self._notice(
+            f"no guardian ({error.strerror}): should this worker be killed, "
+            "its commands would run on"
+        )
