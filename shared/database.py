@@ -16,9 +16,9 @@ from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 from . import bells
 from .clock import Clock, Moment, SystemClock
 from .errors import InboxOrchError
-from .gate import Gate
+from .gate import Gate, file_failure
 from .layout import Layout, layout_of
-from .refusals import missing, oldest_reader, patiently, translated
+from .refusals import missing, named, oldest_reader, patiently, translated
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 TRUNCATE_BYTES = 64 * 1024 * 1024
@@ -231,9 +231,11 @@ class Database:
     def data_version(self) -> int:
         """A number that changes when another connection has committed."""
         self._guard_process()
-        with translated(self.layout):
-            row = self._connection.execute("PRAGMA data_version").fetchone()
-        return int(row[0])
+        # By hand, without `translated`: idle waiters do hardly anything else.
+        try:
+            return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        except sqlite3.Error as error:
+            raise named(self.layout, error) from error
 
     def check_in_place(self) -> None:
         """Error `no_database` or `wrong_database` when the file was removed or replaced since
@@ -432,12 +434,17 @@ def _identity(layout: Layout) -> tuple[int, int] | None:
         status = os.stat(layout.database)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise file_failure(layout.database, error) from error
     return status.st_dev, status.st_ino
 
 
 def _uri_path(path: str) -> str:
-    """The path with what has a meaning in a URI escaped (sqlite.org/uri.html)."""
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    """The path with what has a meaning in a URI escaped (sqlite.org/uri.html).
+
+    The authority is empty: two slashes at the start of a path are not taken for one.
+    """
+    return "//" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def _size(path: str) -> int:

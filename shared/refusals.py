@@ -25,7 +25,7 @@ def translated(layout: Layout) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _named(layout, error) from error
+        raise named(layout, error) from error
 
 
 def primary_code(error: sqlite3.Error) -> int:
@@ -33,7 +33,8 @@ def primary_code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
 
 
-def _named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
+def named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
+    """The named error for one of SQLite's, by its result code."""
     code = primary_code(error)
     details: dict[str, Any] = {
         "path": layout.database,

@@ -15,6 +15,7 @@ from .errors import InboxOrchError
 
 FALLBACK_SECONDS = 0.25
 POLL_SECONDS = (0.02, 0.1)
+CHECKED_EVERY = 4  # pauses between two looks at whether the file is still there
 FOREVER = float("inf")
 
 Found = TypeVar("Found")
@@ -95,16 +96,18 @@ def _bells(database: Database, topics: Iterable[str]) -> Bells:
 
 class _Pause:
     """How long to sleep between two looks at `data_version`; ±15 % so that many waiters do
-    not look at the same moment."""
+    not look at the same moment. `number` counts the pauses."""
 
     def __init__(self, armed: bool) -> None:
         self._armed = armed
         self._seconds = FALLBACK_SECONDS if armed else POLL_SECONDS[0]
+        self.number = 0
 
     def next(self) -> float:
         import random
 
         seconds = self._seconds
+        self.number += 1
         if not self._armed:
             self._seconds = min(POLL_SECONDS[1], self._seconds * 1.5)
         return seconds * random.uniform(0.85, 1.15)
@@ -124,14 +127,17 @@ def _sleep(
     *,
     retry_soon: bool,
 ) -> None:
-    """Sleep until there is a reason to look again."""
+    """Sleep until there is a reason to look again. What an idle waiter does here is all that it
+    costs, so it is little."""
+    seconds_left = _seconds_until(database, seen, deadline)
     while True:
-        seconds = min(pause.next(), _seconds_until(database, seen, deadline))
-        if bells.sleep(seconds):
+        if bells.sleep(min(pause.next(), seconds_left)):
             return
-        if retry_soon or _seconds_until(database, seen, deadline) <= 0.001:
+        seconds_left = _seconds_until(database, seen, deadline)
+        if retry_soon or seconds_left <= 0.001:
             return
-        database.check_in_place()
+        if pause.number % CHECKED_EVERY == 0:
+            database.check_in_place()
         if _version(database) != version:
             pause.reset()
             return

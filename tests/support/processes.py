@@ -89,6 +89,11 @@ class Child:
         """Return once it sleeps; what it said last tells in what."""
         until(lambda: _state_of(self.pid) == "S")
 
+    def silent_for(self, seconds: float) -> bool:
+        """Whether it says nothing for so long."""
+        assert self.process.stdout is not None
+        return not self._heard and not select.select([self.process.stdout], [], [], seconds)[0]
+
     def kill(self) -> None:
         """`kill -9`, and wait until it is gone."""
         self.process.kill()
@@ -156,6 +161,11 @@ class Clerk(Child):
         super().__init__(
             _CLERK, path, agent, *descriptors, pass_fds=descriptors, environment=environment
         )
+
+    def silent_for(self, seconds: float) -> bool:
+        """Whether the call that was begun takes longer than that."""
+        self._begun(PATIENCE_SECONDS)
+        return super().silent_for(seconds)
 
     def start(self, verb: str, *arguments: object, **options: object) -> None:
         """Begin a call; `answer` gives its outcome."""
