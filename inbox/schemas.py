@@ -353,6 +353,59 @@ class Overview(Shape):
     questions: list[Thread]
 
 
+class Check(Shape):
+    """One thing that `doctor` looked at. `items` are the first of `total` findings."""
+
+    name: str
+    status: Literal["ok", "warning", "problem"]
+    text: str
+    items: list[str]
+    total: Count
+    fixable: bool
+    fixed: Count
+
+
+class Examined(Shape):
+    """`doctor`; also beside the error `problems_found`."""
+
+    path: str
+    id: Ulid
+    verified: bool
+    newest_event: Serial
+    items: list[Check]
+    truncated: bool
+    next_cursor: None
+    problems: Count
+    warnings: Count
+
+
+class BackedUp(Shape):
+    """`backup`; `artifacts` counts the copied files, null when they were not asked for."""
+
+    path: str
+    database_id: Ulid
+    bytes: Count
+    sha256: Digest
+    newest_event: Serial
+    artifacts: Count | None
+    artifact_folder: str | None
+    missing: Count
+
+
+class Pruned(Shape):
+    """`prune`: what was removed, or with --dry-run would be."""
+
+    dry_run: bool
+    threads: Count
+    messages: Count
+    body_bytes: Count
+    artifacts: Count
+    keys: Count
+    files: Count
+    file_bytes: Count
+    leftovers: Count
+
+
 class CommandSchema(Shape):
     """The output of one command. `stream`: JSON Lines, and this is the schema of a line."""
 
@@ -389,6 +442,119 @@ class EndLine(Shape):
 
     type: Literal["end"]
     next_cursor: Serial
+
+
+class MetaLine(Shape):
+    """The first line of `export`."""
+
+    type: Literal["meta"]
+    database: Ulid
+    created_at: Time | None
+    exported_at: Time
+    schema_version: Annotated[int, Field(ge=1)]
+    newest_event: Serial
+
+
+class ThreadLine(Thread):
+    """A thread in an export."""
+
+    type: Literal["thread"]
+
+
+class MessageLine(Message):
+    """A message in an export, with its whole body."""
+
+    type: Literal["message"]
+
+
+class ArtifactLine(Artifact):
+    """An artifact in an export, without its content."""
+
+    type: Literal["artifact"]
+    thread: Ulid
+
+
+class LeaseLine(Lease):
+    """A lease in an export, without its token."""
+
+    type: Literal["lease"]
+    renewals: Count
+    counted: bool
+    ended_at: Time | None
+    ended_by: Literal["expired", "released", "failed", "done", "cancelled"] | None
+
+
+class CursorLine(Shape):
+    """How far an agent has read a mailbox."""
+
+    type: Literal["cursor"]
+    agent: Name
+    mailbox: Name
+    position: Serial
+    updated_at: Time
+
+
+class ExportEnd(Shape):
+    """The last line of `export`: how many lines of each type there were."""
+
+    type: Literal["end"]
+    counts: dict[str, Count]
+
+
+class WorkClaimed(Shape):
+    """The worker has taken a thread."""
+
+    type: Literal["claimed"]
+    thread: Ulid
+    subject: str
+    mailbox: Name
+    delivery: Count
+    max_deliveries: Annotated[int, Field(ge=1)]
+    lease_seconds: Seconds
+
+
+class WorkStarted(Shape):
+    """A run of the command has started."""
+
+    type: Literal["started"]
+    thread: Ulid
+    run: Annotated[int, Field(ge=1)]
+    pid: int
+    worktree: str
+
+
+class WorkWaiting(Shape):
+    """The command has asked a question and ended; it runs again once there is an answer."""
+
+    type: Literal["waiting"]
+    thread: Ulid
+    question: Serial | None
+    exit_status: int | None
+    signal: int | None
+
+
+class WorkFinished(Shape):
+    """What has become of a thread. `by_command`: the command itself said so."""
+
+    type: Literal["finished"]
+    thread: Ulid
+    outcome: str
+    by_command: bool
+    exit_status: int | None
+    signal: int | None
+    timed_out: bool
+    runs: Count
+    seconds: Seconds
+
+
+class WorkSummary(Shape):
+    """The last line of `work`."""
+
+    type: Literal["summary"]
+    claimed: Count
+    runs: Count
+    finished: Count
+    outcomes: dict[str, Count]
 
 
 # -- `data` beside an error (exits 8 and 11) --------------------------------------------------
@@ -487,7 +653,23 @@ COMMANDS: dict[str, Contract] = {
     "list": Contract((Listing,)),
     "show": Contract((Shown, HandedOut)),
     "watch": Contract(lines=(EventLine, EndLine)),
+    "work": Contract(lines=(WorkClaimed, WorkStarted, WorkWaiting, WorkFinished, WorkSummary)),
     "stats": Contract((Stats,)),
+    "doctor": Contract((Examined,), (Examined,)),
+    "backup": Contract((BackedUp,)),
+    "export": Contract(
+        lines=(
+            MetaLine,
+            ThreadLine,
+            MessageLine,
+            ArtifactLine,
+            LeaseLine,
+            CursorLine,
+            EventLine,
+            ExportEnd,
+        )
+    ),
+    "prune": Contract((Pruned,)),
     "schema": Contract((OneSchema, AllSchemas)),
     "help": Contract((Help,)),
 }

@@ -17,7 +17,7 @@ from .errors import EXIT_MEANINGS, EXIT_READER_GONE, InboxOrchError, usage
 from .output import Output, ReaderGone
 from .program import Signalled
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?")
+_NUMBER_PATTERN = r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?"
 
 
 class Shell:
@@ -54,7 +54,7 @@ def parse_number(name: str, text: str, low: float, high: float, *, whole: bool =
     Hexadecimal, underscores, exponents, NaN and infinity are not numbers here.
     """
     kind = "a whole number" if whole else "a number"
-    matched = _NUMBER.fullmatch(text.strip())
+    matched = re.fullmatch(_NUMBER_PATTERN, text.strip())
     if matched is None or (whole and matched.group(1)) or not low <= float(text) <= high:
         raise usage(f"{name} must be {kind} from {low:g} to {high:g}, not {text[:40]!r}")
     return float(text)

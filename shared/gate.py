@@ -122,7 +122,7 @@ def file_failure(path: str, error: OSError) -> InboxOrchError:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return InboxOrchError(
             "read_only",
-            f"{path} cannot be written: {error.strerror}",
+            f"{path} cannot be used: {error.strerror}",
             hint="check the owner and the modes of the folder, or work on a writable copy",
             details={"path": path},
         )

@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.output import Sentence
 
 from .base import open_bus
@@ -13,7 +13,7 @@ from .base import open_bus
     cls=Verb,
     examples=("inbox backup ~/bus-monday.db", "inbox backup --artifacts /mnt/backup/bus.db"),
 )
-@click.argument("file")
+@click.argument("file", type=PATH)
 @click.option("--artifacts", is_flag=True, help="Copy the attached files, too, to FILE.artifacts.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 @click.pass_context

@@ -1,6 +1,7 @@
 """What the commands of `inbox` have in common: opening the bus, bodies, how things look."""
 
 import os
+import select
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -183,12 +184,28 @@ def read_input(path: str, most: int) -> bytes:
         if path == "-":
             if sys.stdin is None:
                 raise usage("standard input is closed", hint="give the text in a file")
-            return sys.stdin.buffer.read(most + 1)
+            return _read_descriptor(sys.stdin.fileno(), most + 1)
         with open(path, "rb") as file:
             return file.read(most + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise usage(f"cannot read {printable(path)}: {reason}", path=printable(path)) from error
+
+
+def _read_descriptor(descriptor: int, most: int) -> bytes:
+    """At most `most` bytes, up to the end. A caller may have left its end of the pipe
+    non-blocking; then nothing there yet is not the end."""
+    content = bytearray()
+    while len(content) < most:
+        try:
+            part = os.read(descriptor, min(most - len(content), 1024 * 1024))
+        except BlockingIOError:
+            select.select([descriptor], [], [])
+            continue
+        if not part:
+            break
+        content += part
+    return bytes(content)
 
 
 # -- how things look -----------------------------------------------------------------------
@@ -247,9 +264,9 @@ def _until(lease: Lease | None) -> str | None:
     return f"{lease.as_json()['expires_at']}{' (expired)' if lease.expired else ''}"
 
 
-def message_block(message: Message) -> Body:
-    """A message with its head line."""
-    shape = message.as_json()
+def message_block(message: Message, *, full: bool = False) -> Body:
+    """A message with its head line; a long body is cut unless `full`."""
+    shape = message.as_json(full=full)
     parts = [f"#{message.id}", message.kind, "from", message.sender, str(shape["created_at"])]
     if message.progress is not None:
         parts.append(f"{message.progress} %")

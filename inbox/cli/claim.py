@@ -71,7 +71,8 @@ def _blocks(claimed: Claimed) -> list[Block]:
     blocks: list[Block] = [
         Facts((*thread_facts(claimed.thread).rows, ("token", claimed.lease.token)))
     ]
-    blocks += [message_block(message) for message in claimed.messages]
+    first, *rest = claimed.messages
+    blocks += [message_block(first, full=True), *map(message_block, rest)]
     if claimed.artifacts:
         blocks.append(artifact_table(claimed.artifacts))
     return blocks

@@ -50,7 +50,10 @@ def command(
             _hand_out(output, found, content, target)
         return
     shown = bus.show(thread, full=full, mailboxes=mailboxes)
-    blocks: list[Block] = [thread_facts(shown.thread), *map(message_block, shown.messages)]
+    blocks: list[Block] = [
+        thread_facts(shown.thread),
+        *(message_block(message, full=full) for message in shown.messages),
+    ]
     if shown.artifacts:
         blocks.append(artifact_table(shown.artifacts))
     output.result(shown.as_json(), *blocks)

@@ -28,7 +28,9 @@ def command(
     bus = open_bus(context)
     replies = bus.wait_reply(*held(thread, token), after=after, wait_seconds=wait_seconds)
     output = shell_of(context).output
-    output.result(replies.as_json(), *map(message_block, replies.messages))
+    output.result(
+        replies.as_json(), *(message_block(message, full=True) for message in replies.messages)
+    )
     try:
         bus.mark_read(replies)
     except InboxOrchError as error:
