@@ -4,10 +4,9 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from inbox_orch.shared import events, requests
-from inbox_orch.shared.artifacts import ArtifactStore, Stored
 from inbox_orch.shared.clock import Clock, Moment
 from inbox_orch.shared.database import DEFAULT_BUSY_SECONDS, Database, Transaction
 from inbox_orch.shared.digests import sha256_hex
@@ -19,6 +18,9 @@ from ..domain import limits, states
 from ..domain.model import Artifact, Lease, Message, Thread
 from ..domain.routing import destinations
 from ..store import cursors, messages, threads
+
+if TYPE_CHECKING:
+    from inbox_orch.shared.artifacts import ArtifactStore, Stored
 
 SYSTEM = "_system"  # no agent can have this name
 
@@ -65,7 +67,7 @@ class Draft(NamedTuple):
 
     body: str = ""
     payload: str | None = None
-    files: tuple[Stored, ...] = ()
+    files: "tuple[Stored, ...]" = ()
 
     @property
     def sha256(self) -> str:
@@ -86,7 +88,6 @@ class Desk:
 
     def __init__(self, database: Database, agent: str | None = None) -> None:
         self.database = database
-        self.artifacts = ArtifactStore(database.layout.artifacts)
         self.agent = None if agent is None else check_name(agent, "agent")
         self._noted: set[tuple[str, str]] = set()
 
@@ -139,6 +140,13 @@ class Desk:
         """
         return self.database.transaction()
 
+    @property
+    def artifacts(self) -> "ArtifactStore":
+        """The files beside the database; loaded only by those who have to do with files."""
+        from inbox_orch.shared.artifacts import ArtifactStore
+
+        return ArtifactStore(self.database.layout.artifacts)
+
     # -- who ---------------------------------------------------------------------------------
 
     def acting(self, agent: str | None) -> str:
@@ -171,7 +179,7 @@ class Desk:
         body: str | None,
         payload: str | None = None,
         attach: Sequence[str] = (),
-        files: Sequence[Stored] = (),
+        files: "Sequence[Stored]" = (),
     ) -> Draft:
         """Check the content and copy the attachments in; nothing is in the database yet."""
         if body is not None:
@@ -232,7 +240,7 @@ class Desk:
         tx: Transaction,
         thread_id: str,
         message_id: int | None,
-        files: Sequence[Stored],
+        files: "Sequence[Stored]",
     ) -> tuple[Artifact, ...]:
         """Name stored files on a thread."""
         named = []

@@ -6,9 +6,8 @@ contract's (guarantee 1) and stands in `_judge` alone.
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from inbox_orch.shared.artifacts import Stored
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError, usage
@@ -20,6 +19,9 @@ from ..store import leases, messages, threads
 from ..store.leases import LeaseRow
 from .desk import ENDED, Draft, Written, artifact_facts
 from .reaping import Reaping
+
+if TYPE_CHECKING:
+    from inbox_orch.shared.artifacts import Stored
 
 
 class Held(NamedTuple):
@@ -172,7 +174,7 @@ class Holding(Reaping):
         body: str | None = None,
         payload: str | None = None,
         attach: Sequence[str] = (),
-        files: Sequence[Stored] = (),
+        files: "Sequence[Stored]" = (),
     ) -> Written:
         """Finish with a result. An exact repeat is `already`.
 
@@ -194,7 +196,7 @@ class Holding(Reaping):
         body: str,
         retry_in_seconds: float | None = None,
         fatal: bool = False,
-        files: Sequence[Stored] = (),
+        files: "Sequence[Stored]" = (),
     ) -> Written:
         """Finish badly. With `retry_in_seconds`: hand back for another try while deliveries are
         left. `fatal` tells a scheduler not to retry. An exact repeat is `already`.
@@ -247,7 +249,7 @@ class Holding(Reaping):
             return self._finish(held, "release", states.PENDING, draft, "release", digest, changes)
 
     def attach_output(
-        self, thread_id: str, token: str, files: Sequence[Stored]
+        self, thread_id: str, token: str, files: "Sequence[Stored]"
     ) -> tuple[Artifact, ...]:
         """Attach what a worker's command left behind, also after the command itself has ended
         the lease with this token.

@@ -98,10 +98,15 @@ class _InboxQueue:
 
 
 class Raw:
-    """Bare SQLite: two commits that write as many bytes to the log as a claim and a done."""
+    """Bare SQLite: two commits that write as many pages to the log as a claim and a done.
+
+    They overwrite rows, so that a checkpoint finds most pages many times in the log, as it does
+    behind the bus.
+    """
 
     durable = "FULL"
     calls = "2 commits"
+    _rows = 16
 
     def __init__(self, *, gate: bool) -> None:
         self._gate = gate
@@ -110,9 +115,15 @@ class Raw:
         sizes = bytes_of_a_cycle(folder / "measured")
         with contextlib.closing(sqlite3.connect(self._path(folder))) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("CREATE TABLE item (n INTEGER PRIMARY KEY, data BLOB)")
-            connection.execute("CREATE TABLE size (bytes INTEGER)")
-            connection.executemany("INSERT INTO size VALUES (?)", [(size,) for size in sizes])
+            connection.execute("CREATE TABLE item (kind INTEGER, n INTEGER, data BLOB)")
+            connection.execute("CREATE UNIQUE INDEX item_by_kind ON item (kind, n)")
+            for kind, size in enumerate(sizes):
+                # The log has a header for each page of 4,096 bytes, and one page is the row's own.
+                data = b"x" * ((size // 4120 - 1) * 4092)
+                connection.executemany(
+                    "INSERT INTO item VALUES (?, ?, ?)",
+                    [(kind, number, data) for number in range(self._rows)],
+                )
             connection.commit()
 
     def open(self, folder: Path, worker: str) -> "_RawQueue":
@@ -135,32 +146,41 @@ class _RawQueue:
         self._gate = Gate(f"{path}-gate") if gate else None
         if gate:
             self._connection.execute("PRAGMA wal_autocheckpoint=0")
-        rows = self._connection.execute("SELECT bytes FROM size ORDER BY rowid").fetchall()
-        # A page of the log carries 4,096 bytes and a header; two pages are the row's own.
-        self._data = [b"x" * (row[0] // 4120 * 4080 - 2 * 4080) for row in rows]
+            self._connection.execute(f"PRAGMA journal_size_limit={CHECKPOINT_BYTES}")
+        self._sizes = [
+            row[0]
+            for row in self._connection.execute(
+                "SELECT length(data) FROM item WHERE n = 0 ORDER BY kind"
+            ).fetchall()
+        ]
+        self._number = os.getpid()
 
     def cycle(self) -> tuple[str, list[float]]:
         times = []
-        for data in self._data:
+        self._number += 1
+        for kind, size in enumerate(self._sizes):
+            # SQLite skips pages that have not changed.
+            data = bytes([self._number % 251]) * size
             before = time.perf_counter()
-            number = self._commit(data)
+            self._commit(kind, data)
             times.append(time.perf_counter() - before)
-        return str(number), times
+        return f"{os.getpid()}-{self._number}", times
 
-    def _commit(self, data: bytes) -> int:
+    def _commit(self, kind: int, data: bytes) -> None:
         if self._gate is not None:
             self._gate.acquire(60)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            cursor = self._connection.execute("INSERT INTO item (data) VALUES (?)", (data,))
+            self._connection.execute(
+                "UPDATE item SET data = ? WHERE kind = ? AND n = ?",
+                (data, kind, self._number % Raw._rows),
+            )
             self._connection.execute("COMMIT")
             if self._gate is not None and os.stat(self._log).st_size > CHECKPOINT_BYTES:
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         finally:
             if self._gate is not None:
                 self._gate.release()
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
 
 
 def bytes_of_a_cycle(folder: Path) -> tuple[int, int]:

@@ -1,0 +1,80 @@
+"""The contract matrix: every command by every outcome, as real processes with --json."""
+
+import contextlib
+from pathlib import Path
+
+import click
+import pytest
+
+from inbox_orch.inbox import schemas
+from inbox_orch.inbox.cli import program
+from support.commands import Outcome, Project, locked_by_another
+from support.contracts import validated
+from support.matrix import CELLS, OUTCOMES, Cell, Never, missing_database
+
+COMMANDS = ["inbox", *program.list_commands(click.Context(program))]
+POSSIBLE = [
+    (command, outcome)
+    for command in COMMANDS
+    for outcome in OUTCOMES
+    if isinstance(CELLS.get(command, {}).get(outcome), Cell)
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_declares_every_outcome(command: str):
+    assert set(CELLS[command]) == set(OUTCOMES)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_model_of_its_output(command: str):
+    assert command in schemas.COMMANDS
+
+
+def test_nothing_is_declared_that_is_no_command():
+    assert set(CELLS) == set(COMMANDS)
+    assert set(schemas.COMMANDS) == {*COMMANDS, "help"}
+
+
+def test_what_cannot_happen_has_its_reason():
+    cells = [cell for row in CELLS.values() for cell in row.values()]
+    assert all(cell.because for cell in cells if isinstance(cell, Never))
+    assert all(cell.because for cell in cells if isinstance(cell, Cell) and cell.code is not None)
+
+
+@pytest.mark.parametrize("closed", [(), (2,)], ids=["stderr_open", "stderr_closed"])
+@pytest.mark.parametrize("command, outcome", POSSIBLE)
+def test_command_keeps_the_contract(command: str, outcome: str, closed, tmp_path: Path):
+    project = Project(tmp_path / "project")
+    cell = CELLS[command][outcome]
+    assert isinstance(cell, Cell)
+    arguments = cell.arguments(project)
+    if outcome == "no_database":
+        arguments = (*missing_database(tmp_path), *arguments)
+
+    ended = _run(project, arguments, closed, busy=outcome == "busy")
+
+    assert b"Traceback" not in ended.stdout + ended.stderr
+    assert ended.code == (OUTCOMES[outcome] if cell.code is None else cell.code), ended
+    _check_output(command, ended)
+
+
+def _run(project: Project, arguments: tuple[str, ...], closed, *, busy: bool) -> Outcome:
+    lock = locked_by_another(project.path) if busy else contextlib.nullcontext()
+    with lock:
+        # --json stands anywhere before `--`: first in half of the calls, last in the other.
+        first = bool(closed) or "--" in arguments
+        line = ("--json", *arguments) if first else (*arguments, "--json")
+        return project.run(*line, closed=closed, INBOX_BUSY_TIMEOUT="0.2")
+
+
+def _check_output(command: str, ended: Outcome) -> None:
+    """One value, or for a stream nothing but valid lines; all of it known to the models."""
+    if schemas.COMMANDS[command].stream and ended.code == 0:
+        lines = ended.stdout.splitlines()
+        assert lines
+    else:
+        ended.value  # noqa: B018 - it judges
+        lines = [ended.stdout]
+    for line in lines:
+        validated(command, line)

@@ -1,0 +1,156 @@
+"""SIGINT and SIGTERM at any point: 130 or 143, at most one JSON value, no traceback.
+
+The interpreter's own start-up, before a line of this program runs, is left out: there SIGINT is
+Python's KeyboardInterrupt and SIGTERM its death. That it is over is read from the kernel: the
+mask of caught signals in /proc/PID/status has SIGTERM once our handlers are in place, and
+Python itself never catches SIGTERM.
+"""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.shared.errors import EXIT_CODES
+from support.commands import Project, command_path
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/PID/status")
+
+ROUNDS = 60
+SEND = ("send", "--to", "workers", "--subject", "s", "--agent", "leader", "--json")
+WAIT = ("fetch", "--agent", "w1", "--wait", "60", "--json")
+WATCH = ("watch", "--after", "0", "--wait", "60")
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+def start(project: Project, *arguments: str) -> "subprocess.Popen[bytes]":
+    """A command whose handlers are in place."""
+    process = subprocess.Popen(
+        [command_path(), *arguments],
+        cwd=project.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    while process.poll() is None and not catches_sigterm(process.pid):
+        time.sleep(0.0005)
+    return process
+
+
+def catches_sigterm(process: int) -> bool:
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return False
+    masks = [int(line.split()[1], 16) for line in lines if line.startswith("SigCgt")]
+    return bool(masks and masks[0] >> (signal.SIGTERM - 1) & 1)
+
+
+def duration(project: Project, *arguments: str) -> float:
+    """Seconds from the handlers to the end, undisturbed."""
+    process = start(project, *arguments)
+    began = time.monotonic()
+    process.communicate(timeout=60)
+    return time.monotonic() - began
+
+
+def check(process: "subprocess.Popen[bytes]", number: signal.Signals) -> tuple[int, bytes]:
+    """One value at most, and an exit code that goes with it."""
+    out, err = process.communicate(timeout=60)
+    assert b"Traceback" not in err, err.decode()
+    assert process.returncode in (0, CODES[number]), (process.returncode, out, err)
+    if out:
+        value = json.loads(out)
+        assert value["ok"] or EXIT_CODES[value["error"]["code"]] == CODES[number]
+    if process.returncode == 0:
+        assert out
+    return process.returncode, out
+
+
+@pytest.mark.parametrize("number", list(CODES), ids=lambda number: number.name)
+def test_a_signal_at_a_random_point_leaves_all_or_nothing(project: Project, number):
+    whole = max(duration(project, *SEND) for _ in range(3))
+    dice = random.Random(number)
+    acknowledged = {item["id"] for item in project.json("list").data["items"]}
+    codes = []
+    for _ in range(ROUNDS):
+        process = start(project, *SEND)
+        time.sleep(dice.uniform(0, whole))
+        process.send_signal(number)
+        code, out = check(process, number)
+        codes.append(code)
+        if out and json.loads(out)["ok"]:
+            acknowledged.add(json.loads(out)["data"]["thread"]["id"])
+
+    assert CODES[number] in codes, "no signal came in time"
+    stored = {item["id"] for item in project.json("list", "--limit", "1000").data["items"]}
+    assert acknowledged <= stored
+    assert project.json(*SEND[:-1]).data["thread"]["state"] == "pending"
+
+
+@pytest.mark.parametrize("number", list(CODES), ids=lambda number: number.name)
+def test_a_signal_ends_a_wait_and_leaves_no_bell(project: Project, number):
+    """One that was being hung up just then is cleared away by the next who rings."""
+    bells = project.folder / ".inbox" / "bells"
+    for _ in range(5):
+        process = start(project, *WAIT)
+        while not any(path.is_fifo() for path in bells.rglob("*")):
+            time.sleep(0.001)
+        process.send_signal(number)
+        code, out = check(process, number)
+        assert code == CODES[number]
+        assert json.loads(out)["error"]["code"] == ("interrupted" if code == 130 else "terminated")
+        assert project.json("send", "--to", "w1", "--subject", "s", "--agent", "leader").code == 0
+        assert [path for path in bells.rglob("*") if path.is_fifo()] == []
+        assert project.json(*WAIT[:3]).data["items"]
+
+
+def test_a_signal_ends_a_stream_between_two_lines(project: Project):
+    project.send()
+    process = start(project, *WATCH)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+
+    assert json.loads(first)["type"] == "event"
+    assert process.returncode == 130
+    assert [json.loads(line)["type"] for line in out.splitlines()] == []
+    assert b"Traceback" not in err
+
+
+def test_a_second_signal_does_not_wait(project: Project):
+    """Pressed twice, Ctrl-C ends it by the documented code and without a traceback."""
+    for _ in range(20):
+        process = start(project, *WAIT)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode in (130, 143)
+        assert b"Traceback" not in err
+
+
+def test_an_ignored_sigint_stays_ignored(project: Project):
+    """A shell starts background jobs with SIGINT ignored."""
+    script = 'trap "" INT; exec "$@"'
+    process = subprocess.Popen(
+        ["sh", "-c", script, "sh", command_path(), *WAIT[:3], "--wait", "1", "--json"],
+        cwd=project.folder,
+        stdout=subprocess.PIPE,
+    )
+    while process.poll() is None and not catches_sigterm(process.pid):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+
+    assert json.loads(out)["error"]["code"] == "timeout"
