@@ -1,0 +1,78 @@
+"""The benchmarks run, and their figures have the shape that docs/benchmarks.md explains.
+
+How fast anything is, no test says: a busy machine is no failure.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "script" / "benchmarks"
+
+
+def bench(name: str, tmp_path: Path, *options: str) -> dict:
+    """The raw figures of a quick run."""
+    output = tmp_path / "figures.json"
+    done = subprocess.run(
+        [sys.executable, FOLDER / f"{name}.py", "--quick", *options, "--output", output],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    return json.loads(output.read_text())
+
+
+def test_startup_measures_each_command_that_has_a_promise(tmp_path):
+    commands = bench("startup", tmp_path)["commands"]
+
+    promised = {name for name, command in commands.items() if command["allowed"]}
+    assert promised == {"send", "fetch", "claim", "renew", "update", "show", "done"}
+    assert all(command["wall"]["count"] == 2 for command in commands.values())
+    assert commands["base"]["ratio"] == 1
+
+
+def test_scale_compares_the_largest_size_with_the_smallest(tmp_path):
+    operations = bench("scale", tmp_path, "--part", "operations")["operations"]
+
+    names = {(f["operation"], f["synced"]) for f in operations}
+    assert {("claim", True), ("claim", False), ("fetch", True), ("list", False)} <= names
+    assert all(list(f["sizes"]) == ["20", "200"] for f in operations)
+
+
+def test_watchers_of_the_scale_benchmark_see_every_write(tmp_path):
+    log = bench("scale", tmp_path, "--part", "log")["log"]
+
+    assert log["least_events_seen"] == log["most_events_seen"] == log["writes"]
+    assert 0 < log["largest_log_bytes"] <= log["allowed_log_bytes"]
+
+
+def test_no_item_of_the_throughput_benchmark_is_lost_or_taken_twice(tmp_path):
+    contenders = bench("throughput", tmp_path)["contenders"]
+
+    ours = contenders["inbox"]
+    assert (ours["lost"], ours["duplicates"], ours["failed_processes"]) == (0, 0, 0)
+    assert all(contender["taken"] > 0 for contender in contenders.values())
+
+
+@pytest.mark.parametrize("done, pending", [(3, 4), (1, 1)])
+def test_a_stocked_database_is_as_the_services_would_have_made_it(tmp_path, done, pending):
+    path = tmp_path / ".inbox" / "bus.db"
+    program = "import sys, stock; stock.stock(stock.Path(sys.argv[1]), done=%d, pending=%d)"
+    subprocess.run(
+        [sys.executable, "-c", program % (done, pending), path], cwd=FOLDER, check=True, timeout=60
+    )
+    inbox = Path(sys.executable).parent / "inbox"
+
+    verified = subprocess.run(
+        [inbox, "doctor", "--verify", "--json", "--db", path], capture_output=True, timeout=60
+    )
+    stats = subprocess.run([inbox, "stats", "--json", "--db", path], capture_output=True)
+
+    assert verified.returncode == 0, verified.stdout
+    (workers,) = json.loads(stats.stdout)["data"]["mailboxes"]
+    assert (workers["done"], workers["pending"]) == (done, pending)
