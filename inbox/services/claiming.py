@@ -135,7 +135,7 @@ class Claiming(Reaping):
         if thread.holder is not None:
             raise already_claimed(thread)
         states.require("claim", thread.state, thread.id)
-        if thread.available_at > tx.now.wall_ms:
+        if threads.is_delayed(tx.connection, thread.id, tx.now.wall_ms):
             raise limits.nothing_available(
                 f"thread {thread.id} becomes available at {rfc3339(thread.available_at)}",
                 thread=thread.id,
@@ -193,8 +193,7 @@ class Claiming(Reaping):
             if thread_id is not None:
                 thread = threads.get(connection, thread_id, now)
                 held = thread is not None and thread.holder is not None
-                delayed = thread is not None and thread.available_at > now.wall_ms
-                return not held and not delayed
+                return not held and not threads.is_delayed(connection, thread_id, now.wall_ms)
             due = threads.due_delayed(connection, reads)
             if due is not None and due <= now.wall_ms:
                 return True

@@ -44,7 +44,9 @@ class Reaping(Desk):
         for thread_id in threads.overdue_questions(
             tx.connection, tx.now.wall_ms, limits.MAX_REAPED
         ):
-            self.expire_question(tx, self.thread_now(tx, thread_id))
+            # The lease first, also of a mailbox that nobody has looked at yet: a holder whose
+            # lease is over does not get the thread back.
+            self.reap_thread(tx, self.thread_now(tx, thread_id))
 
     def reap_thread(self, tx: Transaction, thread: Thread) -> Thread:
         """Notice what has run out on one thread; returns it as it is then."""

@@ -128,6 +128,16 @@ def make_due_available(
         )
 
 
+def is_delayed(connection: sqlite3.Connection, thread_id: str, now_ms: int) -> bool:
+    """Whether the thread still waits for its time. Once it has come, a wall clock that is set
+    back takes nothing away."""
+    row = connection.execute(
+        "SELECT 1 FROM thread WHERE id = ? AND delayed = 1 AND available_at > ?",
+        (thread_id, now_ms),
+    ).fetchone()
+    return row is not None
+
+
 def due_delayed(connection: sqlite3.Connection, mailboxes: Sequence[str]) -> int | None:
     """When the next delayed thread becomes available, in wall-clock milliseconds."""
     times = [

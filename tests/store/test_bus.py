@@ -204,3 +204,29 @@ def test_several_calls_in_one_transaction_happen_together_or_not_at_all(leader):
     with pytest.raises(RuntimeError):
         send_two_and_fail()
     assert leader.list().items == ()
+
+
+def test_a_wall_clock_that_is_set_back_takes_no_thread_out_of_reach(office, leader, worker):
+    sent = leader.send(to="workers", subject="task").thread.id
+    delayed = leader.send(to="workers", subject="later", delay_seconds=10).thread.id
+    office.clock.advance(10)
+    worker.release(delayed, worker.claim(delayed, mailboxes=["workers"]).lease.token)
+    office.clock.jump_wall(-3600)
+
+    assert worker.claim(sent, mailboxes=["workers"]).thread.id == sent
+    assert worker.claim(delayed, mailboxes=["workers"]).thread.id == delayed
+
+
+def test_an_unanswered_question_noticed_from_another_mailbox_ends_the_lease_first(
+    office, leader, worker
+):
+    """With the lease over, the thread is offered again, and that costs no delivery."""
+    thread, token = claimed(leader, worker, max_deliveries=1)
+    worker.ask(thread, token, body="Which?", deadline_seconds=5)
+    office.clock.advance(61)
+
+    leader.send(to="elsewhere", subject="another")
+
+    shown = leader.show(thread).thread
+    assert (shown.state, shown.holder) == ("pending", None)
+    assert worker.claim(thread, mailboxes=["workers"]).thread.deliveries == 1
