@@ -15,7 +15,7 @@ from ..store.listing import Filter
 from .desk import Desk
 
 SHOWN_MESSAGES = 50
-_MOST_COUNTED = 10_000
+_MOST_COUNTED = 1_000
 
 
 class Listing(NamedTuple):
@@ -56,7 +56,7 @@ class Shown(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """What waits for an agent. Counts say over which mailbox they are, and stop at 10,000."""
+    """What waits for an agent. Counts say over which mailbox they are, and stop at 1,000."""
 
     agent: str
     leases: tuple[Thread, ...]

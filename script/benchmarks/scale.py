@@ -66,7 +66,7 @@ class Desk:
         yield "claim", self._claim
         yield "done", self._done
         yield "show", lambda: self.leader.show(self._claimed.thread.id)
-        yield "inbox", lambda: self.worker.overview(mailboxes=["leader"])
+        yield "inbox", self.leader.overview
         for name, arguments in LISTS.items():
             yield name, lambda chosen=arguments: self.leader.list(limit=20, **chosen)
         yield "stats", self.leader.stats
