@@ -70,7 +70,7 @@ class Waiting(Holding, Fetching):
         start = self._reply_start(thread_id, token, after)
 
         def look() -> waits.Look:
-            return self._look_for_reply(thread_id, token, start)
+            return self._look_for_reply(thread_id, token, start, self.database.clock.now())
 
         topics = (events.thread_topic(thread_id),)
         found = waits.wait(self.database, topics, look, wait_seconds=wait_seconds)
@@ -131,8 +131,7 @@ class Waiting(Holding, Fetching):
             own = messages.last_id(connection, thread_id, by=lease.holder)
             return own or lease.read_position
 
-    def _look_for_reply(self, thread_id: str, token: str, start: int) -> waits.Look:
-        now = self.database.clock.now()
+    def _look_for_reply(self, thread_id: str, token: str, start: int, now: Moment) -> waits.Look:
         with self.database.snapshot() as connection:
             thread = self.find_thread(connection, thread_id, now)
             lease = leases.by_token(connection, token)
@@ -150,9 +149,10 @@ class Waiting(Holding, Fetching):
         overdue = thread.question_deadline is not None and thread.question_deadline <= now.wall_ms
         if lease is None or not mine or lease.ended_by is not None or overdue:
             # Judge the token, and record what follows, in a transaction; it raises unless the
-            # question's deadline was the only reason.
-            with self._held(thread_id, token):
-                return self._look_for_reply(thread_id, token, start)
+            # question's deadline was the only reason. That deadline is over or not by the moment
+            # of the transaction, whatever the wall clock does meanwhile.
+            with self._held(thread_id, token) as held:
+                return self._look_for_reply(thread_id, token, start, held.tx.now)
         if replies:
             shown = tuple(replies[: limits.DEFAULT_LIST_LIMIT])
             truncated = len(replies) > len(shown)

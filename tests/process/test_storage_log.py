@@ -7,6 +7,8 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared import database
+from inbox_orch.shared.gate import Gate
+from support.buses import refused
 from support.processes import Child, crew
 
 MEBIBYTE = 1024 * 1024
@@ -79,6 +81,26 @@ def test_several_writers_leave_a_log_of_a_few_mebibytes(path, leader):
     assert os.stat(path).st_size > 16 * MEBIBYTE
     assert database.CHECKPOINT_BYTES < largest < 3 * database.CHECKPOINT_BYTES
     assert leader.list(limit=1, count=True).total == 4000
+
+
+def test_the_log_is_checkpointed_only_behind_the_gate(path, monkeypatch):
+    """SQLite up to 3.51.2 can damage the file when a reset of the log races a checkpoint."""
+    monkeypatch.setattr(database, "CHECKPOINT_BYTES", 0)
+    refusals = []
+
+    def look(statement):
+        if "wal_checkpoint" in statement:
+            with refused("busy"):
+                Gate(str(path.parent / "gate")).acquire(0.01)
+            refusals.append(statement)
+
+    with Bus.open(path, agent="leader") as leader:
+        leader.database.connection.set_trace_callback(look)
+        leader.send(to="pool", subject="task")
+        monkeypatch.setattr(database, "TRUNCATE_BYTES", 0)
+        leader.send(to="pool", subject="task")
+        assert leader.database.connection.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
+    assert len(refusals) >= 2
 
 
 def test_a_sleeping_reader_is_named_and_holds_nobody_up(path, leader, told):

@@ -23,10 +23,13 @@ MOST_LATE_SECONDS = 1.0
 _WAITER = """
 import time, os, json
 from inbox_orch.inbox import Bus
+from inbox_orch.shared import waits
 from inbox_orch.shared.errors import InboxOrchError
 from support.processes import say
 
 path, gun, wait_seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+if sys.argv[4] == "alone":
+    waits.FALLBACK_SECONDS = 1000.0
 with Bus.open(path, agent="w") as bus:
     claimed = bus.claim()
     after = None
@@ -65,7 +68,7 @@ with Bus.open(path, agent="leader") as bus:
 class Pair:
     """A waiter and a writer on a database of their own, set off together."""
 
-    def __init__(self, folder, environment):
+    def __init__(self, folder, doorbell):
         self.path = folder / "bus.db"
         database.create(str(self.path))
         with Bus.open(self.path, agent="leader") as leader:
@@ -73,7 +76,10 @@ class Pair:
         self.gun = Gun()
         fd = self.gun.descriptor
         self.waiter = Child(
-            _WAITER, self.path, fd, WAIT_SECONDS, pass_fds=(fd,), environment=environment
+            _WAITER,
+            *(self.path, fd, WAIT_SECONDS, doorbell),
+            pass_fds=(fd,),
+            environment={"INBOX_DOORBELL": doorbell},
         )
         self.writer = Child(_WRITER, self.path, self.waiter.hear(), fd, pass_fds=(fd,))
 
@@ -88,14 +94,15 @@ class Pair:
         close_all((self.waiter, self.writer, self.gun))
 
 
-@pytest.mark.parametrize("doorbell", ["on", "off"])
+# Bells alone, without the look every 250 ms behind them, must be enough: a lost ring is seen.
+@pytest.mark.parametrize("doorbell", ["on", "off", "alone"])
 def test_a_reply_around_the_start_of_the_wait_never_lets_it_time_out(tmp_path, doorbell):
     chance = random.Random(doorbell)
     pairs = []
     for number in range(PAIRS):
         folder = tmp_path / str(number)
         folder.mkdir()
-        pairs.append(Pair(folder, {"INBOX_DOORBELL": doorbell}))
+        pairs.append(Pair(folder, doorbell))
     with crew(*pairs):
         for number in range(ROUNDS_OF_A_PAIR):
             for pair in pairs:

@@ -25,6 +25,20 @@ class SteppingClock:
         )
 
 
+class UnsteadyClock(SteppingClock):
+    """Its wall clock is set anew between readings: `ahead_by` says by how much each is ahead,
+    and the last of these holds from then on."""
+
+    def __init__(self):
+        super().__init__()
+        self.ahead_by = [0]
+
+    def now(self):
+        ahead_ms = self.ahead_by.pop(0) if len(self.ahead_by) > 1 else self.ahead_by[0]
+        moment = super().now()
+        return moment._replace(wall_ms=moment.wall_ms + ahead_ms)
+
+
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
@@ -209,6 +223,21 @@ def test_an_expiry_that_a_refused_claim_came_across_stays_recorded(tmp_path):
         worker.claim(thread)
     assert leader.show(thread).thread.reason == "exhausted"
     office.close()
+
+
+def test_a_wall_clock_set_to_and_fro_around_a_deadline_does_not_confuse_the_wait(path):
+    clock = UnsteadyClock()
+    with (
+        Bus.open(path, agent="leader", clock=clock) as leader,
+        Bus.open(path, agent="w1", clock=clock) as worker,
+    ):
+        thread, token = _held(leader, worker)
+        worker.ask(thread, token, body="Which?", deadline_seconds=30)
+        clock.ahead_by = [60_000, 0, 60_000]
+        with refused("timeout"):
+            worker.wait_reply(thread, token, wait_seconds=0)
+        (message,) = worker.wait_reply(thread, token, wait_seconds=0).messages
+        assert message.kind == "system"
 
 
 def test_a_first_wait_outlives_a_write_lock_although_it_has_to_note_its_reader(path):
