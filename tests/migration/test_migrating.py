@@ -1,0 +1,111 @@
+"""From an older schema to this one: once, whole, and to the same as a new database has."""
+
+import contextlib
+import sqlite3
+
+import pytest
+from sqlite_utils import Database
+
+from inbox_orch.inbox import Bus
+from inbox_orch.inbox.cli import COMMANDS
+from inbox_orch.migrations import SCHEMA_VERSION
+from inbox_orch.migrations.apply import STEPS, fresh_schema
+from support.buses import refused
+from support.clicktree import AFTERWARDS, NEEDED
+from support.commands import Project
+from support.crashes import database_path, make_old_project
+from support.processes import Child, Gun
+
+OPENER = """
+import os, sqlite3, sys
+from inbox_orch.inbox import Bus
+from inbox_orch.shared.errors import InboxOrchError
+from support.processes import say
+statements = []
+connect = sqlite3.connect
+def traced(*arguments, **options):
+    connection = connect(*arguments, **options)
+    connection.set_trace_callback(statements.append)
+    return connection
+os.read(int(sys.argv[2]), 1)
+sqlite3.connect = traced
+try:
+    with Bus.open(sys.argv[1], agent="w1") as bus:
+        bus.list()
+    say(sum(s.lstrip().startswith("CREATE TABLE attempt") for s in statements))
+except InboxOrchError as error:
+    say(error.code)
+"""
+
+
+def schema_of(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT type, name, sql FROM sqlite_master")
+        return {(r[0], r[1]): r[2] for r in rows if not r[1].startswith("sqlite_")}
+
+
+def set_version(path, version):
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def test_there_is_a_step_for_every_version():
+    assert len(STEPS.pending(Database(memory=True))) == SCHEMA_VERSION
+
+
+def test_all_steps_one_by_one_lead_to_the_schema_of_a_new_database(tmp_path):
+    make_old_project(tmp_path / "old")
+    new = Project(tmp_path / "new")
+    Bus.open(database_path(tmp_path / "old")).close()
+
+    assert schema_of(database_path(tmp_path / "old")) == schema_of(new.path) == fresh_schema()
+
+
+def test_of_16_processes_that_open_an_old_database_one_migrates_it(tmp_path):
+    make_old_project(tmp_path)
+    gun = Gun()
+    path, descriptor = database_path(tmp_path), gun.descriptor
+    openers = [Child(OPENER, path, descriptor, pass_fds=(descriptor,)) for _ in range(16)]
+    try:
+        gun.fire(len(openers))
+        migrated = [opener.hear() for opener in openers]
+    finally:
+        for opener in openers:
+            opener.close()
+        gun.close()
+
+    assert sorted(migrated) == [0] * 15 + [1]
+    assert schema_of(database_path(tmp_path)) == fresh_schema()
+
+
+@pytest.fixture
+def newer(tmp_path):
+    """A database that a later release has migrated."""
+    project = Project(tmp_path / "project")
+    project.send()
+    set_version(project.path, 9999)
+    return project
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"schema"}))
+def test_a_newer_schema_is_refused_by_every_command_and_nothing_is_written(
+    newer, command, tmp_path
+):
+    before = newer.path.read_bytes(), sorted(p.name for p in newer.path.parent.iterdir())
+    needed = list(NEEDED.get(command, ()))
+    if command == "backup":
+        needed = [str(tmp_path / "copy.db")]
+
+    outcome = newer.json(command, *needed, *AFTERWARDS.get(command, ()))
+
+    assert (outcome.code, outcome.error["code"]) == (6, "schema_newer")
+    assert (newer.path.read_bytes(), sorted(p.name for p in newer.path.parent.iterdir())) == before
+
+
+def test_a_schema_that_becomes_newer_under_an_open_database_stops_its_writes(tmp_path):
+    project = Project(tmp_path / "project")
+    with project.bus("leader") as bus:
+        set_version(project.path, 9999)
+        with refused("schema_newer"):
+            bus.send(to="w1", subject="task")
