@@ -30,12 +30,14 @@ class Facts(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows under headings. A column in `fixed` is never cut to fit the terminal."""
+    """Rows under headings. On a terminal that is too narrow, columns are cut, but for those in
+    `fixed`; those in `folded` go on in the next line instead."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     empty: str = "nothing"
     fixed: tuple[int, ...] = (0,)
+    folded: tuple[int, ...] = ()
 
 
 class Body(NamedTuple):

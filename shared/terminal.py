@@ -15,6 +15,8 @@ from rich.text import Text
 
 from .output import Block, Body, Facts, Sentence, Table, harmless
 
+_GAP = 2
+_NARROW = 6
 _STATE_STYLES = {
     "pending": "cyan",
     "ready": "cyan",
@@ -91,13 +93,42 @@ def _print_table(console: Console, table: Table) -> None:
     if not table.rows:
         console.print(Text(table.empty, style="dim"))
         return
-    drawn = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for number, heading in enumerate(table.headings):
-        fixed = number in table.fixed
-        drawn.add_column(heading, no_wrap=True, overflow="fold" if fixed else "ellipsis")
-    for row in table.rows:
-        drawn.add_row(*(_text(value) for value in row))
+    cells = [[_text(value) for value in row] for row in table.rows]
+    drawn = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for number, width in enumerate(_widths(table, cells, console.width)):
+        folded = number in table.folded
+        drawn.add_column(
+            table.headings[number],
+            no_wrap=not folded,
+            overflow="fold" if folded else "ellipsis",
+            width=width,
+        )
+    for row in cells:
+        drawn.add_row(*row)
     console.print(drawn)
+
+
+def _widths(table: Table, cells: Sequence[Sequence[Text]], available: int) -> list[int]:
+    """How wide each column is: as its content if there is room; otherwise the widest that may
+    be cut give way first, never below what their heading needs."""
+    headings = [len(heading) for heading in table.headings]
+    widths = [
+        max([heading, *(row[number].cell_len for row in cells)])
+        for number, heading in enumerate(headings)
+    ]
+    excess = sum(widths) + _GAP * (len(widths) - 1) - available
+    for may_be_cut in (
+        [n for n in range(len(widths)) if n not in table.fixed],
+        list(table.folded),
+        list(table.fixed),
+    ):
+        while excess > 0:
+            wide = [n for n in may_be_cut if widths[n] > max(headings[n], _NARROW)]
+            if not wide:
+                break
+            widths[max(wide, key=lambda n: widths[n])] -= 1
+            excess -= 1
+    return widths
 
 
 def _print_body(console: Console, body: Body) -> None:

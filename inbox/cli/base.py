@@ -227,7 +227,7 @@ def thread_row(thread: Thread) -> tuple[object, ...]:
 
 def thread_table(threads: Sequence[Thread], empty: str) -> Table:
     """Threads under headings."""
-    return Table(THREAD_HEADINGS, tuple(map(thread_row, threads)), empty)
+    return Table(THREAD_HEADINGS, tuple(map(thread_row, threads)), empty, fixed=(0, 1))
 
 
 def thread_facts(thread: Thread) -> Facts:
@@ -308,10 +308,16 @@ def overview(shell: Shell, context: click.Context) -> None:
     seen = bus.overview()
     blocks: list[Block] = [
         Facts((("agent", seen.agent), *((f"unread in {m}", n) for m, n in seen.unread.items()))),
-        Sentence("Leases"),
-        thread_table(seen.leases, "you hold nothing"),
-        Sentence("Questions to you"),
-        thread_table(seen.questions, "nobody waits for an answer of yours"),
+        Table(
+            ("WAITING", *THREAD_HEADINGS),
+            tuple(
+                (what, *thread_row(thread))
+                for what, threads in (("lease", seen.leases), ("question", seen.questions))
+                for thread in threads
+            ),
+            "you hold nothing, and nobody waits for an answer of yours",
+            fixed=(0, 1, 2),
+        ),
     ]
     shell.output.result(seen.as_json(), *blocks)
 

@@ -48,7 +48,8 @@ def _blocks(found: Examined) -> list[Block]:
         Table(
             ("CHECK", "STATUS", "FINDING"),
             tuple((check.name, check.status, check.text) for check in found.checks),
-            fixed=(0, 1, 2),
+            fixed=(0, 1),
+            folded=(2,),
         ),
     ]
     for check in found.checks:

@@ -56,7 +56,7 @@ def blocks_of(ending: Ending, status: Status) -> list[Block]:
         *status_blocks(status),
         Sentence("Commits:"),
         *map(Sentence, ending.commits),
-        Table(("EXPECTATION", ""), expectations, fixed=(0, 1)),
+        Table(("EXPECTATION", ""), expectations, folded=(1,)),
         Sentence(f"Done in {ending.seconds:.1f} s."),
     ]
 

@@ -42,6 +42,6 @@ def _blocks(found: Examined) -> list[Block]:
     rows = tuple((check.name, check.status, check.text) for check in found.checks)
     items = [(check.name, item) for check in found.checks for item in check.items]
     return [
-        Table(("CHECK", "STATUS", "FINDING"), rows, fixed=(0, 1, 2)),
+        Table(("CHECK", "STATUS", "FINDING"), rows, fixed=(0, 1), folded=(2,)),
         *(Sentence(f"{name}: {item}", (name, "item", item)) for name, item in items),
     ]
