@@ -547,14 +547,19 @@ class WorkFinished(Shape):
     seconds: Seconds
 
 
-class WorkSummary(Shape):
-    """The last line of `work`."""
+class WorkCounts(Shape):
+    """What a worker has done; beside the error when `work --once` found nothing in time."""
 
-    type: Literal["summary"]
     claimed: Count
     runs: Count
     finished: Count
     outcomes: dict[str, Count]
+
+
+class WorkSummary(WorkCounts):
+    """The last line of `work`."""
+
+    type: Literal["summary"]
 
 
 # -- `data` beside an error (exits 8 and 11) --------------------------------------------------
@@ -653,7 +658,10 @@ COMMANDS: dict[str, Contract] = {
     "list": Contract((Listing,)),
     "show": Contract((Shown, HandedOut)),
     "watch": Contract(lines=(EventLine, EndLine)),
-    "work": Contract(lines=(WorkClaimed, WorkStarted, WorkWaiting, WorkFinished, WorkSummary)),
+    "work": Contract(
+        beside_error=(WorkCounts,),
+        lines=(WorkClaimed, WorkStarted, WorkWaiting, WorkFinished, WorkSummary),
+    ),
     "stats": Contract((Stats,)),
     "doctor": Contract((Examined,), (Examined,)),
     "backup": Contract((BackedUp,)),

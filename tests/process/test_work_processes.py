@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from support.commands import Project, command_path, locked_by_another, run
+from support.contracts import validated
 from support.processes import linger, until
 from support.workers import Worker, await_event, content, is_alive, kinds, show, work_once
 
@@ -270,9 +271,9 @@ def test_a_reader_that_stands_still_costs_no_lease(project):
             pass
     except BlockingIOError:
         os.set_blocking(writer, True)
-    line = ("work", "--agent", "w1", "--mailbox", "workers", "--lease", "1")
+    line = ("work", "--agent", "w1", "--mailbox", "workers", "--lease", "2")
     with subprocess.Popen(
-        [command_path(), *line, "--", "sleep", "2"], cwd=project.folder, stdout=writer
+        [command_path(), *line, "--", "sleep", "3"], cwd=project.folder, stdout=writer
     ) as worker:
         with project.bus("leader") as bus:
             await_event(bus, "thread_done", thread)
@@ -418,6 +419,7 @@ def test_once_with_nothing_to_do_is_exit_8_and_a_worker_is_exit_0(project):
     once = project.json(*line, "--once", "--", "true")
     assert (once.code, once.error["code"]) == (8, "nothing_available")
     assert once.value["data"]["claimed"] == 0
+    validated("work", once.stdout)
     assert project.run(*line, "--", "true").code == 0
 
 

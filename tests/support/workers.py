@@ -17,6 +17,7 @@ from typing import Any
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.services.reading import Shown
 from support.commands import Project, command_path
+from support.contracts import validated
 from support.processes import PATIENCE_SECONDS
 
 
@@ -96,6 +97,7 @@ class Worker:
                 return None
             self._heard += chunk
         line, self._heard = self._heard.split(b"\n", 1)
+        validated("work", line)
         self.lines.append(json.loads(line))
         return self.lines[-1]
 
