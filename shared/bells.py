@@ -102,11 +102,16 @@ class Bells:
         self._descriptors: list[int] = []
         self._poll = select.poll()
         self.armed = True
-        for topic in topics:
-            try:
-                self._arm(os.path.join(folder, topic))
-            except OSError:
-                self.armed = False
+        try:
+            for topic in topics:
+                try:
+                    self._arm(os.path.join(folder, topic))
+                except OSError:
+                    self.armed = False
+        except BaseException:
+            # A signal, before anybody could have disarmed what is armed already.
+            self.disarm()
+            raise
 
     def __enter__(self) -> "Bells":
         return self
@@ -146,6 +151,8 @@ class Bells:
         never finds one without a reader."""
         name = f"{os.getpid()}-{os.urandom(6).hex()}"
         temporary, path = os.path.join(place, _TEMPORARY + name), os.path.join(place, name)
+        # Named before they are made: whenever it ends, `disarm` takes them away.
+        self._paths += [temporary, path]
         for attempt in range(10):
             # The database's own folder is not made: if it has been removed, it stays away.
             for folder in (os.path.dirname(place), place):
@@ -158,13 +165,8 @@ class Bells:
                 # The last bell of the folder was cleared away between the two calls.
                 if attempt == 9:
                     raise
-        try:
-            flags = os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(temporary, flags)
-            os.rename(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-            raise
+        flags = os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags)
         self._descriptors.append(descriptor)
-        self._paths.append(path)
+        os.rename(temporary, path)
         self._poll.register(descriptor, select.POLLIN)
