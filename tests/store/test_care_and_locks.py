@@ -1,0 +1,79 @@
+"""Looking after a live database drops none of SQLite's locks and takes none for long."""
+
+import pytest
+
+from inbox_orch.inbox import Bus
+from inbox_orch.shared import database
+from support.processes import Child
+
+CARE = """
+import os
+from pathlib import Path
+from inbox_orch.inbox import Bus
+from support.processes import say
+path, copy = Path(sys.argv[1]), sys.argv[2]
+opened, statements = [], []
+
+def locks():
+    inodes = {str(os.stat(f"{path}{end}").st_ino) for end in ("", "-shm")}
+    rows = [line.split() for line in open("/proc/locks")]
+    return sorted(r[-3:] for r in rows if r[1] == "POSIX" and r[-3].split(":")[-1] in inodes)
+
+sys.addaudithook(lambda name, given: opened.append(str(given[0])) if name == "open" else None)
+with Bus.open(path, agent="keeper") as bus:
+    connection = bus.database.connection
+    connection.set_trace_callback(statements.append)
+    with bus.database.snapshot():
+        connection.execute("SELECT 1 FROM thread").fetchall()
+        held = locks()
+        assert held or not os.path.exists("/proc/locks")
+        path.chmod(0o640)
+        bus.doctor(verify=True, fix=True)
+        assert path.stat().st_mode & 0o777 == 0o600
+        kept = locks() == held
+    bus.backup(copy, artifacts=True)
+    list(bus.export())
+    bus.prune(0)
+say([kept, opened, statements])
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / ".inbox" / "bus.db"
+    database.create(str(path))
+    (tmp_path / "file.txt").write_text("content")
+    with Bus.open(path, agent="leader") as bus:
+        for name in ("one", "two"):
+            sent = bus.send(to="w", subject=name, attach=[str(tmp_path / "file.txt")])
+        bus.cancel(sent.thread.id)
+    return path
+
+
+@pytest.fixture
+def care(path, tmp_path):
+    """(the locks stayed, paths opened by Python, SQL of the main connection)."""
+    child = Child(CARE, path, tmp_path / "copy.db")
+    yield child.hear()
+    child.close()
+
+
+def test_a_held_lock_survives_all_care_and_no_file_of_sqlite_s_is_opened(care, path):
+    kept, opened, _ = care
+
+    assert kept
+    assert any(name.endswith("gate") for name in opened)
+    assert [name for name in opened if name.startswith(str(path))] == []
+
+
+def test_every_write_of_the_care_begins_immediate(care):
+    _, _, statements = care
+    begun, written = None, 0
+    for statement in statements:
+        word = statement.split()[0].upper()
+        if word == "BEGIN":
+            begun = statement
+        elif word in ("INSERT", "UPDATE", "DELETE"):
+            assert begun == "BEGIN IMMEDIATE", statement
+            written += 1
+    assert written >= 5
