@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.runs import Site
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # A busy machine is no failure, and the same examples every time make a red run repeatable.
@@ -58,3 +60,11 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
     return home
+
+
+@pytest.fixture
+def site(tmp_path: Path):
+    """A repository with a database and a scheduler."""
+    made = Site(tmp_path)
+    yield made
+    made.close()

@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.output import Sentence
 
@@ -12,7 +12,9 @@ from .base import chosen_run, key_option, open_scheduler, read_body, run_option
 @click.command("answer", cls=Verb, agent=True, examples=("orch answer lexer --body 'the new one'",))
 @run_option
 @click.argument("task")
-@click.option("--body-file", metavar="PATH|-", help="Read the answer from a file or stdin.")
+@click.option(
+    "--body-file", type=PATH, metavar="PATH|-", help="Read the answer from a file or stdin."
+)
 @click.option("--body", metavar="TEXT", help="The answer itself.")
 @key_option
 @click.pass_context
@@ -31,5 +33,5 @@ def command(
     scheduler = open_scheduler(context)
     data = scheduler.answer(chosen_run(scheduler, run_name), task, body=text, key=key)
     shell_of(context).output.result(
-        data, Sentence(f"Answered {data['task']}", (data["task"], data["thread"]["id"]))
+        data, Sentence(f"Answered {data['key']}", (data["key"], data["thread"]["id"]))
     )

@@ -29,5 +29,6 @@ def command(
     scheduler = open_scheduler(context)
     data = scheduler.add_dependency(chosen_run(scheduler, run_name), task, upstream, condition)
     edge = data["dependency"]
-    text = f"{edge['task']} waits for {edge['upstream']} ({condition})"
-    shell_of(context).output.result(data, Sentence(text, tuple(edge.values())))
+    text = f"{edge['key']} waits for {edge['upstream_key']} ({condition})"
+    values = (edge["key"], edge["upstream_key"], condition)
+    shell_of(context).output.result(data, Sentence(text, values))

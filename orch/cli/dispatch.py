@@ -1,5 +1,7 @@
 """`orch dispatch`."""
 
+import os
+
 import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
@@ -48,6 +50,7 @@ def command(
         allow_dirty=allow_dirty,
         dry_run=dry_run,
         key=key,
+        within=os.getcwd(),
     )
     output = shell_of(context).output
     if done.degraded:
@@ -60,9 +63,9 @@ def _degraded(done: Dispatched) -> InboxOrchError:
     failed = [item for item in done.items if item["state"] == "provision_failed"]
     return InboxOrchError(
         "degraded",
-        "; ".join(f"{item['task']}: {item['reason']}" for item in failed),
+        "; ".join(f"{item['key']}: {item['reason']}" for item in failed),
         hint="the tasks are tried again by a later `orch dispatch`",
-        details={"tasks": [item["task"] for item in failed]},
+        details={"tasks": [item["key"] for item in failed]},
         data=done.as_json(),
     )
 
@@ -70,7 +73,7 @@ def _degraded(done: Dispatched) -> InboxOrchError:
 def _blocks(done: Dispatched) -> list[Block]:
     rows = tuple(
         (
-            f"{item['task']}/{item['number']}",
+            f"{item['key']}/{item['number']}",
             item["state"],
             item["mailbox"],
             item.get("thread"),
@@ -82,9 +85,9 @@ def _blocks(done: Dispatched) -> list[Block]:
     blocks: list[Block] = [Table(headings, rows, "nothing is ready")]
     blocks += [
         Sentence(
-            f"{conflict['task']}: what it depends on does not merge: "
+            f"{conflict['key']}: what it depends on does not merge: "
             + ", ".join(conflict["paths"]),
-            (conflict["task"], "base_conflict", conflict["paths"]),
+            (conflict["key"], "base_conflict", conflict["paths"]),
         )
         for conflict in done.conflicts
     ]

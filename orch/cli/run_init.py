@@ -1,18 +1,19 @@
 """`orch run init`."""
 
 import os
+from collections.abc import Callable
 
 import click
 
 from inbox_orch.shared import database
-from inbox_orch.shared.commandline import Number, Shell, Verb, shell_of
-from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.commandline import PATH, Number, Shell, Verb, shell_of
+from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.layout import database_in
 from inbox_orch.shared.locate import locate, project_root
 from inbox_orch.shared.output import Sentence
 
 from ..domain import limits
-from ..services.planning import POLICIES
+from ..services.planning import POLICIES, check_run
 from .base import key_option, open_scheduler
 
 
@@ -26,7 +27,9 @@ from .base import key_option, open_scheduler
     ),
 )
 @click.option("--title", required=True, metavar="TEXT", help="One line.")
-@click.option("--repo", metavar="DIR", help="The git repository; default: that of this folder.")
+@click.option(
+    "--repo", type=PATH, metavar="DIR", help="The git repository; default: that of this folder."
+)
 @click.option("--no-repo", is_flag=True, help="A run without git: its tasks have no worktree.")
 @click.option("--base", metavar="REF", help="Where attempts start; default: HEAD at each dispatch.")
 @click.option(
@@ -44,6 +47,7 @@ from .base import key_option, open_scheduler
 )
 @click.option(
     "--worktree-root",
+    type=PATH,
     metavar="DIR",
     help="Where worktrees are made; default: inbox-orch/worktrees in XDG_STATE_HOME.",
 )
@@ -65,10 +69,13 @@ def command(
     The agent that opens it is its leader (default: `leader`).
     """
     shell = shell_of(context)
-    created = _ensure_database(shell)
+    if no_repo and repo is not None:
+        raise usage("give either --repo or --no-repo, not both")
+    folder = None if no_repo else (repo or os.getcwd())
+    created = _ensure_database(shell, lambda: check_run(title, folder, base, worktree_root))
     answer = open_scheduler(context).run_init(
         title=title,
-        repository=None if no_repo else (repo or os.getcwd()),
+        repository=folder,
         base=base,
         on_failure=on_failure,
         max_parallel=max_parallel,
@@ -82,10 +89,15 @@ def command(
     shell.output.result(data, Sentence(f"Opened run {run['name']}", (run["name"], run["id"])))
 
 
-def _ensure_database(shell: Shell) -> str | None:
-    """Make the database where `inbox init` would, unless there is one; its path if made."""
+def _ensure_database(shell: Shell, check: Callable[[], None]) -> str | None:
+    """Make the database where `inbox init` would, unless there is one; its path if made.
+
+    `check` refuses a wrong call before anything is made.
+    """
     if shell.database is not None:
         path = os.path.abspath(shell.database)
+        if os.path.lexists(path):
+            return None
     else:
         try:
             locate(None, None, os.getcwd())
@@ -95,4 +107,5 @@ def _ensure_database(shell: Shell) -> str | None:
         else:
             return None
         path = database_in(project_root(os.getcwd()))
+    check()
     return path if database.create(path) else None

@@ -45,8 +45,10 @@ def _row(row: Row, now_ms: int) -> tuple[object, ...]:
 def _note(row: Row) -> str:
     standing, attempt = row.standing, row.attempt
     if standing.because:
-        verb = {"waiting": "waits for", "unreachable": "because of"}.get(standing.state, "paths:")
+        verb = "waits for" if standing.state == "waiting" else "because of"
         return f"{verb} {', '.join(standing.because)}"
+    if standing.conflict_paths:
+        return f"conflict in {', '.join(standing.conflict_paths)}"
     if standing.until is not None:
         return f"again at {rfc3339(standing.until)}"
     if standing.state == "succeeded" and standing.task.accepted_head is not None:

@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.commandline import PATH, Number, Verb, shell_of
 from inbox_orch.shared.output import Sentence
 
 from ..domain import limits
@@ -23,7 +23,9 @@ ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
 @run_option
 @click.option("--task", "key_name", required=True, metavar="KEY", help="Its short name.")
 @click.option("--title", required=True, metavar="TEXT", help="One line.")
-@click.option("--body-file", metavar="PATH|-", help="Read the text from a file or stdin.")
+@click.option(
+    "--body-file", type=PATH, metavar="PATH|-", help="Read the text from a file or stdin."
+)
 @click.option("--body", metavar="TEXT", help="The text itself.")
 @click.option("--to", metavar="MAILBOX", help="Who does it.  [default: workers]")
 @click.option("--kind", default="code", show_default=True, metavar="WORD", help="For sorting.")

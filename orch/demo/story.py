@@ -100,7 +100,7 @@ class Story:
             where = "without a worktree"
             if item["base_commit"] is not None:
                 where = f"in a worktree, from {item['base_commit'][:8]} ({item['base_source']})"
-            self._tell(f"orch dispatch: {item['task']}, attempt {item['number']}, {where}")
+            self._tell(f"orch dispatch: {item['key']}, attempt {item['number']}, {where}")
 
     def _kill_bob(self) -> None:
         """Wait until bob is in the middle of his work, then kill him with everything he runs."""
@@ -151,9 +151,9 @@ class Story:
     def _answer(self, question: dict[str, Any]) -> None:
         asked = question["message"]
         options = " or ".join(asked["options"])
-        self._tell(f"{question['asked_by']} asks on {question['task']}: {asked['body']} {options}?")
-        self._shop.orch("answer", question["task"], "--body", ANSWER)
-        self._tell(f"orch answer {question['task']}: {ANSWER}")
+        self._tell(f"{question['asked_by']} asks on {question['key']}: {asked['body']} {options}?")
+        self._shop.orch("answer", question["key"], "--body", ANSWER)
+        self._tell(f"orch answer {question['key']}: {ANSWER}")
 
     # -- the end -----------------------------------------------------------------------------
 

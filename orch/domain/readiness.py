@@ -25,13 +25,15 @@ class Standing(NamedTuple):
 
     `state` is the stored state, or for a pending task `ready`, `waiting`, `backing_off`,
     `base_conflict` or `unreachable`. `because` names the keys of the tasks that it waits for, or
-    that made it unreachable. `until` is the wall-clock end of a back-off.
+    that made it unreachable. `until` is the wall-clock end of a back-off. `conflict_paths` are
+    those in which what it depends on does not merge.
     """
 
     task: Task
     state: str
     because: tuple[str, ...] = ()
     until: int | None = None
+    conflict_paths: tuple[str, ...] = ()
 
     @property
     def settled(self) -> bool:
@@ -44,6 +46,7 @@ class Standing(NamedTuple):
             "standing": self.state,
             "because": list(self.because),
             "until": rfc3339(self.until),
+            "conflict_paths": list(self.conflict_paths),
         }
 
 
@@ -135,7 +138,7 @@ def _standing(
     if task.not_before is not None and task.not_before > now_ms:
         return Standing(task, "backing_off", (), task.not_before)
     if task.id in conflicts:
-        return Standing(task, "base_conflict", tuple(conflicts[task.id]))
+        return Standing(task, "base_conflict", conflict_paths=tuple(conflicts[task.id]))
     return Standing(task, "ready")
 
 

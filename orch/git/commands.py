@@ -4,8 +4,11 @@ GitPython starts the processes; it is imported on first use, because the import 
 much as fifty calls of git.
 """
 
+import contextlib
 import os
-from collections.abc import Sequence
+import random
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inbox_orch.shared.errors import InboxOrchError
@@ -23,8 +26,23 @@ _KEPT_VARIABLES = frozenset(
         "GIT_TERMINAL_PROMPT",
     }
 )
-_OPTIONS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false")
+_OPTIONS = (
+    *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false"),
+    # No hook of the user's runs on our account.
+    *("-c", f"core.hooksPath={os.devnull}"),
+)
 _READING = {"GIT_OPTIONAL_LOCKS": "0"}
+
+# What git says when it meets the half-done work of another process that takes no lock of ours.
+_TRANSIENT = (
+    "commondir",
+    "config.lock",
+    "could not lock config file",
+    "Invalid path",
+    "did not send all necessary objects",
+)
+_TRIES = 6
+_PAUSE_SECONDS = 0.02
 
 
 def git(
@@ -38,24 +56,51 @@ def git(
     """Run git in `folder`; returns its exit status and standard output, undecodable bytes as
     surrogates.
 
-    `reads` keeps git from taking locks of its own. `shared_locks` are descriptors of our own
-    locks that git shares, so that they stay held while it runs, even if we are killed.
+    `reads` keeps git from taking locks of its own, and lets it try again when it has met the
+    half-done work of another process. `shared_locks` are descriptors of our own locks that git
+    shares, so that they stay held while it runs, even if we are killed.
     Errors: `git_missing`; `git_failed` for a status that is not in `accepted`.
     """
-    status, output, complaint = _execute(
-        folder,
-        ["git", *_OPTIONS, *arguments],
-        {**(_READING if reads else {}), **(environment or {}), "LC_ALL": "C"},
-        shared_locks,
-    )
+    # `-C`, because GitPython falls back to the present folder when this one is not there.
+    command = ["git", "-C", folder, *_OPTIONS, *arguments]
+    given = {**(_READING if reads else {}), **(environment or {}), "LC_ALL": "C"}
+    status, output, complaint = _execute(folder, command, given, shared_locks)
+    for _ in range(_TRIES if reads else 0):
+        if status == 0 or not any(words in complaint for words in _TRANSIENT):
+            break
+        pause()
+        status, output, complaint = _execute(folder, command, given, shared_locks)
     if status not in accepted:
-        words = complaint.strip() or output.strip()
-        raise InboxOrchError(
-            "git_failed",
-            f"git {arguments[0]} failed in {folder}: {words[:2000]}",
-            details={"command": list(arguments)[:40], "status": status, "folder": folder},
-        )
+        raise _failed(folder, arguments, status, complaint.strip() or output.strip())
     return status, output
+
+
+def is_transient(error: InboxOrchError) -> bool:
+    """Whether git failed only because another process was in the middle of something."""
+    return error.code == "git_failed" and any(words in error.message for words in _TRANSIENT)
+
+
+def pause() -> None:
+    """Let the other process go on for a moment; by chance, so that two do not meet again."""
+    time.sleep(_PAUSE_SECONDS * random.uniform(0.5, 3))
+
+
+def shown(text: str) -> str:
+    """Git's output with bytes that are not UTF-8 escaped, so that it can be stored as text."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _failed(folder: str, arguments: Sequence[str], status: int, words: str) -> InboxOrchError:
+    verb = next(word for word in arguments if word != "-c" and "=" not in word)
+    return InboxOrchError(
+        "git_failed",
+        f"git {verb} failed in {shown(folder)}: {shown(words)[:2000]}",
+        details={
+            "command": [shown(word) for word in arguments[:40]],
+            "status": status,
+            "folder": shown(folder),
+        },
+    )
 
 
 def output_of(folder: str, *arguments: str) -> str:
@@ -66,38 +111,52 @@ def output_of(folder: str, *arguments: str) -> str:
 def _execute(
     folder: str, command: list[str], environment: dict[str, str], shared_locks: Sequence[int]
 ) -> tuple[int, str, str]:
-    module = _gitpython()
-    try:
-        status, output, complaint = module.cmd.Git(folder).execute(
-            command,
-            with_extended_output=True,
-            with_exceptions=False,
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-            env=environment,
-            pass_fds=tuple(shared_locks),
-        )
-    except module.exc.GitCommandNotFound as error:
-        if not os.path.isdir(folder):
+    with _without_git_variables():
+        module = _gitpython()
+        try:
+            status, output, complaint = module.cmd.Git().execute(
+                command,
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                env=environment,
+                pass_fds=tuple(shared_locks),
+            )
+        except module.exc.GitCommandNotFound as error:
             raise InboxOrchError(
-                "git_failed", f"the folder {folder} is not there", details={"folder": folder}
+                "git_missing", "git could not be started", hint="install git and put it on PATH"
             ) from error
-        raise InboxOrchError(
-            "git_missing", "git could not be started", hint="install git and put it on PATH"
-        ) from error
+        except OSError as error:
+            # Not executable, no memory, no process left.
+            raise _failed(folder, command[len(_OPTIONS) + 3 :], -1, str(error)) from error
     text = output.decode("utf-8", "surrogateescape")
     if isinstance(complaint, bytes):
-        complaint = complaint.decode("utf-8", "replace")
+        complaint = complaint.decode("utf-8", "surrogateescape")
     return status, text, complaint
 
 
+@contextlib.contextmanager
+def _without_git_variables() -> Iterator[None]:
+    """Take git's variables out of the environment for a while; they are the caller's own."""
+    taken = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("GIT_") and name not in _KEPT_VARIABLES
+    }
+    for name in taken:
+        del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ.update(taken)
+
+
 def _gitpython() -> Any:
-    """GitPython, loaded once, after git's variables have been taken out of the environment."""
-    for name in list(os.environ):
-        if name.startswith("GIT_") and name not in _KEPT_VARIABLES:
-            del os.environ[name]
-    # GitPython looks for git when it is imported, and would raise an ImportError without it.
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    """GitPython, loaded once, without git's variables in the environment."""
+    # It looks for git when it is imported, and would raise an ImportError without it.
+    os.environ["GIT_PYTHON_REFRESH"] = "quiet"
     import git as gitpython
 
+    del os.environ["GIT_PYTHON_REFRESH"]
     return gitpython

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 
-from .commands import git, output_of
+from .commands import git, output_of, shown
 
 _COMMITTER = {
     "GIT_AUTHOR_NAME": "inbox-orch",
@@ -26,9 +26,10 @@ class Merged(NamedTuple):
 
 class Found(NamedTuple):
     """How a worktree stands: its HEAD, how many commits that is ahead of its base, what is not
-    committed. `contains_base` is False when HEAD does not build on the base."""
+    committed. `contains_base` is False when HEAD does not build on the base; there is no `head`
+    when HEAD names no commit."""
 
-    head: str
+    head: str | None
     commits_ahead: int
     dirty_paths: tuple[str, ...]
     contains_base: bool
@@ -39,35 +40,48 @@ class Repository:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._common_directory: str | None = None
 
     @classmethod
     def at(cls, folder: str) -> "Repository":
         """The repository that `folder` belongs to, by its main working tree.
 
-        Error `usage` when it belongs to none; `git_missing`.
+        Error `usage` when it belongs to none; `git_missing`; `git_failed` when git refuses it.
         """
-        status, text = git(
-            folder, "rev-parse", "--git-common-dir", reads=True, accepted=(0, 128, 129)
-        )
-        if status != 0:
-            raise usage(
-                f"{folder} is not in a git repository",
-                hint="give --repo PATH, or make one with `git init`",
-            )
-        common = os.path.realpath(os.path.join(folder, text.rstrip("\n")))
+        common = _common_directory_at(folder)
         bare = output_of(common, "rev-parse", "--is-bare-repository") == "true"
-        return cls(common if bare else os.path.dirname(common))
+        path = common if bare else _main_working_tree(common, folder)
+        if shown(path) != path or not path.isprintable():
+            raise usage(
+                f"{shown(path)!r} cannot be the path of a run's repository",
+                hint="its name must be UTF-8 without control characters",
+            )
+        return cls(path)
 
     @property
     def common_directory(self) -> str:
         """The git directory that all worktrees share."""
-        inside = os.path.join(self.path, ".git")
-        return inside if os.path.isdir(inside) else self.path
+        if self._common_directory is None:
+            inside = os.path.join(self.path, ".git")
+            if os.path.isdir(inside):
+                self._common_directory = inside
+            elif os.path.isfile(inside):  # a submodule, or --separate-git-dir
+                self._common_directory = _common_directory_at(self.path)
+            else:
+                self._common_directory = self.path
+        return self._common_directory
 
     @property
     def bare(self) -> bool:
         """Whether it has no working tree of its own."""
         return self.common_directory == self.path
+
+    def is_at(self, folder: str) -> bool:
+        """Whether `folder` belongs to this repository, in whichever of its working trees."""
+        try:
+            return os.path.samefile(_common_directory_at(folder), self.common_directory)
+        except (InboxOrchError, OSError):
+            return False
 
     def identity(self) -> str:
         """Device and inode of the git directory: the same repository by whatever path."""
@@ -76,10 +90,14 @@ class Repository:
 
     # -- commits -----------------------------------------------------------------------------
 
-    def commit_of(self, revision: str) -> str:
-        """The id of the commit that `revision` names; error `usage`."""
+    def commit_of(self, revision: str, within: str | None = None) -> str:
+        """The id of the commit that `revision` names; error `usage`.
+
+        `within` is the folder where it was said: in a linked worktree `HEAD` is another one.
+        """
+        folder = within if within is not None and self.is_at(within) else self.path
         status, text = git(
-            self.path,
+            folder,
             "rev-parse",
             "--verify",
             "--quiet",
@@ -135,13 +153,14 @@ class Repository:
                 "--name-only",
                 "-z",
                 "--no-messages",
+                "--allow-unrelated-histories",
                 merged,
                 other,
                 accepted=(0, 1),
             )
             tree, *paths = text.rstrip("\0").split("\0")
             if status == 1:
-                return Merged(None, tuple(dict.fromkeys(paths)))
+                return Merged(None, tuple(map(shown, dict.fromkeys(paths)))[:_MOST_PATHS])
             merged = self._commit_tree(tree.strip(), (merged, other), message)
         return Merged(merged, ())
 
@@ -159,20 +178,25 @@ class Repository:
         """Remove a ref if it still points at `commit` (compare and swap)."""
         git(self.path, "update-ref", "-d", ref, commit, accepted=(0, 1, 128))
 
-    def change_summary(self, branch: str, base: str) -> str:
-        """What a branch changes against its base, as `git diff --stat`; "" when it is gone."""
-        head = self.ref_commit(f"refs/heads/{branch}")
-        if head is None:
-            return ""
-        _, text = git(self.path, "diff", "--stat=80", "--no-color", base, head, reads=True)
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")[:4000]
+    def change_summary(self, head: str, base: str) -> str:
+        """What `head` changes against `base`, as `git diff --stat`; "" when one of them is gone.
+
+        Only for reading: what cannot be told is left out.
+        """
+        status, text = git(
+            self.path,
+            *("diff", "--stat=80", "--no-color", "--no-ext-diff", "--end-of-options", base, head),
+            reads=True,
+            accepted=(0, 1, 128, 129),
+        )
+        return shown(text)[:4000] if status == 0 else ""
 
     # -- working trees -----------------------------------------------------------------------
 
     def dirty_paths(self, folder: str | None = None) -> tuple[str, ...]:
         """What is not committed in a working tree (the main one), untracked files included.
 
-        At most 100 paths. A bare repository has none.
+        At most 100 paths, bytes that are not UTF-8 escaped. A bare repository has none.
         """
         if folder is None and self.bare:
             return ()
@@ -188,36 +212,70 @@ class Repository:
             "--no-renames",
             reads=True,
         )
-        return tuple(entry[3:] for entry in text.split("\0") if entry)[:_MOST_PATHS]
+        return tuple(shown(entry[3:]) for entry in text.split("\0") if entry)[:_MOST_PATHS]
 
     def look_at(self, worktree: str, base_commit: str) -> Found | None:
-        """How an attempt's worktree stands; None when it is gone or is another's."""
+        """How an attempt's worktree stands; None when it is gone or is another's.
+
+        Error `git_failed` when git cannot tell (a damaged index, say).
+        """
         if not self._is_worktree_of_ours(worktree):
             return None
-        head = output_of(worktree, "rev-parse", "--verify", "HEAD^{commit}")
+        dirty = self.dirty_paths(worktree)
+        status, text = git(
+            worktree,
+            *("rev-parse", "--verify", "--quiet", "HEAD^{commit}"),
+            reads=True,
+            accepted=(0, 1, 128),
+        )
+        if status != 0:
+            return Found(None, 0, dirty, False)
+        head = text.strip()
         contains = self.contains(head, base_commit)
         ahead = int(output_of(worktree, "rev-list", "--count", f"{base_commit}..{head}"))
-        return Found(head, ahead, self.dirty_paths(worktree), contains)
+        return Found(head, ahead, dirty, contains)
 
     def _is_worktree_of_ours(self, worktree: str) -> bool:
         """Whether the folder is a working tree of this repository: git run in a folder that is
         none would answer for whatever lies above it."""
         if not os.path.isfile(os.path.join(worktree, ".git")):
             return False
-        status, text = git(
-            worktree,
-            "rev-parse",
-            "--show-toplevel",
-            "--git-common-dir",
-            reads=True,
-            accepted=(0, 128),
-        )
+        status, top = git(worktree, "rev-parse", "--show-toplevel", reads=True, accepted=(0, 128))
         if status != 0:
             return False
-        top, common = text.rstrip("\n").split("\n")
-        return os.path.realpath(top) == os.path.realpath(worktree) and os.path.samefile(
-            os.path.join(worktree, common), self.common_directory
+        same_folder = os.path.realpath(top.removesuffix("\n")) == os.path.realpath(worktree)
+        return same_folder and self.is_at(worktree)
+
+
+def _common_directory_at(folder: str) -> str:
+    """Error `usage` when the folder is in no repository; `git_failed`, `git_missing`."""
+    try:
+        text = output_of(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    except InboxOrchError as error:
+        if error.code != "git_failed" or "not a git repository" not in error.message:
+            raise
+        raise usage(
+            f"{shown(folder)} is not in a git repository",
+            hint="give --repo PATH, or make one with `git init`",
+        ) from error
+    return os.path.realpath(text)
+
+
+def _main_working_tree(common: str, folder: str) -> str:
+    """Beside the git directory, or where a submodule's says; a git directory that lies
+    elsewhere does not know its main working tree, which can only be asked from inside."""
+    if os.path.basename(common) == ".git":
+        return os.path.dirname(common)
+    status, text = git(common, "config", "--get", "core.worktree", reads=True, accepted=(0, 1))
+    if status == 0:
+        return os.path.realpath(os.path.join(common, text.removesuffix("\n")))
+    own = output_of(folder, "rev-parse", "--path-format=absolute", "--git-dir")
+    if os.path.realpath(own) != common:
+        raise usage(
+            f"{shown(folder)} does not lead to the main working tree of its repository",
+            hint="give that as --repo",
         )
+    return os.path.realpath(output_of(folder, "rev-parse", "--show-toplevel"))
 
 
 def check_version() -> str:

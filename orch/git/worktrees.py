@@ -5,23 +5,28 @@ to 29 % of tries. Only that step is locked; the files are checked out outside of
 """
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.gate import Gate
+from inbox_orch.shared.gate import Gate, file_failure
 
-from .commands import git
+from .commands import git, is_transient, pause
 from .repository import Repository
 
 LOCK_SECONDS = 60.0
+_TRIES = 6
 _LOCK_NAME = "inbox-orch.lock"
 
 
 class Place(NamedTuple):
-    """Where an attempt works: everything is unique to it and never used again."""
+    """Where an attempt works: everything is unique to it and never used again.
+
+    `reason` is that of git's lock on the worktree; it tells ours from anybody else's.
+    """
 
     branch: str
     path: str
@@ -48,51 +53,85 @@ def make(repository: Repository, place: Place) -> None:
     """Make branch and worktree, and check the files out.
 
     Whatever an earlier, killed try for the same attempt has left is cleared first; nobody has
-    ever been given it. Errors: `git_failed`, `busy`, `disk_full`, `read_only`.
+    ever been given it. Errors: `git_failed` (also when something of somebody else's is in the
+    place), `busy`, `disk_full`, `read_only`, `io_error`.
     """
-    with _alone(place) as attempt_lock:
+    with _alone(repository, place) as attempt_lock:
         with locked(repository) as repository_lock:
-            _clear(repository, place)
-            git(
-                repository.path,
-                *("worktree", "add", "--quiet", "--no-checkout", "--no-track", "--lock"),
-                *("--reason", place.reason, "-b", place.branch, place.path, place.base_commit),
-                shared_locks=(attempt_lock, repository_lock),
-            )
-        # `reset` rather than `checkout`: no hook of the user's runs on our account.
+            _add(repository, place, (attempt_lock, repository_lock))
         git(
             place.path,
-            *("reset", "--quiet", "--hard", place.base_commit),
+            *("reset", "--quiet", "--hard", "--no-recurse-submodules", place.base_commit),
             shared_locks=(attempt_lock,),
         )
 
 
+def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
+    """`git worktree add`, again when it has met another tool's half-done work: those take no
+    lock of ours."""
+    left = _TRIES
+    while True:
+        left -= 1
+        _clear(repository, place)
+        with _named_failures(place.path):
+            if os.path.lexists(place.path):
+                raise InboxOrchError(
+                    "git_failed",
+                    f"{place.path} is there already, and is not ours",
+                    hint="move it away",
+                    details={"path": place.path},
+                )
+            os.makedirs(os.path.dirname(place.path), 0o700, exist_ok=True)
+        try:
+            git(
+                repository.path,
+                *("worktree", "add", "--quiet", "--no-checkout", "--no-track", "--lock"),
+                *("--reason", place.reason, "-b", place.branch, place.path, place.base_commit),
+                shared_locks=locks,
+            )
+        except InboxOrchError as error:
+            if left == 0 or not is_transient(error):
+                raise
+            pause()
+        else:
+            return
+
+
 def unmake(repository: Repository, place: Place) -> None:
     """Take away a worktree that was made for an attempt and never handed out."""
-    with _alone(place), locked(repository):
+    with _alone(repository, place), locked(repository):
         _clear(repository, place)
 
 
 @contextlib.contextmanager
-def _alone(place: Place) -> Iterator[int]:
+def _alone(repository: Repository, place: Place) -> Iterator[int]:
     """Be the only one that makes this attempt's worktree.
 
     The git processes share the lock: when their parent is killed they go on for a while, and
-    whoever finishes its work must wait for their end.
+    whoever finishes its work must wait for their end. The lock lies beside the repository's own,
+    so that it can be had when the disk of the worktrees is full.
     """
-    path = place.path + ".lock"
-    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    name = f"inbox-orch-{place.branch.replace('/', '-')}.lock"
+    path = os.path.join(repository.common_directory, name)
     while True:
         gate = Gate(path)
         _acquire(gate, place.path)
-        if os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(gate.descriptor)):
+        if _is_open_as(path, gate.descriptor):
             break
         gate.release()  # whoever held it before has removed the file: take the new one
     try:
         yield gate.descriptor
     finally:
-        os.unlink(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
         gate.release()
+
+
+def _is_open_as(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _acquire(gate: Gate, what: str) -> None:
@@ -113,22 +152,34 @@ def _clear(repository: Repository, place: Place) -> None:
     """Remove worktree, folder and branch of a try that did not come to its end.
 
     Git killed in the middle leaves an entry with an all-zero HEAD and the lock "initializing",
-    which `worktree prune` skips and which breaks every later fetch.
+    which `worktree prune` skips and which breaks every later fetch. We remove it ourselves, in
+    an order in which a death at any point leaves what tells that it is ours till last.
     """
-    entry = _entry_of(repository, place.path)
-    if entry is not None:
-        git(
-            repository.path,
-            *("worktree", "remove", "--force", "--force", place.path),
-            accepted=(0, 128, 255),
-        )
-        _remove_folder(entry)
-    _remove_folder(place.path)
-    branch = f"refs/heads/{place.branch}"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(repository.common_directory, f"{branch}.lock"))
+    with _named_failures(place.path):
+        entry = _entry_of(repository, place)
+        if _is_folder_of_ours(place, entry):
+            _remove_folder(place.path, last=(".git",))
+        if entry is not None:
+            _remove_folder(entry, last=("gitdir", "locked"))
+        branch = f"refs/heads/{place.branch}"
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(os.path.join(repository.common_directory, f"{branch}.lock"))
     if repository.ref_commit(branch) == place.base_commit:
         repository.drop(branch, place.base_commit)
+
+
+@contextlib.contextmanager
+def _named_failures(path: str) -> Iterator[None]:
+    """Errors of the operating system by their names."""
+    try:
+        yield
+    except OSError as error:
+        where = os.fspath(error.filename or path)
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EEXIST):
+            raise InboxOrchError(
+                "io_error", f"{where}: {error.strerror}", details={"path": where}
+            ) from error
+        raise file_failure(where, error) from error
 
 
 def half_made(repository: Repository) -> list[str]:
@@ -152,27 +203,47 @@ def _text(path: str) -> str:
         return ""
 
 
-def _entry_of(repository: Repository, path: str) -> str | None:
-    """The folder below `worktrees/` of the git directory that belongs to a worktree's path.
+def _entry_of(repository: Repository, place: Place) -> str | None:
+    """The folder below `worktrees/` of the git directory that git made for the attempt.
 
-    Found by its `gitdir` file (gitrepository-layout(5)), which git writes before anything else.
+    Found by the reason of its lock, which git writes before anything else, and which is still
+    there when the rest is not (gitrepository-layout(5)).
     """
     entries = os.path.join(repository.common_directory, "worktrees")
     for name in os.listdir(entries) if os.path.isdir(entries) else ():
         entry = os.path.join(entries, name)
-        if _worktree_of(entry) == os.path.realpath(path):
+        if _text(os.path.join(entry, "locked")) == place.reason:
             return entry
+        if name.startswith(os.path.basename(place.path)):
+            # Git was killed before it could write anything. Only an empty folder goes.
+            with contextlib.suppress(OSError):
+                os.rmdir(entry)
     return None
 
 
-def _worktree_of(entry: str) -> str | None:
-    try:
-        with open(os.path.join(entry, "gitdir"), encoding="utf-8") as file:
-            return os.path.realpath(os.path.dirname(file.read().strip()))
-    except (OSError, UnicodeDecodeError):
-        return None
+def _is_folder_of_ours(place: Place, entry: str | None) -> bool:
+    """Whether what is at the attempt's path was made by git for it: it points back at its entry,
+    or it is empty still."""
+    if os.path.islink(place.path) or not os.path.isdir(place.path):
+        return False
+    if not os.listdir(place.path):
+        return True
+    pointer = _text(os.path.join(place.path, ".git")).removeprefix("gitdir: ")
+    target = os.path.realpath(os.path.join(place.path, pointer))
+    return entry is not None and target == os.path.realpath(entry)
 
 
-def _remove_folder(path: str) -> None:
-    if os.path.lexists(path):
-        shutil.rmtree(path)
+def _remove_folder(path: str, last: tuple[str, ...]) -> None:
+    """Remove a folder with all that is in it, and the files named `last` at the end."""
+    for name in os.listdir(path):
+        inner = os.path.join(path, name)
+        if name in last:
+            continue
+        if os.path.isdir(inner) and not os.path.islink(inner):
+            shutil.rmtree(inner)
+        else:
+            os.unlink(inner)
+    for name in last:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(path, name))
+    os.rmdir(path)

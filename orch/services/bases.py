@@ -40,14 +40,20 @@ def accepted_heads(
 
 
 def base_for(
-    repository: Repository, run: Run, task: Task, heads: tuple[str, ...], option: str | None
+    repository: Repository,
+    run: Run,
+    task: Task,
+    heads: tuple[str, ...],
+    option: str | None,
+    within: str | None = None,
 ) -> Base:
     """The base of the next attempt. Makes objects at most; no ref, no working tree is touched.
 
+    `option` is read in the folder `within`, where it was given.
     Errors: `usage` (a ref that names no commit), `dep_not_in_base`.
     """
     if option is not None:
-        commit = repository.commit_of(option)
+        commit = repository.commit_of(option, within)
         missing = [head for head in heads if not repository.contains(commit, head)]
         if missing:
             raise InboxOrchError(

@@ -217,7 +217,18 @@ class Desk:
         self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
     ) -> Answer | None:
         """The first result of an earlier call with this key; error `key_conflict`."""
-        found = requests.first_result(tx.connection, command, agent, key, digest)
+        return self.find_replay(tx.connection, command, agent, key, digest)
+
+    def find_replay(
+        self,
+        connection: sqlite3.Connection,
+        command: str,
+        agent: str,
+        key: str | None,
+        digest: str,
+    ) -> Answer | None:
+        """The same, only to look; whoever goes on must look again in the transaction."""
+        found = requests.first_result(connection, command, agent, key, digest)
         return None if found is None else Answer(json.loads(found), True)
 
     def remember(

@@ -17,7 +17,7 @@ from inbox_orch.shared.ids import check_key, check_name, new_id
 from ..domain import names, readiness, states
 from ..domain.model import Run, Task
 from ..domain.readiness import Standing
-from ..store import attempts, tasks
+from ..store import attempts, runs, tasks
 from .bases import Base, accepted_heads, base_for
 from .provisioning import Provisioning
 
@@ -69,39 +69,41 @@ class Dispatching(Provisioning):
         allow_dirty: bool = False,
         dry_run: bool = False,
         key: str | None = None,
+        within: str | None = None,
     ) -> Dispatched:
         """One attempt for each ready task, or for those named, in the order of urgency.
 
-        `mailbox` overrides the tasks' own; `base` is the commit for all of them. With `key` a
-        repeat finishes what the first call chose, and chooses nothing new.
+        `mailbox` overrides the tasks' own; `base` is the commit for all of them, as the folder
+        `within` (the main working tree) understands it; it also overcomes a `base_conflict`. With
+        `key` a repeat finishes what the first call chose, and chooses nothing new.
         Errors: `usage`, `not_found`, `invalid_state` (a named task is not ready, the run is not
         open), `dep_not_in_base`, `base_conflict` (of a named task), `dirty_repository`,
         `key_conflict`, and those of git.
         """
         if mailbox is not None:
             check_name(mailbox, "mailbox")
-        if run.state != "open":
-            raise states.refuse("run", run.name, run.state, "dispatch")
         request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
         digest = requests.digest_of({"dispatch": request})
         earlier = self._chosen_earlier(run, key, digest)
         if earlier is not None:
             return self._finish_all(run, earlier, replayed=True)
+        if run.state != "open":
+            raise states.refuse("run", run.name, run.state, "dispatch")
         self.fold(run)
         self.verify(run)
-        chosen, conflicts = self._choose(run, task_names, mailbox, base)
+        asked = _Asked(mailbox, base, within)
+        chosen, conflicts = self._choose(run, task_names, asked, store=not dry_run)
         dirty = self._refuse_dirty(run, chosen, allow_dirty)
         if dry_run:
             items = tuple(_planned(c, run) for c in chosen)
             return Dispatched(items, True, None, conflicts)
-        allocated = self._allocate(run, chosen, dirty, key, digest)
-        replayed = None if key is None else False
-        return self._finish_all(run, allocated, replayed=replayed, conflicts=conflicts)
+        made, replayed = self._allocate(run, chosen, dirty, key, digest)
+        return self._finish_all(run, made, replayed=replayed, conflicts=conflicts)
 
     # -- choosing ----------------------------------------------------------------------------
 
     def _choose(
-        self, run: Run, task_names: Sequence[str], mailbox: str | None, base: str | None
+        self, run: Run, task_names: Sequence[str], asked: "_Asked", *, store: bool
     ) -> tuple[list[Chosen], tuple[dict[str, Any], ...]]:
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
@@ -111,45 +113,41 @@ class Dispatching(Provisioning):
         all_tasks = [s.task for s in picture.standings]
         if named:
             for task in named:
-                _require_ready(picture.of(task.id), len(named), slots)
+                _require_ready(picture.of(task.id), asked, len(named), slots)
             candidates = named
         else:
-            candidates = readiness.dispatch_order(picture.standings, dependencies)[:slots]
+            candidates = readiness.dispatch_order(picture.standings, dependencies)
         chosen: list[Chosen] = []
         conflicts: list[dict[str, Any]] = []
         for task in candidates:
+            if len(chosen) >= slots:
+                break
             heads = accepted_heads(task, all_tasks, dependencies)
-            found = self._base(run, task, heads, base)
+            found = self._base(run, task, heads, asked)
             if found is not None and found.commit is None:
-                conflicts.append(self._store_conflict(run, task, found, named=bool(named)))
+                if store:
+                    self._store_conflict(run, task, found)
+                conflicts.append(_conflict(task, found, named=bool(named)))
             else:
-                chosen.append(Chosen(task, mailbox or task.mailbox, found))
+                chosen.append(Chosen(task, asked.mailbox or task.mailbox, found))
         return chosen, tuple(conflicts)
 
-    def _base(
-        self, run: Run, task: Task, heads: tuple[str, ...], option: str | None
-    ) -> Base | None:
+    def _base(self, run: Run, task: Task, heads: tuple[str, ...], asked: "_Asked") -> Base | None:
         if not task.worktree:
             return None
-        return base_for(self.repository(run), run, task, heads, option)
+        return base_for(self.repository(run), run, task, heads, asked.base, asked.within)
 
-    def _store_conflict(self, run: Run, task: Task, base: Base, *, named: bool) -> dict[str, Any]:
+    def _store_conflict(self, run: Run, task: Task, base: Base) -> None:
         """Remember it, so that the task is not ready until one of the heads has changed."""
         with self.database.transaction() as tx:
+            present = tasks.by_id(tx.connection, task.id)
+            if present.state != "pending":
+                return  # another leader was quicker
             tasks.store_base_conflict(
                 tx.connection, task.id, base.heads, base.conflicts, tx.now.wall_ms
             )
             facts = {"heads": list(base.heads), "paths": list(base.conflicts)}
-            self.record_task(tx, run, task, "base_conflict_found", facts)
-        shape = {"task": task.key, "paths": list(base.conflicts)}
-        if named:
-            raise InboxOrchError(
-                "base_conflict",
-                f"what task {task.key} depends on does not merge: {', '.join(base.conflicts)}",
-                hint="merge it by hand and give that commit with --base",
-                details=shape,
-            )
-        return shape
+            self.record_task(tx, run, present, "base_conflict_found", facts)
 
     def _refuse_dirty(
         self, run: Run, chosen: Sequence[Chosen], allow_dirty: bool
@@ -179,13 +177,23 @@ class Dispatching(Provisioning):
         dirty: tuple[str, ...],
         key: str | None,
         digest: str,
-    ) -> list[str]:
+    ) -> tuple[list[str], bool | None]:
         """Make the attempts in one transaction, with their intents; what another leader has
-        dispatched meanwhile is left out. Returns their ids."""
+        dispatched meanwhile is left out.
+
+        Returns their ids, and whether they are those of an earlier call with this key.
+        """
         with self.database.transaction() as tx:
-            picture = self.picture(tx.connection, run, tx.now.wall_ms)
-            slots = _free_slots(run, len(attempts.live_of_run(tx.connection, run.id)))
-            still = [c for c in chosen if picture.of(c.task.id).state == "ready"][:slots]
+            earlier = self.replay(tx, "dispatch", self.actor(run), key, digest)
+            if earlier is not None:
+                return _ids(earlier.data), True
+            present = runs.get(tx.connection, run.id)
+            assert present is not None
+            if present.state != "open":
+                raise states.refuse("run", run.name, present.state, "dispatch")
+            picture = self.picture(tx.connection, present, tx.now.wall_ms)
+            slots = _free_slots(present, len(attempts.live_of_run(tx.connection, run.id)))
+            still = [c for c in chosen if _may_start(picture.of(c.task.id), c)][:slots]
             made = [self._allocate_one(tx, run, c, dirty) for c in still]
             if key is not None:
                 requests.store(
@@ -198,7 +206,7 @@ class Dispatching(Provisioning):
                     thread_id=None,
                     now_ms=tx.now.wall_ms,
                 )
-            return made
+            return made, None if key is None else False
 
     def _allocate_one(
         self, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
@@ -250,12 +258,9 @@ class Dispatching(Provisioning):
     def _chosen_earlier(self, run: Run, key: str | None, digest: str) -> list[str] | None:
         if key is None:
             return None
-        with self.database.transaction(durable=False) as tx:
-            earlier = self.replay(tx, "dispatch", self.actor(run), key, digest)
-        if earlier is None:
-            return None
-        chosen: Any = earlier.data
-        return [str(attempt_id) for attempt_id in chosen]
+        with self.database.snapshot() as connection:
+            earlier = self.find_replay(connection, "dispatch", self.actor(run), key, digest)
+        return None if earlier is None else _ids(earlier.data)
 
     def _finish_all(
         self,
@@ -281,10 +286,42 @@ def _free_slots(run: Run, live: int) -> int:
     return 10**9 if run.max_parallel is None else max(0, run.max_parallel - live)
 
 
-def _require_ready(standing: Standing, wanted: int, slots: int) -> None:
+class _Asked(NamedTuple):
+    """What the call says of all its attempts."""
+
+    mailbox: str | None
+    base: str | None
+    within: str | None
+
+
+def _ids(stored: Any) -> list[str]:
+    return [str(attempt_id) for attempt_id in stored]
+
+
+def _may_start(standing: Standing, chosen: Chosen) -> bool:
+    """A base that was given by hand overcomes a conflict of the computed one."""
+    given = chosen.base is not None and chosen.base.source == "option"
+    return standing.state == "ready" or (given and standing.state == "base_conflict")
+
+
+def _conflict(task: Task, base: Base, *, named: bool) -> dict[str, Any]:
+    shape = {"task": task.id, "key": task.key, "paths": list(base.conflicts)}
+    if named:
+        raise InboxOrchError(
+            "base_conflict",
+            f"what task {task.key} depends on does not merge: {', '.join(base.conflicts)}",
+            hint=f"merge it by hand: orch dispatch {task.key} --base COMMIT",
+            details=shape,
+        )
+    return shape
+
+
+def _require_ready(standing: Standing, asked: _Asked, wanted: int, slots: int) -> None:
     task = standing.task
-    if standing.state != "ready":
-        because = f" ({', '.join(standing.because)})" if standing.because else ""
+    given = asked.base is not None and standing.state == "base_conflict"
+    if standing.state != "ready" and not given:
+        reasons = standing.because or standing.conflict_paths
+        because = f" ({', '.join(reasons)})" if reasons else ""
         raise InboxOrchError(
             "base_conflict" if standing.state == "base_conflict" else "invalid_state",
             f"task {task.key} is {standing.state}{because}, not ready",
@@ -305,8 +342,8 @@ def _planned(chosen: Chosen, run: Run) -> dict[str, Any]:
     number = chosen.task.attempts + 1
     base = chosen.base
     return {
-        "task": chosen.task.key,
-        "task_id": chosen.task.id,
+        "task": chosen.task.id,
+        "key": chosen.task.key,
         "number": number,
         "state": "planned",
         "mailbox": chosen.mailbox,

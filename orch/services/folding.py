@@ -36,7 +36,7 @@ class Folding(Desk):
                 target = states.attempt_state_for(thread.state, thread.reason)
                 if target != attempt.state:
                     changed += self._follow(run, attempt.id)
-        return changed
+        return changed + self._abort(run)
 
     def reap(self, run: Run) -> None:
         """Notice leases of this run that have run out."""
@@ -79,6 +79,20 @@ class Folding(Desk):
         if outcome.state == "failed" and run.on_failure == "abort":
             self._cancel_the_others(tx, run, task.key)
         return ended
+
+    def _abort(self, run: Run) -> int:
+        """Policy `abort`, for attempts that were being provisioned when the task failed."""
+        if run.on_failure != "abort":
+            return 0
+        with self.database.snapshot() as connection:
+            failed = [t.key for t in tasks.of_run(connection, run.id) if t.state == "failed"]
+            running = [
+                a for a in attempts.live_of_run(connection, run.id) if a.state in states.WITH_WORKER
+            ]
+        if not failed or not running:
+            return 0
+        with self.database.transaction() as tx:
+            return self._cancel_the_others(tx, run, failed[0])
 
     def begin_ending(
         self, tx: Transaction, run: Run, attempt: Attempt, ended_as: str, cause: str
@@ -145,8 +159,9 @@ class Folding(Desk):
         """The beginning of the message with which a thread ended, on one line."""
         if thread.reason == "exhausted":
             return f"no delivery left after {thread.deliveries} (workers died or handed it back)"
-        messages = self.bus.messages(thread.id, newest=1)
-        return " ".join((messages[-1].body or "").split())[:300] if messages else ""
+        # Anybody may have written on it since.
+        failures = [m for m in self.bus.messages(thread.id) if m.kind == "failure"]
+        return " ".join((failures[-1].body or "").split())[:300] if failures else ""
 
     # -- endings -----------------------------------------------------------------------------
 
@@ -167,11 +182,20 @@ class Folding(Desk):
             self.end_attempt(tx, run, present, present.ending_as, cause="nobody works on it")
             return True
 
-    def _cancel_the_others(self, tx: Transaction, run: Run, failed_key: str) -> None:
-        """Policy `abort`: what still runs is cancelled in the transaction of the failure."""
+    def _cancel_the_others(self, tx: Transaction, run: Run, failed_key: str) -> int:
+        """Policy `abort`: what still runs is cancelled in the transaction of the failure.
+
+        What has ended on the bus and is not folded in yet keeps the end that it came to.
+        """
         cause = f"task {failed_key} failed, and the run's policy is abort"
-        for other in attempts.live_of_run(tx.connection, run.id):
-            if other.state in states.WITH_WORKER and other.thread_id is not None:
-                self.bus.cancel(other.thread_id, body=cause, agent=run.leader)
+        others = [a for a in attempts.live_of_run(tx.connection, run.id) if a.thread_id is not None]
+        threads = self.bus.threads([str(a.thread_id) for a in others])
+        cancelled = 0
+        for other in others:
+            thread = threads[str(other.thread_id)]
+            if other.state in states.WITH_WORKER and thread.finished_at is None:
+                self.bus.cancel(thread.id, body=cause, agent=run.leader)
                 self.begin_ending(tx, run, other, "cancelled", cause)
                 self._task_follows(tx, run, other, "ending")
+                cancelled += 1
+        return cancelled

@@ -42,9 +42,8 @@ class Planning(Desk):
         `base` is resolved now and stays what it is now; without it HEAD is read at each dispatch.
         Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
         """
-        limits.check_title(title)
         leader = check_name(self.caller or DEFAULT_LEADER, "agent")
-        place = self._repository_facts(repository, base)
+        root, place = _facts(title, repository, base, worktree_root)
         digest = digest_of(
             {
                 "title": title,
@@ -67,7 +66,7 @@ class Planning(Desk):
                 state="open",
                 leader=leader,
                 base_ref=base,
-                worktree_root=_worktree_root(worktree_root),
+                worktree_root=root,
                 on_failure=on_failure,
                 max_parallel=max_parallel,
                 config="{}",
@@ -102,7 +101,7 @@ class Planning(Desk):
         Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
         task's key is taken), `key_conflict`.
         """
-        self._check_task(run, key_name, title, body, mailbox, worktree)
+        self._check_task(run, key_name, title, body, kind, mailbox, worktree)
         request = {
             "run": run.id,
             "task": key_name,
@@ -147,11 +146,13 @@ class Planning(Desk):
             )
             facts = {"from": None, "to": "pending", "key": key_name, "cause": "task add"}
             events.append(tx, "task_pending", actor, facts, run_id=run.id, task_id=task_id)
-            for name in dict.fromkeys(depends_on):
-                upstream = self.task(tx.connection, run, name)
-                self._insert_dependency(tx, run, task_id, upstream.id, "success")
             task = tasks.by_id(tx.connection, task_id)
-            data = {"task": task.as_json() | {"depends_on": list(dict.fromkeys(depends_on))}}
+            named = [self.task(tx.connection, run, name) for name in depends_on]
+            for upstream in dict.fromkeys(named):
+                self._check_edge(tx, run, task, upstream)
+                self._insert_dependency(tx, run, task_id, upstream.id, "success")
+            upstream_keys = [upstream.key for upstream in dict.fromkeys(named)]
+            data = {"task": task.as_json(), "depends_on": upstream_keys}
             return self.remember(tx, "task add", actor, key, digest, data)
 
     def add_dependency(
@@ -177,36 +178,31 @@ class Planning(Desk):
                     f"{task.key} depends on {upstream.key} already, with `{present.condition}`",
                     details={"condition": present.condition},
                 )
-            shape = {"task": task.key, "upstream": upstream.key, "condition": condition}
+            shape = {
+                "task": task.id,
+                "key": task.key,
+                "upstream": upstream.id,
+                "upstream_key": upstream.key,
+                "condition": condition,
+            }
             return {"dependency": shape, "already": present is not None}
 
     # -- checks ------------------------------------------------------------------------------
 
-    def _repository_facts(self, folder: str | None, base: str | None) -> dict[str, Any]:
-        if folder is None:
-            if base is not None:
-                raise usage("--base needs a repository")
-            return dict.fromkeys(("repository", "repository_identity", "base_commit"))
-        check_version()
-        repository = Repository.at(os.path.abspath(folder))
-        if repository.has_branch("orch"):
-            raise InboxOrchError(
-                "invalid_state",
-                f"{repository.path} has a branch called `orch`, which leaves no room for orch/…",
-                hint="rename it: git branch -m orch orch-old",
-            )
-        return {
-            "repository": repository.path,
-            "repository_identity": repository.identity(),
-            "base_commit": None if base is None else repository.commit_of(base),
-        }
-
     def _check_task(
-        self, run: Run, key: str, title: str, body: str, mailbox: str | None, worktree: bool
+        self,
+        run: Run,
+        key: str,
+        title: str,
+        body: str,
+        kind: str,
+        mailbox: str | None,
+        worktree: bool,
     ) -> None:
         check_task_key(key)
         limits.check_title(title)
         limits.check_task_body(body)
+        check_name(kind, "kind")
         if mailbox is not None:
             check_name(mailbox, "mailbox")
         if worktree and run.repository is None:
@@ -264,9 +260,65 @@ class Planning(Desk):
         )
 
 
+def check_run(
+    title: str, repository: str | None, base: str | None, worktree_root: str | None
+) -> None:
+    """Raise what `run_init` would raise, without a database."""
+    _facts(title, repository, base, worktree_root)
+
+
+def _facts(
+    title: str, repository: str | None, base: str | None, worktree_root: str | None
+) -> tuple[str, dict[str, Any]]:
+    """Where worktrees are made, and what a run stores of its repository."""
+    limits.check_title(title)
+    root = _worktree_root(worktree_root)
+    place = _repository_facts(repository, base)
+    _check_outside(root, place["repository"])
+    return root, place
+
+
+def _repository_facts(folder: str | None, base: str | None) -> dict[str, Any]:
+    if folder is None:
+        if base is not None:
+            raise usage("--base needs a repository")
+        return dict.fromkeys(("repository", "repository_identity", "base_commit"))
+    check_version()
+    folder = os.path.abspath(folder)
+    repository = Repository.at(folder)
+    if repository.has_branch("orch"):
+        raise InboxOrchError(
+            "invalid_state",
+            f"{repository.path} has a branch called `orch`, which leaves no room for orch/…",
+            hint="rename it: git branch -m orch orch-old",
+        )
+    return {
+        "repository": repository.path,
+        "repository_identity": repository.identity(),
+        "base_commit": None if base is None else repository.commit_of(base, folder),
+    }
+
+
 def _worktree_root(chosen: str | None) -> str:
-    """Outside of the repository: what lies inside it would make it dirty, or be cleaned away."""
-    if chosen is not None:
-        return os.path.abspath(chosen)
-    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(os.path.abspath(home), "inbox-orch", "worktrees")
+    """An absolute path; error `usage` for one that cannot be stored or shown."""
+    if chosen is None:
+        home = os.environ.get("XDG_STATE_HOME", "")
+        if not os.path.isabs(home):  # so the specification of that variable says
+            home = os.path.expanduser("~/.local/state")
+        chosen = os.path.join(home, "inbox-orch", "worktrees")
+    path = os.path.abspath(chosen)
+    if not path.isprintable() or any(0xD800 <= ord(c) < 0xE000 for c in path):
+        raise usage("the worktrees' folder must be UTF-8 without control characters")
+    return path
+
+
+def _check_outside(root: str, repository: str | None) -> None:
+    """What lies inside the repository would make it dirty, or be cleaned away."""
+    if repository is None:
+        return
+    real = os.path.realpath(root)
+    if os.path.commonpath((real, repository)) == repository:
+        raise usage(
+            f"the worktrees' folder {root} lies inside the repository {repository}",
+            hint="give another one with --worktree-root DIR",
+        )

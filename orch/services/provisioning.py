@@ -162,7 +162,8 @@ class Provisioning(Verifying):
                 if m.kind in ("question", "reply", "failure", "result") and m.body
             ]
         if attempt.branch is not None and attempt.base_commit is not None:
-            stat = self.repository(run).change_summary(attempt.branch, attempt.base_commit)
+            head = attempt.head_commit or f"refs/heads/{attempt.branch}"
+            stat = self.repository(run).change_summary(head, attempt.base_commit)
             if stat:
                 lines.append(f"Its branch {attempt.branch} has:\n{stat}")
         return "\n".join(lines)
@@ -175,8 +176,7 @@ class Provisioning(Verifying):
             task = tasks.by_id(connection, attempt.task_id)
         layout = self.database.layout
         shape = attempt.as_json() | {
-            "task": task.key,
-            "task_id": task.id,
+            "key": task.key,
             "db": layout.database,
             "db_id": self.database.id,
             "brief": None,

@@ -8,6 +8,7 @@ import json
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.database import Transaction
+from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain.model import Attempt, Run, Task
 from ..git.repository import Found
@@ -62,7 +63,14 @@ class Verifying(Folding):
     def _verdict(self, run: Run, attempt: Attempt, task: Task) -> Verdict:
         if attempt.worktree_path is None or attempt.base_commit is None:
             return Verdict("succeeded", None, {})
-        found = self.repository(run).look_at(attempt.worktree_path, attempt.base_commit)
+        repository = self.repository(run)
+        try:
+            found = repository.look_at(attempt.worktree_path, attempt.base_commit)
+        except InboxOrchError as error:
+            if error.code != "git_failed":
+                raise
+            # What cannot be examined cannot be accepted; nor may it hold the run up for ever.
+            return Verdict("rejected", f"unreadable: {error.message}"[:1000], {})
         if found is None:
             return Verdict("lost", f"the worktree {attempt.worktree_path} is gone", {})
         seen = {"head_commit": found.head, "commits_ahead": found.commits_ahead}
@@ -96,14 +104,11 @@ def _objections(found: Found, task: Task) -> tuple[list[str], dict[str, Any]]:
     details: dict[str, Any] = {}
     if found.dirty_paths:
         reasons.append("dirty: not committed: " + ", ".join(found.dirty_paths[:10]))
-        details["dirty_paths"] = [_shown(path) for path in found.dirty_paths]
-    if not found.contains_base:
+        details["dirty_paths"] = list(found.dirty_paths)
+    if found.head is None:
+        reasons.append("base: HEAD names no commit")
+    elif not found.contains_base:
         reasons.append("base: HEAD does not build on the base commit")
     elif found.commits_ahead == 0 and not task.allow_empty:
         reasons.append("empty: no commit on top of the base")
     return reasons, details
-
-
-def _shown(path: str) -> str:
-    """A path that is not UTF-8 with its bytes escaped, so that it can be stored as text."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

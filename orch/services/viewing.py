@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared import events
 from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.requests import digest_of
 
 from ..domain import readiness
 from ..domain.model import Attempt, Run, Task
@@ -25,7 +27,8 @@ class Question(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "task": self.task.key,
+            "task": self.task.id,
+            "key": self.task.key,
             "attempt": self.attempt.id,
             "number": self.attempt.number,
             "thread": self.thread.id,
@@ -138,19 +141,34 @@ class Viewing(Folding):
         Errors: `usage`, `not_found`, `invalid_state` (no question is open), `key_conflict`.
         """
         self.fold(run)
-        with self.database.snapshot() as connection:
-            task = self.task(connection, run, task_name)
-            attempt = attempts.live_of_task(connection, task.id)
-        if attempt is None or attempt.state != "blocked" or attempt.thread_id is None:
-            raise InboxOrchError(
-                "invalid_state",
-                f"task {task.key} is {task.state}: no question of it is open",
-                hint="`orch blocked` lists the open questions",
-                details={"task": task.key, "state": task.state},
-            )
-        written = self.bus.reply(attempt.thread_id, body=body, key=key, agent=run.leader)
+        actor = self.actor(run)
+        with self.database.transaction() as tx:
+            task = self.task(tx.connection, run, task_name)
+            digest = digest_of({"run": run.id, "task": task.id, "body": body})
+            earlier = self.replay(tx, "answer", actor, key, digest)
+            if earlier is not None:
+                return earlier.as_json()
+            thread = self._asking(tx, task)
+            written = self.bus.reply(thread, body=body, agent=run.leader)
+            data = {"task": task.id, "key": task.key, **written.as_json()}
+            answer = self.remember(tx, "answer", actor, key, digest, data)
         self.fold(run)
-        return {"task": task.key, **written.as_json()}
+        return answer.as_json()
+
+    def _asking(self, tx: Transaction, task: Task) -> str:
+        """The thread of the task's open question; error `invalid_state`."""
+        attempt = attempts.live_of_task(tx.connection, task.id)
+        if attempt is not None and attempt.state == "blocked":
+            thread = str(attempt.thread_id)
+            # Another leader, or the question's deadline, may have been quicker than the folding.
+            if self.bus.threads([thread])[thread].state == "blocked":
+                return thread
+        raise InboxOrchError(
+            "invalid_state",
+            f"task {task.key} is {task.state}: no question of it is open",
+            hint="`orch blocked` lists the open questions",
+            details={"task": task.id, "key": task.key, "state": task.state},
+        )
 
     def runs(self) -> list[Run]:
         """Every run that is not closed, oldest first."""

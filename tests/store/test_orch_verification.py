@@ -1,0 +1,224 @@
+"""What a worker says is done is looked at: accepted, rejected with the reason, or lost."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.runs import Site, commit, git
+
+
+@pytest.fixture
+def run(site: Site):
+    return site.open_run()
+
+
+@pytest.fixture
+def item(site: Site, run):
+    """A dispatched attempt at task `a`."""
+    site.add(run, "a")
+    return site.dispatch(run)["a"]
+
+
+def decided(site: Site, run, key: str = "a"):
+    """The newest attempt after reconciling twice; the second time changes nothing."""
+    site.scheduler.reconcile(run)
+    events = site.scheduler.status(run).next_cursor
+    again = site.scheduler.reconcile(run)
+    assert (again.folded, again.verified, again.finished_intents) == (0, 0, 0)
+    assert site.scheduler.status(run).next_cursor == events
+    return site.attempts(run, key)[-1]
+
+
+def test_a_clean_worktree_with_a_commit_is_accepted(site: Site, run, item):
+    head = site.deliver(item, "a.txt")
+
+    attempt = decided(site, run)
+
+    assert (attempt.state, attempt.head_commit, attempt.commits_ahead) == ("succeeded", head, 1)
+    assert site.task(run, "a").accepted_head == head
+    assert site.standing(run, "a").state == "succeeded"
+    assert git(site.repository, "rev-parse", f"refs/orch/heads/{attempt.id}") == head
+
+
+def test_no_commit_is_rejected_as_empty(site: Site, run, item):
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "rejected"
+    assert attempt.reason == "empty: no commit on top of the base"
+    assert site.standing(run, "a").state == "backing_off"
+
+
+def test_no_commit_is_accepted_where_that_is_allowed(site: Site, run):
+    site.add(run, "a", allow_empty=True)
+    site.done(site.dispatch(run)["a"])
+
+    assert decided(site, run).state == "succeeded"
+
+
+@pytest.mark.parametrize("config", [None, "status.showUntrackedFiles=no"])
+def test_what_is_not_committed_is_rejected_with_the_files(site: Site, run, item, config):
+    if config:
+        git(site.repository, "config", *config.split("="))
+    commit(item["worktree"], "a.txt", "text")
+    Path(item["worktree"], "new.txt").write_text("forgotten")
+    Path(item["worktree"], "README.md").write_text("changed")
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "rejected"
+    assert attempt.as_json()["details"] == {"dirty_paths": ["README.md", "new.txt"]}
+    assert attempt.reason == "dirty: not committed: README.md, new.txt"
+
+
+def test_a_forgotten_path_that_is_not_utf8_is_told_escaped(site: Site, run, item):
+    commit(item["worktree"], "a.txt", "text")
+    Path(item["worktree"], b"caf\xe9.txt".decode("utf-8", "surrogateescape")).write_text("x")
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.as_json()["details"] == {"dirty_paths": ["caf\\xe9.txt"]}
+    assert attempt.reason == "dirty: not committed: caf\\xe9.txt"
+
+
+def test_dirt_in_a_submodule_is_dirt(site: Site, run):
+    library = site.folder / "library"
+    git(site.folder, "init", "-q", str(library))
+    commit(library, "lib.txt", "lib")
+    allow = ("-c", "protocol.file.allow=always")
+    git(site.repository, *allow, "submodule", "--quiet", "add", str(library), "lib")
+    git(site.repository, "commit", "-q", "-m", "Add a submodule")
+    git(site.repository, "config", "diff.ignoreSubmodules", "all")
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    git(item["worktree"], *allow, "submodule", "--quiet", "update", "--init")
+    commit(item["worktree"], "a.txt", "text")
+    Path(item["worktree"], "lib", "lib.txt").write_text("changed")
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "rejected"
+    assert attempt.reason == "dirty: not committed: lib"
+
+
+@pytest.mark.parametrize("move", [("checkout", "-q", "--detach"), ("switch", "-q", "-c", "mine")])
+def test_head_counts_wherever_the_worker_has_gone(site: Site, run, item, move):
+    git(item["worktree"], *move)
+    head = site.deliver(item, "a.txt")
+
+    attempt = decided(site, run)
+
+    assert (attempt.state, attempt.head_commit) == ("succeeded", head)
+
+
+def test_a_head_that_does_not_build_on_the_base_is_rejected(site: Site, run):
+    old = git(site.repository, "rev-parse", "HEAD")
+    commit(site.repository, "base.txt", "base")
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    git(item["worktree"], "reset", "-q", "--hard", old)
+    site.deliver(item, "a.txt")
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "rejected"
+    assert attempt.reason == "base: HEAD does not build on the base commit"
+
+
+def test_a_head_that_names_no_commit_is_rejected_and_holds_nothing_up(site: Site, run, item):
+    git(item["worktree"], "checkout", "-q", "--orphan", "nowhere")
+    git(item["worktree"], "rm", "-r", "-q", "--cached", ".")
+    Path(item["worktree"], "README.md").unlink()
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert (attempt.state, attempt.reason) == ("rejected", "base: HEAD names no commit")
+
+
+def test_a_damaged_index_is_rejected_and_holds_nothing_up(site: Site, run, item):
+    site.add(run, "b")
+    other = site.dispatch(run)["b"]
+    commit(item["worktree"], "a.txt", "text")
+    index = git(item["worktree"], "rev-parse", "--path-format=absolute", "--git-path", "index")
+    Path(index).write_bytes(b"no index at all")
+    site.done(item)
+    site.deliver(other, "b.txt")
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "rejected"
+    assert attempt.reason is not None
+    assert attempt.reason.startswith("unreadable: git status failed")
+    assert site.states(run)["b"] == "succeeded"
+
+
+def test_a_worktree_that_is_gone_is_lost_and_counts_as_infrastructure(site: Site, run, item):
+    commit(item["worktree"], "a.txt", "text")
+    site.done(item)
+    shutil.rmtree(item["worktree"])
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "lost"
+    task = site.task(run, "a")
+    assert (task.work_failures, task.infra_failures) == (0, 1)
+
+
+def test_a_worktree_without_its_git_file_never_answers_for_the_repository_above(tmp_path: Path):
+    site = Site(tmp_path)
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    git(outer, "init", "-q")
+    commit(outer, "outer.txt", "outer")
+    site.worktrees = outer / "worktrees"
+    run = site.open_run()
+    site.add(run, "a", allow_empty=True)
+    item = site.dispatch(run)["a"]
+    git(outer, "add", "--all")
+    git(outer, "commit", "-q", "-m", "Everything is committed here")
+    os.unlink(Path(item["worktree"], ".git"))
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "lost"
+    assert attempt.head_commit is None
+    site.close()
+
+
+def test_a_folder_of_another_repository_in_the_place_is_lost(site: Site, run, item):
+    shutil.rmtree(item["worktree"])
+    git(site.folder, "clone", "-q", str(site.repository), item["worktree"])
+    commit(item["worktree"], "a.txt", "text")
+    site.done(item)
+
+    assert decided(site, run).state == "lost"
+
+
+def test_a_task_without_a_worktree_is_accepted_as_it_is(site: Site, run):
+    site.add(run, "report", worktree=False)
+    item = site.dispatch(run)["report"]
+    assert (item["worktree"], item["branch"], item["base_commit"]) == (None, None, None)
+    site.done(item)
+
+    assert decided(site, run, "report").state == "succeeded"
+
+
+def test_what_was_accepted_stays_when_the_worker_goes_on(site: Site, run, item):
+    head = site.deliver(item, "a.txt")
+    site.scheduler.reconcile(run)
+    git(item["worktree"], "reset", "-q", "--hard", item["base_commit"])
+    commit(item["worktree"], "late.txt", "late")
+
+    attempt = decided(site, run)
+
+    assert attempt.head_commit == head
+    assert git(site.repository, "cat-file", "-t", head) == "commit"
+    assert git(site.repository, "for-each-ref", "--contains", head, "refs/orch/heads")

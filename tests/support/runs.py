@@ -1,0 +1,156 @@
+"""Runs on real git repositories: a scheduler, and workers that claim, commit and report."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from inbox_orch.orch.domain.model import Attempt, Run, Task
+from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.store import attempts, tasks
+from support.buses import Office
+
+
+def git(folder: Path | str, *arguments: str, status: int = 0) -> str:
+    """The output of git in a folder, without its last line end."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, errors="surrogateescape"
+    )
+    assert done.returncode == status, f"git {arguments}: {done.returncode} {done.stderr}"
+    return done.stdout.rstrip("\n")
+
+
+def make_repository(folder: Path) -> Path:
+    """A repository with one commit on `main`."""
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    commit(folder, "README.md", "A project.\n")
+    return folder
+
+
+def commit(folder: Path | str, name: str, content: str) -> str:
+    """Write a file and commit it; the id of the commit."""
+    path = Path(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", f"Write {name}")
+    return git(folder, "rev-parse", "HEAD")
+
+
+class Site:
+    """A repository with a database and a scheduler, on a clock that the test turns."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repository = make_repository(folder / "project")
+        self.worktrees = folder / "worktrees"
+        self.office = Office(self.repository)
+        self.clock = self.office.clock
+        self.scheduler = self.leader()
+        self.worker = self.office.bus("w1")
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.office.close()
+
+    def leader(self, caller: str | None = None) -> Scheduler:
+        """A scheduler on a connection of its own."""
+        return Scheduler(self.office.bus(), caller)
+
+    # -- what a leader does ------------------------------------------------------------------
+
+    def open_run(self, repository: Path | None = None, **options: Any) -> Run:
+        """A run for the repository."""
+        answer = self.scheduler.run_init(
+            title="A run",
+            repository=str(repository or self.repository),
+            worktree_root=str(self.worktrees),
+            **options,
+        )
+        return self.scheduler.run(answer.data["run"]["name"])
+
+    def add(self, run: Run, *keys: str, **options: Any) -> None:
+        """Tasks with these keys."""
+        for key in keys:
+            self.scheduler.add_task(run, key_name=key, title=f"Do {key}", **options)
+
+    def dispatch(self, run: Run, *keys: str, **options: Any) -> dict[str, dict[str, Any]]:
+        """The dispatched attempts by their tasks' keys."""
+        done = self.scheduler.dispatch(run, task_names=keys, **options)
+        return {item["key"]: item for item in done.as_json()["items"]}
+
+    def standing(self, run: Run, key: str) -> Any:
+        """How a task stands."""
+        rows = self.scheduler.status(run).rows
+        return next(row.standing for row in rows if row.standing.task.key == key)
+
+    def states(self, run: Run) -> dict[str, str]:
+        """How every task stands, by its key."""
+        rows = self.scheduler.status(run).rows
+        return {row.standing.task.key: row.standing.state for row in rows}
+
+    def task(self, run: Run, key: str) -> Task:
+        """A task as it is stored."""
+        with self.scheduler.database.snapshot() as connection:
+            return self.scheduler.task(connection, run, key)
+
+    def attempts(self, run: Run, key: str) -> list[Attempt]:
+        """Every attempt at a task, in order."""
+        with self.scheduler.database.snapshot() as connection:
+            task = tasks.get(connection, run.id, key)
+            assert task is not None
+            return attempts.of_task(connection, task.id)
+
+    def open_intents(self, run: Run) -> list[Any]:
+        """What was begun and not confirmed."""
+        with self.scheduler.database.snapshot() as connection:
+            return attempts.open_intents(connection, run.id)
+
+    # -- what a worker does ------------------------------------------------------------------
+
+    def claim(self, item: dict[str, Any], **options: Any) -> str:
+        """Take an attempt's thread; the token."""
+        claimed = self.worker.claim(item["thread"], mailboxes=[item["mailbox"]], **options)
+        assert claimed.lease.token is not None
+        return claimed.lease.token
+
+    def done(self, item: dict[str, Any]) -> None:
+        """Claim, and say that it is done."""
+        self.worker.done(item["thread"], self.claim(item), body="done")
+
+    def deliver(self, item: dict[str, Any], name: str, content: str = "text\n") -> str:
+        """Claim, commit one file, say that it is done; the commit."""
+        head = commit(item["worktree"], name, content)
+        self.done(item)
+        return head
+
+    def fail(self, item: dict[str, Any], body: str = "it does not work", **options: Any) -> None:
+        """Claim and fail."""
+        self.worker.fail(item["thread"], self.claim(item), body=body, **options)
+
+
+# -- what git has ----------------------------------------------------------------------------
+
+
+def worktree_paths(repository: Path) -> set[str]:
+    """The worktrees that git knows, besides the main one."""
+    lines = git(repository, "worktree", "list", "--porcelain").splitlines()
+    paths = [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")]
+    return {os.path.realpath(path) for path in paths[1:]}
+
+
+def branches(repository: Path, under: str = "orch/") -> set[str]:
+    """The branches of attempts."""
+    listed = git(repository, "for-each-ref", "--format=%(refname:short)", f"refs/heads/{under}")
+    return set(listed.split())
+
+
+def lock_files(*folders: Path) -> list[str]:
+    """Lock files that somebody has left."""
+    return [str(path) for folder in folders for path in folder.rglob("*.lock") if _is_left(path)]
+
+
+def _is_left(path: Path) -> bool:
+    # The lock of the repository is a file that stays; who holds it is the kernel's affair.
+    return path.name != "inbox-orch.lock"

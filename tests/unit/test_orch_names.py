@@ -1,0 +1,66 @@
+"""Keys of tasks, and the branches and folders that are named after them."""
+
+import re
+import subprocess
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from inbox_orch.orch.domain import names
+from inbox_orch.shared.errors import InboxOrchError
+from support.buses import refused
+
+ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+ALLOWED = "abz019._-"
+
+
+def is_accepted(key: str) -> bool:
+    try:
+        names.check_task_key(key)
+    except InboxOrchError:
+        return False
+    return True
+
+
+@settings(max_examples=150)
+@given(st.text(st.sampled_from(ALLOWED), min_size=1, max_size=41))
+def test_every_accepted_key_gives_a_branch_that_git_accepts(key: str):
+    assume(is_accepted(key))
+    branch = names.branch_name(names.run_name("A title", ULID), key, 1)
+
+    checked = subprocess.run(["git", "check-ref-format", "--branch", branch], capture_output=True)
+
+    assert checked.returncode == 0, branch
+
+
+@settings(max_examples=300)
+@given(st.one_of(st.text(max_size=45), st.text(st.sampled_from(ALLOWED), max_size=45)))
+def test_exactly_the_keys_of_the_rule_are_accepted(key: str):
+    ruled = re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,39}", key, re.ASCII) is not None
+    ruled = ruled and ".." not in key and not key.endswith((".", ".lock"))
+
+    assert is_accepted(key) == ruled
+
+
+@pytest.mark.parametrize(
+    "key", ["", " ", "A", "a b", "a/b", "..", "a..b", "a.", "a.lock", "-a", ".a", "ä", "a\n"]
+)
+def test_keys_that_git_or_a_file_system_would_take_amiss_are_refused(key: str):
+    with refused("usage"):
+        names.check_task_key(key)
+
+
+@settings(max_examples=100)
+@given(st.text(min_size=1, max_size=300))
+def test_a_run_is_named_in_ascii_whatever_its_title(title: str):
+    name = names.run_name(title, ULID)
+
+    assert re.fullmatch(r"[a-z0-9][a-z0-9-]{0,32}", name), name
+    assert name.endswith("-" + ULID[-8:].lower())
+
+
+@given(st.lists(st.tuples(st.text("ab1-.", min_size=1, max_size=5), st.integers(1, 30))))
+def test_no_two_attempts_share_a_folder_or_a_branch(attempts: list[tuple[str, int]]):
+    assert len({names.folder_name(*a) for a in attempts}) == len(set(attempts))
+    assert len({names.branch_name("run", *a) for a in attempts}) == len(set(attempts))
