@@ -1,0 +1,94 @@
+"""What the short commands load. Start-up is most of what they cost, and a single import of a large
+library would double it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+BASE = "import click, sqlite3, json"
+# Of the standard library, beyond what the base loads: signals, the gate, bells, small digests.
+MORE = {"_sha2", "_sha256", "fcntl", "gc", "select", "signal"}
+
+
+class Caller:
+    """Calls `inbox` on one database, and tells what each call has loaded."""
+
+    def __init__(self, folder, inbox_bin):
+        self._folder = folder
+        self._inbox = inbox_bin
+        self._call("init", ".")
+
+    def __call__(self, *arguments):
+        """(modules beyond the base, the result) of a command."""
+        answer, loaded = self._call(*arguments, "--db", ".inbox/bus.db", "--json")
+        return loaded, answer
+
+    def _call(self, *arguments):
+        done = self._run(self._inbox, *arguments)
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)["data"] if done.stdout.startswith("{") else None
+        return answer, modules(done.stderr) - modules(self._run("-c", BASE).stderr)
+
+    def _run(self, *arguments):
+        return subprocess.run(
+            [sys.executable, "-X", "importtime", *arguments],
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+
+def modules(report):
+    """The names in what `-X importtime` has written."""
+    lines = [line for line in report.splitlines() if line.startswith("import time:")]
+    return {line.rsplit("|", 1)[1].strip() for line in lines[1:]}
+
+
+@pytest.fixture
+def call(tmp_path, inbox_bin):
+    return Caller(tmp_path, inbox_bin)
+
+
+def foreign(loaded):
+    return {name for name in loaded if not name.startswith("inbox_orch")} - MORE
+
+
+def test_the_commands_of_a_worker_load_nothing_beyond_click_sqlite3_and_json(call):
+    as_worker = ("--agent", "w1")
+    loaded = {}
+
+    def claim(subject):
+        call("send", "--agent", "leader", "--to", "w1", "--subject", subject, "--body", "b")
+        loaded["claim"], claimed = call("claim", *as_worker)
+        return claimed["thread"]["id"], "--token", claimed["lease"]["token"]
+
+    held = claim("one")
+    loaded["fetch"], _ = call("fetch", *as_worker)
+    loaded["show"], _ = call("show", held[0])
+    loaded["renew"], _ = call("renew", *held, "--lease", "60")
+    loaded["update"], _ = call("update", *held, "--body", "b", "--progress", "5")
+    loaded["ask"], _ = call("ask", *held, "--body", "b")
+    loaded["reply"], _ = call("reply", held[0], "--agent", "leader", "--body", "b")
+    loaded["done"], _ = call("done", *held, "--body", "b")
+    loaded["fail"], _ = call("fail", *claim("two"), "--body", "b")
+    loaded["release"], _ = call("release", *claim("three"))
+
+    assert len(loaded) == 10
+    assert {verb: foreign(names) for verb, names in loaded.items() if foreign(names)} == {}
+
+
+def test_send_loads_only_the_library_of_the_ids_besides(call):
+    loaded, _ = call("send", "--agent", "leader", "--to", "w1", "--subject", "s", "--body", "b")
+
+    heavy = {"asyncio", "git", "pydantic", "rich", "sqlite_utils", "yaml", "hashlib"}
+    assert "ulid" in loaded
+    assert not heavy & loaded
+
+
+def test_the_look_at_what_is_loaded_sees_a_foreign_module(call):
+    seen = modules(call._run("-c", f"{BASE}\nimport decimal").stderr)
+
+    assert "decimal" in foreign(seen - modules(call._run("-c", BASE).stderr))
