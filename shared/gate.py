@@ -86,8 +86,9 @@ class _Line(threading.Thread):
 
     def wait(self, timeout_seconds: float) -> None:
         """Return once the lock is held; leave the queue on a time-out or a signal."""
-        self.start()
         try:
+            # Inside, because a signal can interrupt the caller when the thread has begun to run.
+            self.start()
             self._granted.wait(timeout_seconds)
         except BaseException:
             self._leave(keep_if_granted=False)
