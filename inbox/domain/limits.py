@@ -15,6 +15,8 @@ DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT = 50, 10_000
 MAX_BODY_BYTES = 16 * 1024 * 1024
 SHOWN_BODY_BYTES = 4096
 MAX_PAYLOAD_BYTES = 1024 * 1024
+# Far below where the JSON library gives up, which depends on how deep its caller stands.
+MAX_PAYLOAD_DEPTH = 100
 MAX_SUBJECT_BYTES = 1000
 MAX_OPTIONS, MAX_OPTION_BYTES = 32, 1000
 MAX_ATTACHMENTS = 100
@@ -100,14 +102,34 @@ def check_payload(text: str) -> str:
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError as error:
-        raise usage("the payload is nested too deeply") from error
+        raise _too_deep() from error
     except UnicodeEncodeError as error:
         raise usage("the payload has half a surrogate pair in a string") from error
     except ValueError as error:
         raise usage(f"the payload is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise usage("the payload must be a JSON object", hint='for example {"result": [1, 2]}')
+    if not _is_within(value, MAX_PAYLOAD_DEPTH):
+        raise _too_deep()
     return text
+
+
+def _is_within(value: Any, depth: int) -> bool:
+    """Whether objects and lists are nested at most `depth` times."""
+    layer = [value]
+    for _ in range(depth + 1):
+        parts = [v.values() if isinstance(v, dict) else v for v in layer]
+        layer = [v for part in parts for v in part if isinstance(v, (dict, list))]
+        if not layer:
+            return True
+    return False
+
+
+def _too_deep() -> InboxOrchError:
+    return usage(
+        f"the payload is nested too deeply: more than {MAX_PAYLOAD_DEPTH} times",
+        hint="attach it as a file with --attach",
+    )
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -11,7 +11,7 @@ from inbox_orch.inbox import schemas
 from inbox_orch.inbox.cli import program
 from inbox_orch.shared.commandline import PATH, Number, Text, execute
 from support.clicktree import Choice, numbers, parameters
-from support.commands import Outcome, Project
+from support.commands import Project
 
 NO_NUMBERS = (
     "",
@@ -59,18 +59,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-@pytest.fixture
-def call(capfd: pytest.CaptureFixture[str]):
-    """Runs a command line in this process: there are hundreds of them."""
-
-    def run(arguments: list[str]) -> Outcome:
-        code = execute("inbox", lambda: program, ["--json", *arguments])
-        out, err = capfd.readouterr()
-        return Outcome(code, out.encode(), err.encode())
-
-    return run
-
-
 @pytest.mark.parametrize("choice", numbers(), ids=str)
 def test_what_is_no_number_in_range_is_refused(choice: Choice, project: Project, call):
     before = project.contents()
@@ -82,7 +70,7 @@ def test_what_is_no_number_in_range_is_refused(choice: Choice, project: Project,
     values += ["0"] if kind.low > 0 else []
 
     for value in values:
-        ended = call(choice.given(value))
+        ended = call(*choice.given(value))
         assert ended.code == 2, (value, ended)
         assert choice.parameter.opts[0].lstrip("-") in ended.error["message"], (value, ended)
 
@@ -96,7 +84,7 @@ def test_both_ends_of_a_range_are_numbers(choice: Choice, project: Project, call
     waits = choice.parameter.opts[0] in ("--wait", "--idle-exit")
     for value in (kind.low,) if waits else (kind.low, kind.high):
         text = f"{value:.3f}".rstrip("0").rstrip(".") if value % 1 else f"{value:.0f}"
-        ended = call(choice.given(text))
+        ended = call(*choice.given(text))
         assert ended.code != 2, (value, ended)
 
 
@@ -107,7 +95,7 @@ def texts() -> list[Choice]:
 @pytest.mark.parametrize("choice", texts(), ids=str)
 def test_nasty_text_never_meets_a_bug(choice: Choice, project: Project, call):
     for value in NASTY_TEXTS:
-        ended = call(choice.given(value))
+        ended = call(*choice.given(value))
         assert ended.code not in (1, 130, 143), (value, ended)
         if not schemas.COMMANDS[choice.command].stream:
             ended.value  # noqa: B018 - it judges
@@ -115,7 +103,7 @@ def test_nasty_text_never_meets_a_bug(choice: Choice, project: Project, call):
 
 @pytest.mark.parametrize("choice", texts(), ids=str)
 def test_bytes_that_are_no_text_are_refused(choice: Choice, project: Project, call):
-    ended = call(choice.given(os.fsdecode(b"ab\xffcd")))
+    ended = call(*choice.given(os.fsdecode(b"ab\xffcd")))
 
     if choice.parameter.type is PATH:
         assert ended.code != 1, ended
@@ -134,7 +122,7 @@ def test_every_parameter_says_whether_it_is_a_path():
 @pytest.mark.parametrize("option", ["--db", "--db-id", "--agent"])
 def test_an_empty_common_option_is_not_taken_for_none(option: str, project: Project, call):
     """`--db "$UNSET"` must not act on another database than the one meant."""
-    ended = call(["list", f"{option}="])
+    ended = call("list", f"{option}=")
 
     assert ended.code == 2
     assert option in ended.error["message"]

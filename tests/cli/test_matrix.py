@@ -8,6 +8,7 @@ import pytest
 
 from inbox_orch.inbox import schemas
 from inbox_orch.inbox.cli import program
+from inbox_orch.shared.errors import EXITS_WITH_DATA
 from support.commands import Outcome, Project, locked_by_another
 from support.contracts import validated
 from support.matrix import CELLS, OUTCOMES, Cell, Never, missing_database
@@ -70,6 +71,8 @@ def _run(project: Project, arguments: tuple[str, ...], closed, *, busy: bool) ->
 
 def _check_output(command: str, ended: Outcome) -> None:
     """One value, or for a stream nothing but valid lines; all of it known to the models."""
+    if ended.code in EXITS_WITH_DATA:
+        assert "data" in ended.value
     if schemas.COMMANDS[command].stream and ended.code == 0:
         lines = ended.stdout.splitlines()
         assert lines

@@ -273,7 +273,7 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
         ),
         "no_database": plain("work", *AS_WORKER, "--once", "--", "true"),
         "stale": Never("a lease that is lost is an outcome in the stream, and the worker goes on"),
-        "timeout": Never("--idle-exit ends it with 0"),
+        "timeout": plain("work", *AS_WORKER, "--once", "--idle-exit", "0", "--", "true"),
     },
     "doctor": {
         "ok": given(lambda project: (project.send(), "doctor", "--verify")[1:]),
