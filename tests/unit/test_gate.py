@@ -1,0 +1,33 @@
+"""The gate between writers, where a caller is interrupted while it queues."""
+
+import pytest
+
+from inbox_orch.shared import gate
+from inbox_orch.shared.gate import Gate
+
+
+class Interrupted(BaseException):
+    """Stands for a signal's exception."""
+
+
+def test_a_caller_interrupted_as_it_joins_the_line_does_not_keep_the_lock(tmp_path, monkeypatch):
+    path = str(tmp_path / "gate")
+    start = gate._Line.start
+    threads = []
+
+    def interrupted_start(line):
+        start(line)
+        threads.append(line)
+        raise Interrupted
+
+    monkeypatch.setattr(gate._Line, "start", interrupted_start)
+    holder, newcomer = Gate(path), Gate(path)
+    holder.acquire(5)
+    with pytest.raises(Interrupted):
+        newcomer.acquire(5)
+    holder.release()
+    threads[0].join(5)
+    monkeypatch.undo()
+
+    newcomer.acquire(5)
+    newcomer.release()
