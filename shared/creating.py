@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import re
 import sqlite3
+from collections.abc import Iterable
 
 from . import database
 from .artifacts import sync_folder
@@ -49,12 +51,17 @@ def filesystem_type(path: str) -> str | None:
     path = _existing_ancestor(path)
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            mounts = [line.split() for line in file]
+            return _type_among(file, path)
     except OSError:
         return None
+
+
+def _type_among(mounts: Iterable[str], path: str) -> str | None:
+    """The type in the lines of proc_pid_mountinfo(5) whose mount point lies nearest above."""
     best, best_type = "", None
-    for fields in mounts:
-        point = fields[4].encode().decode("unicode_escape")
+    for fields in map(str.split, mounts):
+        # Spaces, tabs, newlines and backslashes stand there in octal, nothing else does.
+        point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[4])
         inside = path == point or path.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, best_type = point, fields[fields.index("-") + 1]
