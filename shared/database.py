@@ -324,10 +324,7 @@ class Database:
         with translated(self.layout):
             if patiently(self.layout, self._busy_seconds, self._version) < SCHEMA_VERSION:
                 self._migrate()
-        with self.snapshot() as connection:
-            self.id = connection.execute(
-                "SELECT value FROM meta WHERE key = 'database_id'"
-            ).fetchone()[0]
+        self.id = self._read_id()
         if expected_id is not None and expected_id != self.id:
             raise InboxOrchError(
                 "wrong_database",
@@ -335,6 +332,26 @@ class Database:
                 hint="`inbox where` shows which database a folder leads to",
                 details={"path": self.layout.database, "id": self.id, "expected": expected_id},
             )
+
+    def _read_id(self) -> str:
+        try:
+            with self.snapshot() as connection:
+                row = connection.execute(
+                    "SELECT value FROM meta WHERE key = 'database_id'"
+                ).fetchone()
+        except InboxOrchError as error:
+            if error.details.get("sqlite") != "SQLITE_ERROR":
+                raise
+            row = None  # there is no such table
+        if row is None:
+            raise InboxOrchError(
+                "corrupt",
+                f"{self.layout.database} is marked as ours, but its tables are missing",
+                hint="nothing was written; a copy made with `cp` can look like this: "
+                "use `inbox backup`",
+                details={"path": self.layout.database},
+            )
+        return str(row[0])
 
     def _version(self) -> int:
         application = int(self._connection.execute("PRAGMA application_id").fetchone()[0])

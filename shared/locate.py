@@ -24,16 +24,36 @@ class Location(NamedTuple):
     rule: str
 
 
-def locate(option: str | None, environment: str | None, working_directory: str) -> Location:
+def working_folder() -> str:
+    """The present folder; error `no_database` when it has been removed under the process."""
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise InboxOrchError(
+            "no_database",
+            f"the working folder cannot be told: {error.strerror}",
+            hint="change to a folder that is there, or name the database by its whole path",
+        ) from error
+
+
+def absolute(path: str) -> str:
+    """The path as seen from the present folder, which is asked for only if it matters."""
+    return os.path.normpath(path if os.path.isabs(path) else os.path.join(working_folder(), path))
+
+
+def locate(
+    option: str | None, environment: str | None, working_directory: str | None = None
+) -> Location:
     """The database to use; error `no_database` when there is none to be found.
 
-    The path of an option or of the environment is not checked for existence.
+    The path of an option or of the environment is not checked for existence. The search starts
+    in `working_directory`, by default the present one.
     """
     if option:
-        return Location(os.path.abspath(option), "option")
+        return Location(absolute(option), "option")
     if environment:
-        return Location(os.path.abspath(environment), "environment")
-    start = os.path.realpath(working_directory)
+        return Location(absolute(environment), "environment")
+    start = os.path.realpath(working_directory or working_folder())
     for folder, rule in _starting_points(start):
         found = _walk_up(folder)
         if found is not None:

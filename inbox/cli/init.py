@@ -1,13 +1,12 @@
 """`inbox init`."""
 
-import os
-
 import click
 
 from inbox_orch.shared import database
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
+from inbox_orch.shared.errors import usage
 from inbox_orch.shared.layout import database_in
-from inbox_orch.shared.locate import project_root
+from inbox_orch.shared.locate import absolute, project_root, working_folder
 from inbox_orch.shared.output import Sentence
 
 from .base import expected_id
@@ -24,12 +23,14 @@ def command(context: click.Context, folder: str | None, force: bool) -> None:
     tree), else in this folder.
     """
     shell = shell_of(context)
+    if folder is not None and shell.database_named:
+        raise usage("give either DIR or --db, not both")
     if folder is not None:
-        path = database_in(os.path.abspath(folder))
+        path = database_in(absolute(folder))
     elif shell.database is not None:
-        path = os.path.abspath(shell.database)
+        path = absolute(shell.database)
     else:
-        path = database_in(project_root(os.getcwd()))
+        path = database_in(project_root(working_folder()))
     created = database.create(path, forced=force)
     with database.Database.open(
         path, expected_id=expected_id(shell), busy_seconds=shell.busy_seconds

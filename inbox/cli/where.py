@@ -1,7 +1,5 @@
 """`inbox where`."""
 
-import os
-
 import click
 
 from inbox_orch.migrations import SCHEMA_VERSION
@@ -24,7 +22,7 @@ def command(context: click.Context) -> None:
     shell = shell_of(context)
     environment = None if shell.database_named else shell.database
     option = shell.database if shell.database_named else None
-    location = locate(option, environment, os.getcwd())
+    location = locate(option, environment)
     with Database.open(
         location.path, expected_id=expected_id(shell), busy_seconds=shell.busy_seconds
     ) as database:

@@ -109,7 +109,7 @@ class Desk:
         Errors: `no_database`, `wrong_database`, `schema_newer`, `corrupt`, `read_only`, `usage`.
         """
         option = None if path is None else os.fspath(path)
-        location = locate(option, os.environ.get("INBOX_DB"), os.getcwd())
+        location = locate(option, os.environ.get("INBOX_DB"))
         database = Database.open(
             location.path,
             expected_id=database_id,

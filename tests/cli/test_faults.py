@@ -1,0 +1,324 @@
+"""A database or a machine that is not as it should be: the documented error, nothing changed."""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import ULID, Outcome, Project, command_path, run
+from support.contracts import validated
+
+SEND = ("send", "--to", "workers", "--subject", "s", "--agent", "leader")
+EVERY_KIND = (
+    SEND,
+    ("fetch", "--agent", "w1"),
+    ("claim", "--agent", "w1"),
+    ("done", ULID, "--token", "t"),
+    ("list",),
+    ("show", ULID),
+    ("where",),
+    ("stats",),
+    ("--agent", "w1"),
+)
+AS_ROOT = os.geteuid() == 0
+NOBODY = 65534
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path / "project")
+    project.send()
+    return project
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """What lies in a folder; only for databases that no live connection has open."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-shm", "-wal", "gate"))
+    }
+
+
+def expect(folder: Path, code: str, *, path: Path, lines=EVERY_KIND) -> list[Outcome]:
+    """Every kind of command fails with `code` and leaves every byte as it was."""
+    before = snapshot(folder)
+    outcomes = [run("--json", "--db", str(path), *line) for line in lines]
+    for line, ended in zip(lines, outcomes, strict=True):
+        assert ended.error["code"] == code, (line, ended)
+        validated(line[0] if not line[0].startswith("-") else "inbox", ended.stdout)
+        assert ended.error["message"].count("\n") == 0
+    assert snapshot(folder) == before
+    return outcomes
+
+
+# -- files that are no database of ours ----------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"hello", b"\0" * 5000, b"SQLite format 3\0" + b"x" * 90])
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes):
+    path = tmp_path / "notes.db"
+    path.write_bytes(content)
+
+    expect(tmp_path, "corrupt", path=path, lines=(*EVERY_KIND, ("init",)))
+
+
+def test_an_empty_file_is_no_database_but_init_may_fill_it(tmp_path: Path):
+    path = tmp_path / "empty.db"
+    path.write_bytes(b"")
+    expect(tmp_path, "wrong_database", path=path)
+
+    assert run("--json", "--db", str(path), "init").data["created"]
+    assert run("--json", "--db", str(path), "list").data["items"] == []
+
+
+def test_another_applications_database_is_left_alone(tmp_path: Path):
+    path = tmp_path / "browser.db"
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE thread (id TEXT)")
+        other.execute("PRAGMA user_version = 2")
+        other.commit()
+
+    expect(tmp_path, "wrong_database", path=path, lines=(*EVERY_KIND, ("init",)))
+
+
+def test_a_newer_schema_is_refused_and_kept(project: Project):
+    with contextlib.closing(sqlite3.connect(project.path)) as other:
+        other.execute("PRAGMA user_version = 999")
+
+    outcomes = expect(project.folder, "schema_newer", path=project.path)
+    assert outcomes[0].error["details"]["schema"] == 999
+
+
+def test_a_folder_is_no_database(tmp_path: Path):
+    (tmp_path / "bus.db").mkdir()
+    for line in (*EVERY_KIND, ("init",)):
+        ended = run("--json", "--db", str(tmp_path / "bus.db"), *line)
+        assert ended.code == 6, (line, ended)
+
+
+def test_a_truncated_database_is_named_damaged(project: Project):
+    os.truncate(project.path, 100)
+    expect(project.folder, "corrupt", path=project.path)
+
+
+def test_damage_in_the_middle_is_named_damaged(project: Project):
+    """Every page but the first is overwritten: the header still says that it is ours."""
+    size = project.path.stat().st_size
+    with open(project.path, "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 4096))
+
+    expect(project.folder, "corrupt", path=project.path, lines=(SEND, ("list",), ("where",)))
+
+
+def test_a_database_without_its_tables_is_named_damaged(tmp_path: Path):
+    """A copy of the main file alone can look like this."""
+    project = Project(tmp_path / "project")
+    with contextlib.closing(sqlite3.connect(project.path)) as other:
+        other.execute("PRAGMA foreign_keys=OFF")
+        other.execute("DROP TABLE meta")
+        other.commit()
+
+    expect(project.folder, "corrupt", path=project.path)
+
+
+def test_another_database_than_the_one_meant_is_refused(project: Project):
+    before = project.contents()
+    for line in EVERY_KIND:
+        ended = project.json("--db-id", ULID, *line)
+        assert ended.error["code"] == "wrong_database"
+        assert project.json(*line, INBOX_DB_ID=ULID).error["code"] == "wrong_database"
+    assert project.contents() == before
+
+
+# -- files that are gone -------------------------------------------------------------------
+
+
+def test_a_missing_database_is_never_made(tmp_path: Path):
+    expect(tmp_path, "no_database", path=tmp_path / "missing" / "bus.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_misspelt_database_gets_a_suggestion(project: Project):
+    ended = run("--json", "--db", str(project.path.with_name("buss.db")), "list")
+    assert ended.error["hint"] == f"did you mean {project.path}?"
+
+
+def test_a_log_without_its_database_is_set_aside_by_init(project: Project):
+    log = project.path.with_name("bus.db-wal")
+    project.path.unlink()
+    log.write_bytes(b"somebody's commits")
+    ended = project.json("list", "--db", str(project.path))
+    assert ended.error["code"] == "no_database"
+    assert "inbox init" in ended.error["hint"]
+
+    assert project.json("init").data["created"]
+
+    (kept,) = project.path.parent.glob("bus.db-wal.orphan-*")
+    assert kept.read_bytes() == b"somebody's commits"
+    assert project.json("list").data["items"] == []
+    assert project.json("doctor", "--verify").data["problems"] == 0
+
+
+@pytest.mark.parametrize("line", EVERY_KIND, ids=lambda line: line[0])
+def test_a_removed_working_folder_is_told(tmp_path: Path, line):
+    script = 'mkdir "$1" && cd "$1" && rmdir "$1" && shift && exec "$@"'
+    ended = subprocess.run(
+        ["sh", "-c", script, "sh", str(tmp_path / "gone"), command_path(), "--json", *line],
+        capture_output=True,
+    )
+    outcome = Outcome(ended.returncode, ended.stdout, ended.stderr)
+    assert outcome.error["code"] == "no_database"
+    assert "folder" in outcome.error["message"]
+
+
+def test_a_removed_working_folder_does_not_matter_when_the_database_is_named(project, tmp_path):
+    script = 'mkdir "$1" && cd "$1" && rmdir "$1" && shift && exec "$@"'
+    ended = subprocess.run(
+        ["sh", "-c", script, "sh", str(tmp_path / "gone"), command_path(), "list", "--json"],
+        capture_output=True,
+        env={**os.environ, "INBOX_DB": str(project.path)},
+    )
+    assert len(Outcome(ended.returncode, ended.stdout, ended.stderr).data["items"]) == 1
+
+
+# -- permissions ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def strangers(tmp_path: Path) -> Iterator[list[str]]:
+    """How to run a command as a user for whom file modes count; root's are ignored."""
+    if not AS_ROOT:
+        yield []
+        return
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("root without setpriv: no user for whom modes count")
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder == Path(folder.anchor) or folder.stat().st_mode & stat.S_IXOTH:
+            continue
+        folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
+    yield [setpriv, "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+
+
+def may_run(prefix: list[str]) -> None:
+    """The stranger must be able to start the program at all."""
+    tried = subprocess.run(
+        [*prefix, command_path(), "schema", "where"], capture_output=True, cwd="/"
+    )
+    if tried.returncode != 0:
+        pytest.skip("another user cannot read the installed program")
+
+
+def test_a_read_only_folder_can_be_read_or_says_why_not(project: Project, strangers):
+    may_run(strangers)
+    folder = project.path.parent
+    if AS_ROOT:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+    folder.chmod(0o500)
+    project.path.chmod(0o400)
+    try:
+        for line in EVERY_KIND:
+            ended = _as(strangers, project, *line)
+            if ended.code == 0:
+                assert line[0] in ("list", "where", "stats", "--agent"), line
+            elif line[0] == "show":
+                assert ended.error["code"] in ("not_found", "read_only")
+            else:
+                assert ended.error["code"] == "read_only", (line, ended)
+                assert ended.error["hint"]
+    finally:
+        folder.chmod(0o700)
+        project.path.chmod(0o600)
+
+
+def test_a_database_of_another_user_is_no_missing_one(project: Project, strangers):
+    may_run(strangers)
+    if not AS_ROOT:
+        project.path.parent.chmod(0)
+    try:
+        for line in (SEND, ("list",), ("where",)):
+            ended = _as(strangers, project, "--db", str(project.path), *line)
+            assert ended.error["code"] == "read_only", ended
+            assert "Permission denied" in ended.error["message"]
+    finally:
+        project.path.parent.chmod(0o700)
+
+
+def _as(prefix: list[str], project: Project, *line: str) -> Outcome:
+    ended = subprocess.run(
+        [*prefix, command_path(), "--json", *line],
+        cwd=project.folder,
+        env={**os.environ, "INBOX_BUSY_TIMEOUT": "0.2"},
+        capture_output=True,
+    )
+    return Outcome(ended.returncode, ended.stdout, ended.stderr)
+
+
+# -- a full disk ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = AS_ROOT and sys.platform == "linux"
+    if mounted:
+        command = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=777", "tmpfs", str(place)]
+        mounted = subprocess.run(command, capture_output=True).returncode == 0
+    if not mounted:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(small_disk: Path, tmp_path: Path):
+    project = Project(small_disk / "project")
+    acknowledged = []
+    for _ in range(200):
+        ended = project.json(*SEND, "--body-file", "-", stdin=b"x" * 50_000)
+        if ended.code != 0:
+            assert ended.error["code"] == "disk_full", ended
+            break
+        acknowledged.append(ended.data["thread"]["id"])
+    else:
+        pytest.fail("the disk was never full")
+
+    big = tmp_path / "big"
+    big.write_bytes(b"y" * 3_000_000)
+    assert project.json(*SEND, "--attach", str(big)).error["code"] == "disk_full"
+    thread = project.json("list", "--limit", "1000").data["items"]
+    assert [item["id"] for item in thread] == acknowledged
+    assert list((project.path.parent / "artifacts").rglob("*-*")) == []
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    assert project.json(*SEND).code == 0
+    assert project.json("doctor", "--verify").data["problems"] == 0
+
+
+def test_a_limit_on_file_sizes_is_a_full_disk_too(project: Project):
+    """RLIMIT_FSIZE: what a container or `ulimit -f` sets."""
+    before = project.contents()
+    script = 'ulimit -f 64; exec "$@"'
+    ended = subprocess.run(
+        ["sh", "-c", script, "sh", command_path(), "--json", *SEND, "--body-file", "-"],
+        cwd=project.folder,
+        input=b"x" * 1_000_000,
+        capture_output=True,
+    )
+    outcome = Outcome(ended.returncode, ended.stdout, ended.stderr)
+
+    assert outcome.code == 6
+    assert outcome.error["code"] in ("disk_full", "io_error")
+    assert project.contents() == before
