@@ -23,7 +23,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.shared import bells, database
 from inbox_orch.shared.errors import InboxOrchError
 
-WAITERS = (1, 10, 50)
+IDLERS = 10
 PAIRS = 8
 AROUND_SECONDS = 0.05
 RACE_WAIT_SECONDS = 20.0
@@ -36,13 +36,15 @@ def main() -> None:
     options_parser.add_argument("--commits", type=int, default=1000, help="for each row")
     options_parser.add_argument("--rounds", type=int, default=2000, help="of the race, each way")
     options_parser.add_argument("--idle-seconds", type=float, default=20.0)
+    options_parser.add_argument("--waiters", type=int, nargs="+", default=[1, 10, 50])
     options_parser.add_argument("--role", nargs=2, help=argparse.SUPPRESS)
     options = options_parser.parse_args()
     if options.role:
         ROLES[options.role[0]](**json.loads(options.role[1]))
         return
     if options.quick:
-        options.commits, options.rounds, options.idle_seconds = 20, 16, 1.0
+        options.commits, options.rounds, options.idle_seconds = 10, 16, 0.5
+        options.waiters = [1, 3]
     figures = measure(options)
     report(options, figures, as_text(figures))
     sys.exit(0 if all(race["timed_out"] == 0 for race in figures["race"]) else 1)
@@ -53,7 +55,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     facts = machine()
     with scratch() as folder:
         latency = []
-        for number in WAITERS:
+        for number in options.waiters:
             say(f"wake-up with {number} waiting processes")
             path = folder / f"latency-{number}" / "bus.db"
             latency.append({"waiters": number} | latency_of(make(path), number, options.commits))
@@ -195,7 +197,7 @@ def idle_of(path: Path, doorbell: str, seconds: float) -> dict[str, float]:
     def idler(place: int) -> Role:
         return Role("idler", doorbell=doorbell, path=str(path), agent=f"w{place}", seconds=seconds)
 
-    with started(idler, 10) as idlers:
+    with started(idler, IDLERS) as idlers:
         for role in idlers:
             role.tell("go")
         shares = [role.hear() * 100 for role in idlers]

@@ -76,3 +76,12 @@ def test_a_stocked_database_is_as_the_services_would_have_made_it(tmp_path, done
     assert verified.returncode == 0, verified.stdout
     (workers,) = json.loads(stats.stdout)["data"]["mailboxes"]
     assert (workers["done"], workers["pending"]) == (done, pending)
+
+
+def test_waits_have_a_delay_a_price_and_no_time_out(tmp_path):
+    figures = bench("waits", tmp_path)
+
+    assert [row["waiters"] for row in figures["latency"]] == [1, 3]
+    assert all(0 < row["p50_ms"] <= row["p99_ms"] for row in figures["latency"])
+    assert all(row["mean_percent"] > 0 for row in figures["idle"])
+    assert [(row["bells"], row["timed_out"]) for row in figures["race"]] == [("on", 0), ("off", 0)]
