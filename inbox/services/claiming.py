@@ -76,7 +76,7 @@ class Claiming(Reaping):
             if first:
                 self.note_reader(holder, reads)
             elif not self._worth_claiming(reads, thread_id):
-                return self._due(reads)
+                return self._due(reads, thread_id)
             # The first look decides whether there is anything to wait for at all.
             first = False
             try:
@@ -85,7 +85,7 @@ class Claiming(Reaping):
                 if wait_seconds <= 0 or error.code not in ("nothing_available", "already_claimed"):
                     raise
                 refusal = None if thread_id is None else error
-                return self._due(reads)
+                return self._due(reads, thread_id)
 
         found = waits.wait(self.database, reads, look, wait_seconds=wait_seconds)
         if found is None:
@@ -199,9 +199,20 @@ class Claiming(Reaping):
                 return True
             return threads.next_claimable(connection, reads) is not None
 
-    def _due(self, reads: Sequence[str]) -> waits.Look:
+    def _due(self, reads: Sequence[str], thread_id: str | None) -> waits.Look:
+        """When to look again. A thread whose time has come since the look before is due now:
+        nobody rings for it."""
+        now = self.database.clock.now()
         with self.database.snapshot() as connection:
-            return self.due(connection, reads, self.database.clock.now())
+            look = self.due(connection, reads, now)
+            if thread_id is None:
+                available = threads.due_delayed(connection, reads)
+            else:
+                thread = threads.get(connection, thread_id, now)
+                pending = thread is not None and thread.state == states.PENDING
+                available = thread.available_at if thread is not None and pending else None
+        times = [t for t in (look.due_wall_ms, available) if t is not None]
+        return look._replace(due_wall_ms=min(times, default=None))
 
 
 def already_claimed(thread: Thread) -> InboxOrchError:

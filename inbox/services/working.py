@@ -43,7 +43,7 @@ class Working(Claiming, Waiting):
             except InboxOrchError as error:
                 if error.code != "nothing_available":
                     raise
-        return self._due(reads)
+        return self._due(reads, None)
 
     def standing(self, thread_id: str, token: str) -> Standing:
         """How the lease with this token stands. Writes only when a question's deadline has
