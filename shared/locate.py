@@ -67,9 +67,12 @@ def locate(
 
 
 def project_root(working_directory: str) -> str:
-    """The folder in which `init` makes a database: the main working tree, else this folder."""
+    """The folder in which `init` makes a database: the main working tree, the folder beside a
+    bare repository, else this folder."""
     start = os.path.realpath(working_directory)
-    for folder, _ in _starting_points(start):
+    for folder, rule in _starting_points(start):
+        if rule == "bare_repository":
+            return folder
         top = _repository_top(folder)
         if top is not None:
             return top
