@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -157,6 +158,73 @@ def test_one_that_fails_does_not_keep_the_others(site: Site, run):
 
     states = {item["key"]: item["state"] for item in done.items}
     assert states == {"a": "provision_failed", "b": "offered"}
+
+
+def git_that_fails(folder: Path, command: str, words: str, times: int) -> str:
+    """A PATH on which git's command fails so many times, as another tool's work makes it."""
+    made = folder / "bin"
+    made.mkdir()
+    wrapper = made / "git"
+    wrapper.write_text(
+        f"""#!/bin/sh
+case " $* " in *" {command} "*)
+    echo >>"{made}/calls"
+    if [ "$(wc -l <"{made}/calls")" -le {times} ]; then
+        # As git does: the branch is there already when it fails.
+        {shutil.which("git")} "$@" >/dev/null 2>&1
+        echo "fatal: {words}" >&2
+        exit 128
+    fi ;;
+esac
+exec {shutil.which("git")} "$@"
+"""
+    )
+    wrapper.chmod(0o755)
+    return f"{made}{os.pathsep}{os.environ['PATH']}"
+
+
+TRANSIENT = [
+    "failed to read .git/worktrees/x/commondir: Success",
+    "could not lock config file .git/config: File exists",
+    "Invalid path '.git/worktrees/x'",
+    "did not send all necessary objects",
+]
+
+
+@pytest.mark.parametrize("words", TRANSIENT)
+def test_a_passing_disturbance_by_another_tool_is_tried_again(
+    site: Site, run, monkeypatch, words: str
+):
+    monkeypatch.setenv("PATH", git_that_fails(site.folder, "worktree add", words, 3))
+
+    item = site.dispatch(run)["a"]
+
+    assert (item["state"], item["number"]) == ("offered", 1), item["reason"]
+    assert branches(site.repository) == {item["branch"]}
+    assert worktree_paths(site.repository) == {item["worktree"]}
+
+
+def test_a_reading_command_is_tried_again_too(site: Site, run, monkeypatch):
+    monkeypatch.setenv("PATH", git_that_fails(site.folder, "rev-parse", TRANSIENT[0], 3))
+
+    assert site.dispatch(run)["a"]["state"] == "offered"
+
+
+def test_a_disturbance_that_stays_is_a_failure_that_leaves_nothing(site: Site, run, monkeypatch):
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", git_that_fails(site.folder, "worktree add", TRANSIENT[0], 99))
+
+    assert site.scheduler.dispatch(run).degraded
+    monkeypatch.setenv("PATH", path)
+    assert_nothing_is_left(site, run)
+    assert len((site.folder / "bin" / "calls").read_text().splitlines()) == 6
+
+
+def test_any_other_failure_is_not_tried_again(site: Site, run, monkeypatch):
+    monkeypatch.setenv("PATH", git_that_fails(site.folder, "worktree add", "no such thing", 99))
+
+    assert site.scheduler.dispatch(run).degraded
+    assert len((site.folder / "bin" / "calls").read_text().splitlines()) == 1
 
 
 def fill(path: Path) -> None:

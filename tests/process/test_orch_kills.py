@@ -1,0 +1,307 @@
+"""`orch dispatch` killed at every step, and git killed inside it: `reconcile` makes it whole.
+
+Afterwards there is exactly one worktree, one branch and one thread for each live attempt, no
+lock, no open intent, and git works.
+"""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.inbox import Bus
+from inbox_orch.orch.services.scheduler import Scheduler
+from support import killing
+from support.commands import command_path
+from support.runs import Site, branches, git, lock_files, worktree_paths
+
+REAL_GIT = shutil.which("git")
+
+
+class Scene:
+    """A run that is about to dispatch a task on a merged base, and one from HEAD."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repository = folder / "project"
+        self.worktrees = folder / "worktrees"
+        self.database = self.repository / ".inbox" / "bus.db"
+
+    def prepare(self) -> None:
+        """Everything up to the dispatch; nothing stays open."""
+        site = Site(self.folder)
+        run = site.open_run()
+        site.add(run, "a", "b")
+        site.add(run, "c", depends_on=["a", "b"])
+        for item in site.dispatch(run).values():
+            site.deliver(item, f"{item['key']}.txt")
+        site.scheduler.reconcile(run)
+        site.add(run, "d")
+        git(self.folder, "clone", "-q", "--bare", str(self.repository), "origin.git")
+        git(self.repository, "remote", "add", "origin", str(self.folder / "origin.git"))
+        site.close()
+
+    def copy_from(self, prepared: Path) -> None:
+        """The prepared scene in its own place again. A copy has another identity."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(prepared, self.folder, symlinks=True)
+        status = os.stat(self.repository / ".git")
+        connection = sqlite3.connect(self.database)
+        with connection:
+            identity = f"{status.st_dev}:{status.st_ino}"
+            connection.execute("UPDATE run SET repository_identity = ?", (identity,))
+        connection.close()
+
+    def dispatch(self) -> None:
+        """In this process."""
+        with Bus.open(self.database) as bus:
+            scheduler = Scheduler(bus)
+            scheduler.dispatch(scheduler.run(None))
+
+    def check(self) -> None:
+        """Reconcile, dispatch what is left, and judge."""
+        with Bus.open(self.database) as bus:
+            scheduler = Scheduler(bus)
+            run = scheduler.run(None)
+            scheduler.reconcile(run)
+            self._judge(scheduler, run)
+            again = scheduler.reconcile(run)
+            assert again.finished_intents == 0
+            scheduler.dispatch(run)
+            self._judge(scheduler, run)
+            states = {r.standing.task.key: r.standing.state for r in scheduler.status(run).rows}
+            assert states["a"] == states["b"] == "succeeded"
+            assert {states["c"], states["d"]} <= {"active", "backing_off"}
+            assert scheduler.doctor(verify=True).problems == 0
+        git(self.repository, "fsck", "--strict")
+        git(self.repository, "fetch", "-q", "origin")
+        assert git(self.repository, "status", "--porcelain") == ""
+
+    def _judge(self, scheduler: Scheduler, run) -> None:
+        with scheduler.database.snapshot() as connection:
+            intents = connection.execute("SELECT count(*) FROM intent WHERE closed_at IS NULL")
+            assert intents.fetchone()[0] == 0, "an intent is open"
+            rows = connection.execute(
+                "SELECT a.branch, a.worktree_path, a.base_commit, a.state, a.thread_id"
+                " FROM attempt AS a WHERE a.state NOT IN ('provision_failed')"
+            ).fetchall()
+            threads = {row[0] for row in connection.execute("SELECT id FROM thread")}
+        assert threads == {row[4] for row in rows}, "one thread for each attempt"
+        assert branches(self.repository) == {row[0] for row in rows}
+        paths = {row[1] for row in rows}
+        assert worktree_paths(self.repository) == paths
+        assert len(os.listdir(self.repository / ".git" / "worktrees")) == len(paths)
+        assert {str(p) for p in (self.worktrees / run.name).iterdir()} == paths
+        assert lock_files(self.repository / ".git", self.worktrees) == []
+        for branch, path, base, state, _ in rows:
+            if state == "offered":
+                assert git(path, "status", "--porcelain") == ""
+                assert git(path, "rev-parse", "HEAD") == base
+                assert git(path, "symbolic-ref", "--short", "HEAD") == branch
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory, request) -> tuple[Path, Scene]:
+    """A scene, put aside; it can only be played in the place where it was made."""
+    with pytest.MonkeyPatch.context() as patch:
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "Tester")
+            patch.setenv(f"GIT_{role}_EMAIL", "tester@example.invalid")
+        folder = tmp_path_factory.mktemp("scene")
+        scene = Scene(folder / "here")
+        scene.folder.mkdir()
+        scene.prepare()
+        shutil.move(scene.folder, folder / "aside")
+        return folder / "aside", scene
+
+
+@pytest.fixture
+def scene(prepared: tuple[Path, Scene]) -> Scene:
+    """The scene, ready to be played."""
+    aside, made = prepared
+    made.copy_from(aside)
+    return made
+
+
+# -- the process that dispatches is killed ---------------------------------------------------
+
+
+def die_before(step: int, scene: Scene) -> bool:
+    """Dispatch in a process that kills itself before its step; whether it was killed."""
+    process = os.fork()
+    if process == 0:
+        try:
+            killing.install(step)
+            scene.dispatch()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(process, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert status == 0
+    return False
+
+
+def kill_everywhere(folder: str) -> None:
+    """The body of the test, in a process of its own, because it takes functions apart."""
+    made = Scene(Path(folder, "here"))
+    made.folder.mkdir()
+    made.prepare()
+    aside = Path(folder, "aside")
+    shutil.move(made.folder, aside)
+    step, killed = 1, True
+    while killed:
+        made.copy_from(aside)
+        killed = die_before(step, made)
+        try:
+            made.check()
+        except BaseException as error:
+            error.add_note(f"killed before step {step}")
+            raise
+        # Every step at first, then every seventh: seven has no part in how the steps repeat.
+        step += 1 if step < 30 else 7
+    sys.stdout.write(str(step))
+
+
+def test_a_dispatch_killed_at_any_step_is_made_whole(tmp_path: Path):
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
+        " from test_orch_kills import kill_everywhere; kill_everywhere(sys.argv[1])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout) > 100, f"too few steps: {done.stdout}"
+
+
+# -- git is killed, or kills -----------------------------------------------------------------
+
+WRAPPER = """#!{python} -P
+import os, resource, signal, sys
+words = sys.argv[1:]
+count = os.path.join({folder!r}, "count")
+with open(count, "a") as file:
+    file.write(".")
+number = os.path.getsize(count)
+plan = {plan!r}
+if plan.get("kill_before") == number:
+    os.kill(os.getppid(), signal.SIGKILL)
+if plan.get("limit") is not None and ("worktree" in words or "reset" in words):
+    if plan.get("parent_too"):
+        os.kill(os.getppid(), signal.SIGKILL)
+    limit = plan["limit"]
+    # A file that grows over the limit kills git where it stands (SIGXFSZ), with no tidying up.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+if plan.get("kill_after") == number:
+    import subprocess
+    ended = subprocess.run([{git!r}, *words], pass_fds=[
+        int(name) for name in os.listdir("/proc/self/fd") if int(name) > 2 and os.path.exists(
+            f"/proc/self/fd/{{name}}")])
+    os.kill(os.getppid(), signal.SIGKILL)
+    sys.exit(ended.returncode)
+os.execv({git!r}, ["git", *words])
+"""
+
+
+def dispatch_with(scene: Scene, folder: Path, **plan: object) -> "subprocess.CompletedProcess":
+    """`orch dispatch` with a git that does as planned."""
+    folder.mkdir(exist_ok=True)
+    (folder / "count").unlink(missing_ok=True)
+    wrapper = folder / "git"
+    wrapper.write_text(
+        WRAPPER.format(python=sys.executable, folder=str(folder), plan=plan, git=REAL_GIT)
+    )
+    wrapper.chmod(0o755)
+    return subprocess.run(
+        [command_path("orch"), "dispatch", "--json"],
+        cwd=scene.repository,
+        env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        timeout=120,
+    )
+
+
+def calls_of_git(scene: Scene, folder: Path) -> int:
+    assert dispatch_with(scene, folder).returncode == 0
+    return len((folder / "count").read_bytes())
+
+
+@pytest.mark.parametrize("moment", ["kill_before", "kill_after"])
+def test_a_dispatch_killed_between_two_calls_of_git_is_made_whole(
+    prepared: tuple[Path, Scene], tmp_path: Path, moment: str
+):
+    aside, scene = prepared
+    scene.copy_from(aside)
+    calls = calls_of_git(scene, tmp_path / "bin")
+    assert calls > 10
+    for number in range(1, calls + 1):
+        scene.copy_from(aside)
+        done = dispatch_with(scene, tmp_path / "bin", **{moment: number})
+        assert done.returncode == -signal.SIGKILL, (number, done)
+        scene.check()
+
+
+# `locked`, `gitdir` and `.git` have different sizes, so that git dies in the middle of another one
+# with another limit; the last ones let it live till the index.
+LIMITS = [0, 50, 80, 110, 140, 170]
+
+
+@pytest.mark.parametrize("parent_too", [False, True], ids=["git_alone", "with_its_parent"])
+@pytest.mark.parametrize("limit", LIMITS)
+def test_git_killed_in_the_middle_leaves_nothing(
+    scene: Scene, tmp_path: Path, limit: int, parent_too: bool
+):
+    done = dispatch_with(scene, tmp_path / "bin", limit=limit, parent_too=parent_too)
+
+    assert done.returncode == (-signal.SIGKILL if parent_too else 11), done
+    scene.check()
+
+
+def exec_path_that_kills(folder: Path, command: str) -> Path:
+    """Git's own programs, but its `command` kills the git that calls it, and its parent."""
+    made = folder / "exec"
+    made.mkdir()
+    for program in Path(git(folder, "--exec-path")).iterdir():
+        if program.name != "git":
+            (made / program.name).symlink_to(program)
+    wrapper = made / "git"
+    wrapper.write_text(
+        f"""#!/bin/sh
+case " $* " in *" {command} "*)
+    grandparent=$(cut -d ' ' -f 4 "/proc/$PPID/stat")
+    kill -9 "$grandparent" "$PPID"
+    exit 1 ;;
+esac
+exec {REAL_GIT} "$@"
+"""
+    )
+    wrapper.chmod(0o755)
+    return made
+
+
+def test_an_entry_with_an_all_zero_head_is_cleared(scene: Scene, tmp_path: Path):
+    done = subprocess.run(
+        [command_path("orch"), "dispatch", "--json"],
+        cwd=scene.repository,
+        env={**os.environ, "GIT_EXEC_PATH": str(exec_path_that_kills(tmp_path, "symbolic-ref"))},
+        capture_output=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done
+    heads = (scene.repository / ".git" / "worktrees").glob("*/HEAD")
+    assert any(set(head.read_text().strip()) == {"0"} for head in heads), "this is the state"
+
+    scene.check()
