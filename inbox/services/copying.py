@@ -46,7 +46,7 @@ def back_up(desk: Desk, path: str, *, force: bool, artifacts: bool) -> BackedUp:
         raise usage("a backup cannot be made inside a transaction")
     target = layout_of(os.path.abspath(path))
     _check_target(desk.database.layout, target, force=force)
-    store = ArtifactStore(target.artifacts) if artifacts else None
+    store = _artifact_store(target) if artifacts else None
     copied: set[str] = set()
     if store is not None:
         # Most are copied before the snapshot is taken, so that pruning meanwhile costs little.
@@ -87,6 +87,12 @@ def _check_target(live: Layout, target: Layout, *, force: bool) -> None:
             raise _file_exists(log, "a database of that name is in use, or its log was left over")
     if os.path.lexists(path) and not force:
         raise _file_exists(path, "--force replaces it")
+
+
+def _artifact_store(target: Layout) -> ArtifactStore:
+    with _own_errors(target), contextlib.suppress(FileExistsError):
+        os.mkdir(target.artifacts, 0o700)
+    return ArtifactStore(target.artifacts)
 
 
 def _file_exists(path: str, hint: str) -> InboxOrchError:
@@ -172,17 +178,25 @@ def _finish(temporary: str, path: str, *, force: bool) -> tuple[int, str]:
         os.fsync(file.fileno())
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         size = os.fstat(file.fileno()).st_size
-    if force:
+    if force or not _linked(temporary, path):
         os.rename(temporary, path)
-    else:
-        # Unlike rename(2), link(2) refuses a file that has come to be there meanwhile.
-        try:
-            os.link(temporary, path)
-        except FileExistsError as error:
-            raise _file_exists(path, "--force replaces it") from error
-        os.unlink(temporary)
     sync_folder(os.path.dirname(path))
     return size, sha256
+
+
+def _linked(temporary: str, path: str) -> bool:
+    """Give the file its name unless the name is taken: rename(2) would replace what has come to
+    be there meanwhile, link(2) refuses. False on a file system without links."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError as error:
+        raise _file_exists(path, "--force replaces it") from error
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK):
+            raise
+        return False
+    os.unlink(temporary)
+    return True
 
 
 def _copy_contents(

@@ -84,10 +84,12 @@ def examine(desk: Desk, *, verify: bool, fix: bool) -> Examined:
     with recovery_hint(layout):
         with desk.database.snapshot() as connection:
             newest = events.latest(connection)
-            checks = [_sqlite(), *_structure(connection, layout, verify)]
+            structure = list(_structure(connection, layout, verify))
+            checks = [_sqlite(), *structure]
             checks += _standing(desk, connection)
             if verify:
-                checks += _verification(connection)
+                readable = all(check.status == OK for check in structure)
+                checks += _verification(connection, readable)
             stored = list(care.contents(connection))
         checks += _files(desk, stored, verify=verify, fix=fix)
     return Examined(layout.database, desk.database.id, verify, newest, tuple(checks))
@@ -173,8 +175,8 @@ def _standing(desk: Desk, connection: sqlite3.Connection) -> Iterator[Check]:
     yield Check("questions", WARNING if overdue else OK, text, total=overdue)
 
 
-def _verification(connection: sqlite3.Connection) -> Iterator[Check]:
-    with care.lenient(connection):
+def _verification(connection: sqlite3.Connection, readable: bool) -> Iterator[Check]:
+    with contextlib.nullcontext() if readable else care.lenient(connection):
         findings = verifying.verify(connection, MOST_ITEMS)
     counted = f"{findings.events} events of {findings.threads} threads"
     good = {

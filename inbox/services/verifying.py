@@ -128,6 +128,8 @@ def _compare_messages(
 def _compare_artifacts(
     dossier: Dossier, thread: ThreadRow, folded: FoldedThread, findings: Findings
 ) -> None:
+    if not dossier.artifacts and not folded.artifacts:
+        return
     stored = Counter(Content(a.name, a.sha256, a.bytes) for a in dossier.artifacts)
     told = Counter(folded.artifacts)
     for artifact in (stored - told).elements():

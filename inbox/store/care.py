@@ -116,7 +116,7 @@ def _undecodable(connection: sqlite3.Connection) -> Iterator[str]:
         columns = [c for c, kind in _columns(connection, table) if kind == "TEXT"]
         if not columns:
             continue
-        texts = " || ".join(f"coalesce({column}, '')" for column in columns)
+        texts = " || ".join(f"coalesce(\"{column}\", '')" for column in columns)
         rows = connection.execute(
             f"SELECT {_key_expression(connection, table)} FROM {table}"
             f" WHERE NOT care_is_utf8(CAST({texts} AS BLOB))"
@@ -193,7 +193,7 @@ def _key_expression(connection: sqlite3.Connection, table: str) -> str:
         "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", (table,)
     ).fetchall()
     # As a blob, so that a key which is not UTF-8 can be named.
-    texts = " || '/' || ".join(f"coalesce({row[0]}, '')" for row in rows)
+    texts = " || '/' || ".join(f"coalesce(\"{row[0]}\", '')" for row in rows)
     return f"CAST({texts} AS BLOB)" if rows else "rowid"
 
 

@@ -1,6 +1,7 @@
 """Backups and the export: whole, consistent, and of no harm to the live database."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.store import copies
+from inbox_orch.shared.program import Signalled
 from support.buses import Office, refused
 
 
@@ -57,7 +59,7 @@ def test_a_backup_opens_as_a_database_and_goes_on(office, leader, thread, target
     assert str(made.newest_event) == leader.latest_event()
     assert target.stat().st_mode & 0o777 == 0o600
     with Bus.open(target, agent="w1", database_id=made.database_id, clock=office.clock) as copy:
-        assert copy.doctor(verify=True).problems == 0
+        assert {check.status for check in copy.doctor(verify=True).checks} == {"ok"}
         assert copy.database.connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         with copy.artifact(thread, "file.txt")[1] as content:
             assert content.read() == b"content"
@@ -124,6 +126,41 @@ def test_a_backup_that_fails_leaves_nothing(leader, target, folder, monkeypatch)
     with refused("corrupt"):
         leader.backup(target)
     assert names(folder) == []
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_name_that_is_taken_meanwhile_is_not_replaced_also_without_links(
+    leader, target, folder, monkeypatch, taken
+):
+    def check(path):
+        if taken:
+            target.write_text("precious")
+        return []
+
+    def no_links(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(copies, "check_copy", check)
+    if taken:
+        with refused("file_exists"):
+            leader.backup(target)
+        assert target.read_text() == "precious"
+    else:
+        monkeypatch.setattr(os, "link", no_links)
+        leader.backup(target)
+    assert names(folder) == [target.name]
+
+
+def test_an_interrupted_backup_leaves_nothing(leader, thread, target, folder, monkeypatch):
+    def interrupt(*_: int) -> None:
+        raise Signalled(2)
+
+    monkeypatch.setattr(copies, "_hear_signals", interrupt)
+
+    with pytest.raises(Signalled):
+        leader.backup(target)
+    assert names(folder) == []
+    assert leader.list().items[0].id == thread
 
 
 def test_parts_of_killed_backups_are_collected_and_those_of_live_ones_are_not(
