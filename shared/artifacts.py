@@ -51,7 +51,7 @@ class ArtifactStore:
         Errors: `usage` (missing, not a regular file, name or size not allowed), `disk_full`,
         `read_only`, `io_error`.
         """
-        name = check_artifact_name(os.path.basename(path))
+        name = check_artifact_name(_as_text(os.path.basename(path)))
         with _open_source(path) as source:
             return self._add(name, lambda: source.read(_CHUNK))
 
@@ -131,6 +131,11 @@ def check_artifact_name(name: str) -> str:
             hint="a name is printable UTF-8 of 1 to 255 bytes without a slash, not '.' or '..'",
         )
     return name
+
+
+def _as_text(name: str) -> str:
+    """A file's name as UTF-8, in whatever locale Python has read it."""
+    return os.fsencode(name).decode("utf-8", "surrogateescape")
 
 
 def _open_source(path: str) -> BinaryIO:

@@ -5,9 +5,11 @@ blocks (`Sentence`, `Facts`, `Table`, `Body`); how a block looks on a terminal i
 `terminal`, which is loaded only there.
 """
 
+import contextlib
 import errno
 import json
 import os
+import re
 import select
 import sys
 from collections.abc import Mapping, Sequence
@@ -173,10 +175,16 @@ class Output:
         """UTF-8 where the stream is; ASCII with escapes on any other encoding."""
         unicode = (self._encoding() or "").lower().replace("-", "") == "utf8"
         separators = (",", ": ") if indent else (",", ":")
-        text = json.dumps(
-            value, ensure_ascii=not unicode, indent=indent, separators=separators, allow_nan=False
+        text = readable(
+            json.dumps(
+                value, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
+            )
         )
-        return text.encode("utf-8" if unicode else "ascii", "backslashreplace")
+        if not unicode:
+            # Outside of strings JSON is ASCII, so all of it may be escaped as in a string.
+            text = re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)
+        # What is left of bytes that are no text becomes an escape that JSON knows, too.
+        return text.encode("utf-8", "backslashreplace")
 
     def _on_terminal(self) -> bool:
         return sys.stdout is not None and sys.stdout.isatty()
@@ -210,24 +218,28 @@ def _write_some(content: memoryview) -> int:
             select.select([], [1], [])
 
 
+def readable(text: str) -> str:
+    """Paths come from the system as bytes; in a locale that is not UTF-8 Python leaves what it
+    cannot read as half characters (PEP 383). Here they become the text that they are."""
+    with contextlib.suppress(UnicodeEncodeError):
+        text.encode("utf-8")
+        return text
+    with contextlib.suppress(UnicodeEncodeError):
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    return text
+
+
+# C0 and C1 control characters, line and paragraph separators, and what reorders text.
+_REORDERING = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_HARMFUL = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029{_REORDERING}]")
+_HARMFUL_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_REORDERING}]")
+
+
 def harmless(text: str, *, lines: bool = False) -> str:
-    """Text with everything escaped that would drive a terminal or break a line.
-
-    C0 and C1 control characters, and the characters that reorder text (Unicode TR 36, section
-    2.10). With `lines`, tabs and line ends stay.
-    """
-    kept = "\t\n" if lines else ""
-    return "".join(c if c in kept or _is_plain(c) else _escape(c) for c in text)
-
-
-_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def _is_plain(character: str) -> bool:
-    code = ord(character)
-    if code < 0x7F:
-        return code >= 0x20
-    return code >= 0xA0 and character not in "\u2028\u2029" and character not in _REORDERING
+    """Text with everything escaped that would drive a terminal or break a line (Unicode TR 36,
+    section 2.10). With `lines`, tabs and line ends stay."""
+    pattern = _HARMFUL_IN_LINES if lines else _HARMFUL
+    return pattern.sub(lambda found: _escape(found[0]), readable(text))
 
 
 def _escape(character: str) -> str:

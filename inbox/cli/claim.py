@@ -1,5 +1,7 @@
 """`inbox claim`."""
 
+import os
+
 import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
@@ -62,7 +64,9 @@ def command(
         thread, mailboxes=mailboxes, lease_seconds=lease, wait_seconds=wait_seconds or 0
     )
     if export:
-        output.text(_export_lines(claimed, bus.database.layout.database, bus.database.id))
+        lines = _export_lines(claimed, bus.database.layout.database, bus.database.id)
+        # The bytes of the path, whatever the locale.
+        output.raw(os.fsencode(lines))
     else:
         output.result(claimed.as_json(), *_blocks(claimed))
 
