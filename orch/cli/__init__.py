@@ -21,6 +21,7 @@ COMMANDS = {
     "answer": (f"{_HERE}.answer", "Answer a worker's question."),
     "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
+    "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),
     "demo": (f"{_HERE}.demo", "The main job from start to end, offline."),
 }
 
@@ -29,6 +30,7 @@ COMMANDS = {
     "orch",
     cls=Program,
     commands_in=COMMANDS,
+    version=True,
     examples=(
         "orch run init --title 'Fix the parser'",
         "orch task add --task lexer --title 'Rewrite the lexer' --body-file lexer.md",

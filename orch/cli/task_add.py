@@ -17,7 +17,7 @@ ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
     agent=True,
     examples=(
         "orch task add --task lexer --title 'Rewrite the lexer' --body-file lexer.md",
-        "orch task add --task report --title 'Write it up' --depends-on lexer --no-worktree",
+        "orch task add --task report --title Report --depends-on lexer --no-worktree",
     ),
 )
 @run_option

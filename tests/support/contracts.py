@@ -1,6 +1,6 @@
 """Real outputs held against the published models, with no key too many."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -8,9 +8,11 @@ from pydantic import BaseModel
 from inbox_orch.inbox import schemas
 
 
-def validated(command: str, line: str | bytes) -> Any:
+def validated(
+    command: str, line: str | bytes, contracts: Mapping[str, Any] = schemas.COMMANDS
+) -> Any:
     """One JSON value of a command's output as its model; fails on a key that no model names."""
-    model = schemas.COMMANDS[command].adapter().validate_json(line, strict=True)
+    model = contracts[command].adapter().validate_json(line, strict=True)
     assert list(surplus(model)) == [], "the models do not know these keys"
     return model
 
