@@ -1,8 +1,10 @@
-"""Makes the pages of docs/reference from the commands and the state tables.
+"""Makes the pages of docs/reference from the commands and the state tables, and with them the
+pages of the contract (see _contract_pages.py).
 
 Run through `script/reference`; a test holds the pages against what this makes.
 """
 
+import runpy
 from pathlib import Path
 
 import click
@@ -25,6 +27,7 @@ def pages() -> dict[Path, str]:
         folder / "inbox.md": _commands_page("inbox", inbox_program),
         folder / "orch.md": _commands_page("orch", orch_program),
         folder / "states.md": _states_page(),
+        **runpy.run_path(str(ROOT / "script" / "_contract_pages.py"))["pages"](),
     }
 
 

@@ -1,0 +1,52 @@
+"""The pages of the contract leave nothing out: every error code, every variable."""
+
+import re
+import runpy
+from pathlib import Path
+
+from inbox_orch.shared.errors import EXIT_CODES, EXIT_MEANINGS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = runpy.run_path(str(ROOT / "script" / "_contract_pages.py"))
+SOURCES = [
+    path.read_text()
+    for folder in ("inbox", "orch", "shared", "migrations")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
+
+
+def test_every_error_code_has_its_meaning():
+    assert set(PAGES["ERRORS"]) == set(EXIT_CODES)
+
+
+def test_every_exit_code_of_an_error_is_in_the_table():
+    assert set(EXIT_CODES.values()) <= set(EXIT_MEANINGS)
+
+
+def test_every_code_that_is_raised_is_in_the_table():
+    raised = re.findall(r"InboxOrchError\(\s*\"(\w+)\"", "\n".join(SOURCES))
+    assert raised
+    assert set(raised) <= set(EXIT_CODES)
+
+
+def test_every_variable_that_is_read_or_given_is_on_the_page():
+    named = set(re.findall(r"\"((?:INBOX|ORCH|XDG)_[A-Z_]+)\"", "\n".join(SOURCES)))
+    assert {"INBOX_DB", "INBOX_RESULT"} <= named
+    assert named <= set(PAGES["VARIABLES"]) | set(PAGES["FOR_COMMANDS"])
+
+
+def test_the_page_names_no_variable_that_nobody_reads():
+    text = "\n".join(SOURCES)
+    listed = set(PAGES["VARIABLES"]) | set(PAGES["FOR_COMMANDS"])
+    # COLUMNS is read by the standard library.
+    assert [name for name in sorted(listed - {"COLUMNS"}) if name not in text] == []
+
+
+def test_the_first_five_variables_are_those_that_claim_exports():
+    assert list(PAGES["VARIABLES"])[:5] == [
+        "INBOX_DB",
+        "INBOX_DB_ID",
+        "INBOX_AGENT",
+        "INBOX_THREAD",
+        "INBOX_TOKEN",
+    ]
