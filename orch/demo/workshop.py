@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,23 @@ COMMAND_SECONDS = 60.0
 LEASE_SECONDS = 2
 
 
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait until the end of the block."""
+    before: dict[int, Any] = {}
+    arrived: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if callable(signal.getsignal(number)):
+            before[number] = signal.signal(number, lambda number, frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in arrived[:1]:
+            signal.raise_signal(number)
+
+
 class Workshop:
     """A temporary project with workers. Leaves no process behind, and no file unless `keep`."""
 
@@ -27,20 +45,27 @@ class Workshop:
         self.folder = Path(tempfile.mkdtemp(prefix="inbox-orch-demo-"))
         self.repository = self.folder / "project"
         self._keep = keep
-        self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        # Workers by their names, and the command that is being waited for.
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._environment = self._make_environment()
-        self._make_commands()
-        self._make_repository()
 
     def __enter__(self) -> "Workshop":
+        try:
+            self._make_commands()
+            self._make_repository()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        for name in list(self._workers):
-            self.stop_worker(name)
-        self._kill_the_rest()
-        if not self._keep:
-            shutil.rmtree(self.folder)
+        try:
+            for name in list(self._running):
+                self.stop_worker(name)
+            self._kill_the_rest()
+        finally:
+            if not self._keep:
+                shutil.rmtree(self.folder)
 
     # -- commands ----------------------------------------------------------------------------
 
@@ -54,14 +79,21 @@ class Workshop:
 
     def git(self, *arguments: str) -> str:
         """The output of git in the repository."""
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=self.repository,
-            env=self._environment,
-            capture_output=True,
-            timeout=COMMAND_SECONDS,
-            check=True,
-        )
+        try:
+            done = subprocess.run(
+                ["git", *arguments],
+                cwd=self.repository,
+                env=self._environment,
+                capture_output=True,
+                timeout=COMMAND_SECONDS,
+            )
+        except FileNotFoundError as error:
+            raise InboxOrchError(
+                "git_missing", "git could not be started", hint="install git and put it on PATH"
+            ) from error
+        if done.returncode != 0:
+            words = done.stderr.decode("utf-8", "replace").strip()
+            raise InboxOrchError("git_failed", f"git {arguments[0]} failed: {words[:2000]}")
         return done.stdout.decode("utf-8", "replace").rstrip("\n")
 
     def open_bus(self, agent: str) -> Bus:
@@ -71,24 +103,37 @@ class Workshop:
     def _run(
         self, program: str, arguments: tuple[str, ...], accepted: tuple[int, ...]
     ) -> dict[str, Any]:
-        done = subprocess.run(
+        process = self._start(
             [str(self.folder / "bin" / program), *arguments, "--json"],
-            cwd=self.repository,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=COMMAND_SECONDS,
+            f"{program} {shlex.join(arguments)}",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
-        if done.returncode not in accepted:
+        out, error = process.communicate(timeout=COMMAND_SECONDS)
+        del self._running[f"{program} {shlex.join(arguments)}"]
+        if process.returncode not in accepted:
             raise InboxOrchError(
                 "internal",
-                f"`{program} {shlex.join(arguments)}` ended with {done.returncode}: "
-                + done.stdout.decode("utf-8", "replace")[:2000]
-                + done.stderr.decode("utf-8", "replace")[:2000],
+                f"`{program} {shlex.join(arguments)}` ended with {process.returncode}: "
+                + out.decode("utf-8", "replace")[:2000]
+                + error.decode("utf-8", "replace")[:2000],
             )
-        data = json.loads(done.stdout).get("data")
+        data = json.loads(out).get("data")
         assert isinstance(data, dict)
         return data
+
+    def _start(self, command: list[str], name: str, **options: Any) -> "subprocess.Popen[bytes]":
+        """A process that is known to us before a signal can make us forget it."""
+        with signals_held():
+            process = subprocess.Popen(
+                command,
+                cwd=self.repository,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                **options,
+            )
+            self._running[name] = process
+        return process
 
     # -- workers -----------------------------------------------------------------------------
 
@@ -97,15 +142,13 @@ class Workshop:
         named = [word for mailbox in mailboxes for word in ("--mailbox", mailbox)]
         script = str(self.folder / "worker.sh")
         with open(self.folder / f"{name}.log", "wb") as log:
-            self._workers[name] = subprocess.Popen(
+            self._start(
                 [
                     str(self.folder / "bin" / "inbox"),
                     *("work", "--agent", name, *named),
                     *("--lease", str(LEASE_SECONDS), "--slots", str(slots), "--", "sh", script),
                 ],
-                cwd=self.repository,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
+                name,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -113,14 +156,14 @@ class Workshop:
 
     def kill_worker(self, name: str) -> None:
         """`kill -9` for the worker process and for the command that it runs."""
-        process = self._workers.pop(name)
+        process = self._running.pop(name)
         process.kill()
         process.wait()
         self._kill_the_rest()
 
     def stop_worker(self, name: str) -> None:
         """Ask a worker to stop, as Ctrl-C would; it hands back what it holds."""
-        process = self._workers.pop(name)
+        process = self._running.pop(name)
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(COMMAND_SECONDS)
@@ -138,14 +181,18 @@ class Workshop:
     # -- making it ---------------------------------------------------------------------------
 
     def _make_environment(self) -> dict[str, str]:
+        """The caller's, without what would change how git and our commands behave."""
         kept = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("GIT_", "INBOX_", "ORCH_")) or name == "GIT_EXEC_PATH"
         }
+        for name in ("FORCE_COLOR", "XDG_CONFIG_HOME"):
+            kept.pop(name, None)
         return kept | {
             "HOME": str(self.folder),
             "XDG_STATE_HOME": str(self.folder / "state"),
+            "TMPDIR": str(self.folder / "tmp"),
             "GIT_CONFIG_NOSYSTEM": "1",
             "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "DEMO": str(self.folder),
@@ -154,6 +201,7 @@ class Workshop:
     def _make_commands(self) -> None:
         """`inbox` and `orch` on PATH, run by the Python that runs this."""
         (self.folder / "bin").mkdir()
+        (self.folder / "tmp").mkdir()
         for name in ("inbox", "orch"):
             path = self.folder / "bin" / name
             call = f"{shlex.quote(sys.executable)} -P -m inbox_orch.{name}"
