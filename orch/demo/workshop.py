@@ -28,14 +28,14 @@ def signals_held() -> Iterator[None]:
     arrived: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         if callable(signal.getsignal(number)):
-            before[number] = signal.signal(number, lambda number, frame: arrived.append(number))
+            before[number] = signal.signal(number, lambda which, frame: arrived.append(which))
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in arrived[:1]:
-            signal.raise_signal(number)
+        for which, handler in before.items():
+            signal.signal(which, handler)
+        for which in arrived[:1]:
+            signal.raise_signal(which)
 
 
 class Workshop:
