@@ -15,7 +15,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .clock import rfc3339
 from .errors import EXITS_WITH_DATA, InboxOrchError
+
+
+class When(NamedTuple):
+    """A moment, as a value: how long ago it was for a terminal, RFC 3339 for a pipe.
+
+    Both in milliseconds since 1970; `now_ms` is when it was looked at.
+    """
+
+    at_ms: int
+    now_ms: int
 
 
 class Sentence(NamedTuple):
@@ -33,19 +44,22 @@ class Facts(NamedTuple):
 
 class Table(NamedTuple):
     """Rows under headings. On a terminal that is too narrow, columns are cut, but for those in
-    `fixed`; those in `folded` go on in the next line instead."""
+    `fixed`; those in `folded` go on in the next line instead. A column in `sparse` is left out
+    on a terminal when it says nothing in any row: empty or zero."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     empty: str = "nothing"
     fixed: tuple[int, ...] = (0,)
     folded: tuple[int, ...] = ()
+    sparse: tuple[int, ...] = ()
 
 
 class Body(NamedTuple):
-    """Somebody's text, shown as it is, with what would drive a terminal made harmless."""
+    """Somebody's text, shown as it is, with what would drive a terminal made harmless; above it
+    a line of values."""
 
-    heading: str
+    heading: tuple[object, ...]
     text: str
 
 
@@ -254,7 +268,7 @@ def _plain(block: Block) -> str:
         return "".join(_line(row) for row in block.rows)
     if isinstance(block, Table):
         return "".join(_line(row) for row in block.rows)
-    return _line((block.heading, block.text))
+    return " ".join(map(_value, block.heading)) + "\t" + _line((block.text,))
 
 
 def _line(values: Sequence[object]) -> str:
@@ -265,6 +279,8 @@ def _value(value: object) -> str:
     """A value on one line: backslash, tab and line ends are escaped so that it can be undone."""
     if value is None:
         return ""
+    if isinstance(value, When):
+        return str(rfc3339(value.at_ms))
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):

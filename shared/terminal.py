@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from .output import Block, Body, Facts, Sentence, Table, harmless
+from .clock import rfc3339
+from .output import Block, Body, Facts, Sentence, Table, When, harmless
 
 _GAP = 2
 _NARROW = 6
@@ -38,7 +39,11 @@ _STATE_STYLES = {
 def render(blocks: Sequence[Block]) -> str:
     """The blocks as text for the present terminal, with its colours."""
     console = _console()
+    previous: Block | None = None
     for block in blocks:
+        if previous is not None and not isinstance(previous, Sentence):
+            console.print()
+        previous = block
         if isinstance(block, Sentence):
             console.print(_text(block.text))
         elif isinstance(block, Facts):
@@ -68,6 +73,8 @@ def _console() -> Console:
 def _text(value: object) -> Text:
     if value is None or value == "":
         return Text("–", style="dim")
+    if isinstance(value, When):
+        return Text(_how_long(value))
     shown = harmless(_flat(value))
     return Text(shown, style=_STATE_STYLES.get(shown, ""))
 
@@ -85,14 +92,35 @@ def _print_facts(console: Console, facts: Facts) -> None:
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for label, value in facts.rows:
-        grid.add_row(Text(harmless(label)), _text(value))
+        shown = Text(_moment(value)) if isinstance(value, When) else _text(value)
+        grid.add_row(Text(harmless(label)), shown)
     console.print(grid)
+
+
+def _moment(when: When) -> str:
+    distance = _how_long(when)
+    if when.at_ms <= when.now_ms:
+        distance += " ago"
+    return f"{distance} ({rfc3339(when.at_ms)})"
+
+
+def _how_long(when: When) -> str:
+    """The distance in the largest unit that fits, as people say it."""
+    seconds = abs(when.now_ms - when.at_ms) // 1000
+    for unit, length, until in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
+        if seconds < length * until:
+            distance = f"{seconds // length} {unit}"
+            break
+    else:
+        distance = f"{seconds // 86_400} days"
+    return f"in {distance}" if when.at_ms > when.now_ms else distance
 
 
 def _print_table(console: Console, table: Table) -> None:
     if not table.rows:
         console.print(Text(table.empty, style="dim"))
         return
+    table = _without_empty_columns(table)
     cells = [[_text(value) for value in row] for row in table.rows]
     drawn = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for number, width in enumerate(_widths(table, cells, console.width)):
@@ -106,6 +134,25 @@ def _print_table(console: Console, table: Table) -> None:
     for row in cells:
         drawn.add_row(*row)
     console.print(drawn)
+
+
+def _without_empty_columns(table: Table) -> Table:
+    kept = [
+        number
+        for number in range(len(table.headings))
+        if number not in table.sparse or any(row[number] for row in table.rows)
+    ]
+
+    def moved(numbers: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(kept.index(number) for number in numbers if number in kept)
+
+    return table._replace(
+        headings=tuple(table.headings[number] for number in kept),
+        rows=tuple(tuple(row[number] for number in kept) for row in table.rows),
+        fixed=moved(table.fixed),
+        folded=moved(table.folded),
+        sparse=(),
+    )
 
 
 def _widths(table: Table, cells: Sequence[Sequence[Text]], available: int) -> list[int]:
@@ -132,6 +179,10 @@ def _widths(table: Table, cells: Sequence[Sequence[Text]], available: int) -> li
 
 
 def _print_body(console: Console, body: Body) -> None:
-    console.print(Text(harmless(body.heading), style="bold"))
+    heading = " ".join(
+        f"{_how_long(part)} ago" if isinstance(part, When) else _text(part).plain
+        for part in body.heading
+    )
+    console.print(Text(heading, style="bold"))
     for line in harmless(body.text, lines=True).split("\n"):
         console.print(Text("  " + line.replace("\t", "    ")), soft_wrap=True)

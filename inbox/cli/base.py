@@ -11,7 +11,7 @@ import click
 from inbox_orch.shared.commandline import PATH, Number, Shell, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.output import Block, Body, Facts, Sentence, Table
+from inbox_orch.shared.output import Block, Body, Facts, Sentence, Table, When
 
 from ..domain import limits
 from ..domain.model import Artifact, Lease, Message, Thread
@@ -210,10 +210,10 @@ def _read_descriptor(descriptor: int, most: int) -> bytes:
 
 # -- how things look -----------------------------------------------------------------------
 
-THREAD_HEADINGS = ("THREAD", "STATE", "MAILBOX", "PRIO", "HOLDER", "SUBJECT")
+THREAD_HEADINGS = ("THREAD", "STATE", "MAILBOX", "PRIO", "HOLDER", "SUBJECT", "AGE")
 
 
-def thread_row(thread: Thread) -> tuple[object, ...]:
+def thread_row(thread: Thread, now_ms: int) -> tuple[object, ...]:
     """A thread in a table."""
     return (
         thread.id,
@@ -222,34 +222,36 @@ def thread_row(thread: Thread) -> tuple[object, ...]:
         thread.priority,
         thread.holder,
         thread.subject,
+        When(thread.created_at, now_ms),
     )
 
 
-def thread_table(threads: Sequence[Thread], empty: str) -> Table:
+def thread_table(threads: Sequence[Thread], empty: str, now_ms: int) -> Table:
     """Threads under headings."""
-    return Table(THREAD_HEADINGS, tuple(map(thread_row, threads)), empty, fixed=(0, 1))
+    rows = tuple(thread_row(thread, now_ms) for thread in threads)
+    return Table(THREAD_HEADINGS, rows, empty, fixed=(0, 1, 6), sparse=(3, 4))
 
 
-def thread_facts(thread: Thread) -> Facts:
+def thread_facts(thread: Thread, now_ms: int) -> Facts:
     """A thread by itself."""
-    shape = thread.as_json()
     rows: list[tuple[str, object]] = [
         ("thread", thread.id),
         ("subject", thread.subject),
         ("state", thread.state),
         ("mailbox", thread.mailbox),
         ("sender", thread.sender),
-        ("created", shape["created_at"]),
+        ("created", When(thread.created_at, now_ms)),
     ]
     rows += [
         (label, value)
         for label, value in (
             ("reason", thread.reason),
             ("holder", thread.holder),
-            ("lease until", _until(thread.lease)),
+            ("lease until", _until(thread.lease, now_ms)),
+            ("lease expired", "yes" if thread.lease and thread.lease.expired else None),
             ("progress", None if thread.progress is None else f"{thread.progress} %"),
             ("deliveries", f"{thread.deliveries} of {thread.max_deliveries}"),
-            ("finished", shape["finished_at"]),
+            ("finished", thread.finished_at and When(thread.finished_at, now_ms)),
             ("late", "yes" if thread.late else None),
             ("sealed", "yes" if thread.sealed else None),
         )
@@ -258,16 +260,15 @@ def thread_facts(thread: Thread) -> Facts:
     return Facts(tuple(rows))
 
 
-def _until(lease: Lease | None) -> str | None:
-    if lease is None:
-        return None
-    return f"{lease.as_json()['expires_at']}{' (expired)' if lease.expired else ''}"
+def _until(lease: Lease | None, now_ms: int) -> When | None:
+    return None if lease is None else When(lease.expires_at, now_ms)
 
 
-def message_block(message: Message, *, full: bool = False) -> Body:
+def message_block(message: Message, now_ms: int, *, full: bool = False) -> Body:
     """A message with its head line; a long body is cut unless `full`."""
     shape = message.as_json(full=full)
-    parts = [f"#{message.id}", message.kind, "from", message.sender, str(shape["created_at"])]
+    parts: list[object] = [f"#{message.id}", message.kind, "from", message.sender]
+    parts.append(When(message.created_at, now_ms))
     if message.progress is not None:
         parts.append(f"{message.progress} %")
     if message.options:
@@ -276,7 +277,7 @@ def message_block(message: Message, *, full: bool = False) -> Body:
     body = "(pruned)" if message.body is None else str(shape["body"])
     if shape["body_truncated"]:
         body += f"\n… {message.body_bytes} bytes in all; --full shows them"
-    return Body(" ".join(parts), body)
+    return Body(tuple(parts), body)
 
 
 def artifact_table(artifacts: Sequence[Artifact]) -> Table:
@@ -306,17 +307,20 @@ def overview(shell: Shell, context: click.Context) -> None:
     """`inbox` by itself: what waits for this agent."""
     bus = open_bus(context)
     seen = bus.overview()
+    now_ms = bus.now_ms
     blocks: list[Block] = [
         Facts((("agent", seen.agent), *((f"unread in {m}", n) for m, n in seen.unread.items()))),
         Table(
-            ("WAITING", *THREAD_HEADINGS),
+            ("WAITING", "THREAD", "MAILBOX", "HOLDER", "SUBJECT", "AGE"),
             tuple(
-                (what, *thread_row(thread))
+                (what, thread.id, thread.mailbox, thread.holder, thread.subject, age)
                 for what, threads in (("lease", seen.leases), ("question", seen.questions))
                 for thread in threads
+                for age in (When(thread.created_at, now_ms),)
             ),
             "you hold nothing, and nobody waits for an answer of yours",
-            fixed=(0, 1, 2),
+            fixed=(0, 1, 5),
+            sparse=(3,),
         ),
     ]
     shell.output.result(seen.as_json(), *blocks)

@@ -68,15 +68,16 @@ def command(
         # The bytes of the path, whatever the locale.
         output.raw(os.fsencode(lines))
     else:
-        output.result(claimed.as_json(), *_blocks(claimed))
+        output.result(claimed.as_json(), *_blocks(claimed, bus.now_ms))
 
 
-def _blocks(claimed: Claimed) -> list[Block]:
+def _blocks(claimed: Claimed, now_ms: int) -> list[Block]:
     blocks: list[Block] = [
-        Facts((*thread_facts(claimed.thread).rows, ("token", claimed.lease.token)))
+        Facts((*thread_facts(claimed.thread, now_ms).rows, ("token", claimed.lease.token)))
     ]
     first, *rest = claimed.messages
-    blocks += [message_block(first, full=True), *map(message_block, rest)]
+    blocks.append(message_block(first, now_ms, full=True))
+    blocks += [message_block(message, now_ms) for message in rest]
     if claimed.artifacts:
         blocks.append(artifact_table(claimed.artifacts))
     return blocks

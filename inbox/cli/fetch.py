@@ -6,6 +6,7 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.output import Block, Sentence, Table
 
+from ..domain.model import Message, Thread
 from ..services.fetching import DEFAULT_FETCH_LIMIT, Fetched, Fetching
 from .base import LIMIT, mailbox_option, open_group, refuse_read_only, wait_option
 
@@ -59,16 +60,20 @@ def command(
 
 def _blocks(fetched: Fetched) -> list[Block]:
     rows = tuple(
-        (message.id, message.kind, message.sender, thread.id, thread.state, _line(message.body))
+        (message.id, message.kind, message.sender, thread.id, thread.state, _gist(message, thread))
         for message, thread in fetched.items
     )
     blocks: list[Block] = [
-        Table(("ID", "KIND", "FROM", "THREAD", "STATE", "TEXT"), rows, "nothing unread", (0, 3))
+        Table(
+            ("ID", "KIND", "FROM", "THREAD", "STATE", "TEXT"), rows, "nothing unread", (0, 1, 3, 4)
+        )
     ]
     if fetched.truncated:
         blocks.append(Sentence("There is more: fetch again."))
     return blocks
 
 
-def _line(body: str | None) -> str:
-    return (body or "").strip().split("\n", 1)[0]
+def _gist(message: Message, thread: Thread) -> str:
+    """The subject of a task, else the first line of what was written."""
+    line = (message.body or "").strip().split("\n", 1)[0]
+    return thread.subject if message.kind == "task" else line

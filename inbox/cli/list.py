@@ -50,7 +50,8 @@ def command(
     count: bool,
 ) -> None:
     """List threads, oldest first. Changes nothing."""
-    listing = open_group(context, Reading).list(
+    bus = open_group(context, Reading)
+    listing = bus.list(
         states_wanted=states_wanted,
         mailboxes=mailboxes,
         senders=senders,
@@ -58,7 +59,7 @@ def command(
         after=after,
         count=count,
     )
-    blocks: list[Block] = [thread_table(listing.items, "no threads")]
+    blocks: list[Block] = [thread_table(listing.items, "no threads", bus.now_ms)]
     output = shell_of(context).output
     if output.terminal and listing.truncated:
         blocks.append(Sentence(f"There is more: --after {listing.next_cursor}"))

@@ -24,7 +24,7 @@ from .base import (
     cls=Verb,
     agent=True,
     examples=(
-        "inbox send --agent leader --to workers --subject 'Fix the parser' --body-file task.md",
+        "inbox send --agent leader --to workers --subject 'Fix it' --body-file task.md",
         "generate | inbox send --to w1 --subject Data --body-file - --key nightly-7",
     ),
 )

@@ -51,8 +51,8 @@ def command(
         return
     shown = bus.show(thread, full=full, mailboxes=mailboxes)
     blocks: list[Block] = [
-        thread_facts(shown.thread),
-        *(message_block(message, full=full) for message in shown.messages),
+        thread_facts(shown.thread, bus.now_ms),
+        *(message_block(message, bus.now_ms, full=full) for message in shown.messages),
     ]
     if shown.artifacts:
         blocks.append(artifact_table(shown.artifacts))

@@ -29,7 +29,8 @@ def command(
     replies = bus.wait_reply(*held(thread, token), after=after, wait_seconds=wait_seconds)
     output = shell_of(context).output
     output.result(
-        replies.as_json(), *(message_block(message, full=True) for message in replies.messages)
+        replies.as_json(),
+        *(message_block(message, bus.now_ms, full=True) for message in replies.messages),
     )
     try:
         bus.mark_read(replies)

@@ -147,6 +147,11 @@ class Desk:
 
         return ArtifactStore(self.database.layout.artifacts)
 
+    @property
+    def now_ms(self) -> int:
+        """The present moment on the wall clock of this bus, in milliseconds."""
+        return self.database.clock.now().wall_ms
+
     # -- who ---------------------------------------------------------------------------------
 
     def acting(self, agent: str | None) -> str:

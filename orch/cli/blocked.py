@@ -37,5 +37,7 @@ def question_blocks(questions: Sequence[Question]) -> list[Block]:
     for question in questions:
         options = " | ".join(question.message.options)
         head = f"{question.task.key}: {question.message.sender} asks"
-        found.append(Body(head + (f" ({options})" if options else ""), question.message.body or ""))
+        found.append(
+            Body((head + (f" ({options})" if options else ""),), question.message.body or "")
+        )
     return found
