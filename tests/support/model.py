@@ -61,6 +61,7 @@ class Thread:
     finished_at: int | None = None
     cancel_seen: bool = False
     pruned: bool = False
+    late: bool = False
 
     @property
     def holder(self) -> str | None:
@@ -253,15 +254,20 @@ class Model:
 
     def done(self, thread: Thread, request: object) -> None:
         """`done`."""
+        assert thread.lease is not None
+        thread.late = self._expired(thread.lease)
         self._say_last(thread, "result")
         self._end(thread, "done", request)
         self._finish(thread, "done")
 
     def fail(self, thread: Thread, request: object, retry_in: float | None) -> None:
         """`fail`."""
+        assert thread.lease is not None
+        late = self._expired(thread.lease)
         self._say_last(thread, "failure")
         self._end(thread, "failed", request)
         if retry_in is None or thread.deliveries >= thread.max_deliveries:
+            thread.late = late
             self._finish(thread, "failed")
         else:
             self._offer(thread, retry_in)
