@@ -429,6 +429,15 @@ def _usage_error(error: click.ClickException) -> InboxOrchError:
 
 
 def _internal(error: Exception) -> InboxOrchError:
+    if isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()
+        except OSError as gone:
+            return InboxOrchError(
+                "io_error",
+                f"the working folder cannot be told: {gone.strerror}",
+                hint="change to a folder that is there, or give whole paths",
+            )
     if os.environ.get("INBOX_DEBUG"):
         import traceback
 

@@ -190,6 +190,18 @@ def test_a_removed_working_folder_does_not_matter_when_the_database_is_named(pro
     assert len(Outcome(ended.returncode, ended.stdout, ended.stderr).data["items"]) == 1
 
 
+def test_a_relative_path_in_a_removed_working_folder_is_no_bug(project: Project, tmp_path: Path):
+    script = 'mkdir "$1" && cd "$1" && rmdir "$1" && shift && exec "$@"'
+    for line in (("backup", "copy.db"), ("show", ULID), (*SEND, "--attach", "f")):
+        ended = subprocess.run(
+            ["sh", "-c", script, "sh", str(tmp_path / "gone"), command_path(), "--json", *line],
+            capture_output=True,
+            env={**os.environ, "INBOX_DB": str(project.path)},
+        )
+        outcome = Outcome(ended.returncode, ended.stdout, ended.stderr)
+        assert outcome.error["code"] in ("io_error", "not_found", "usage"), outcome
+
+
 # -- permissions ---------------------------------------------------------------------------
 
 
