@@ -82,7 +82,7 @@ def _blocks(done: Dispatched) -> list[Block]:
         for item in done.items
     )
     headings = ("ATTEMPT", "STATE", "MAILBOX", "THREAD", "WORKTREE")
-    blocks: list[Block] = [Table(headings, rows, "nothing is ready")]
+    blocks: list[Block] = [Table(headings, rows, "nothing is ready", (0, 1, 3), (4,))]
     blocks += [
         Sentence(
             f"{conflict['key']}: what it depends on does not merge: "

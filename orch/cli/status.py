@@ -2,7 +2,6 @@
 
 import click
 
-from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.output import Block, Sentence, Table
 
@@ -28,7 +27,13 @@ def blocks(status: Status) -> list[Block]:
     rows = tuple(_row(row, status.now_ms) for row in status.rows)
     return [
         Sentence(text, ("run", status.run.name, status.outcome)),
-        Table(("TASK", "STATE", "TRY", "WHO", "SINCE", "NOTE"), rows, "no tasks"),
+        Table(
+            ("TASK", "STATE", "TRY", "WHO", "SINCE", "NOTE"),
+            rows,
+            "no tasks",
+            fixed=(0, 1, 2),
+            folded=(5,),
+        ),
     ]
 
 
@@ -39,10 +44,10 @@ def _row(row: Row, now_ms: int) -> tuple[object, ...]:
     if state == "active" and attempt is not None:
         state = attempt.state
     who = task.mailbox if row.thread is None else (row.thread.holder or row.thread.mailbox)
-    return (task.key, state, task.attempts, who, age(since, now_ms), _note(row))
+    return (task.key, state, task.attempts, who, age(since, now_ms), _note(row, now_ms))
 
 
-def _note(row: Row) -> str:
+def _note(row: Row, now_ms: int) -> str:
     standing, attempt = row.standing, row.attempt
     if standing.because:
         verb = "waits for" if standing.state == "waiting" else "because of"
@@ -50,9 +55,12 @@ def _note(row: Row) -> str:
     if standing.conflict_paths:
         return f"conflict in {', '.join(standing.conflict_paths)}"
     if standing.until is not None:
-        return f"again at {rfc3339(standing.until)}"
+        left = max(1, -(-(standing.until - now_ms) // 1000))
+        return f"again in {left}s: {standing.task.reason}"
     if standing.state == "succeeded" and standing.task.accepted_head is not None:
         return standing.task.accepted_head[:12]
+    if standing.state == "blocked":
+        return "asks: see `orch blocked`"
     if row.thread is not None and row.thread.progress is not None and attempt and attempt.live:
         return f"{row.thread.progress} %"
     return standing.task.reason or standing.task.title

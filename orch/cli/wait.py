@@ -86,5 +86,5 @@ def _blocks(waited: Waited) -> list[Block]:
     ]
     if waited.until == "change":
         headings = ("AT", "WHAT", "TASK", "WHY")
-        blocks.append(Table(headings, rows, "nothing more will change", (0, 1, 2)))
+        blocks.append(Table(headings, rows, "nothing more will change", (0, 1, 2), (3,)))
     return blocks + question_blocks(waited.questions)

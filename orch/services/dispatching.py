@@ -272,9 +272,9 @@ class Dispatching(Provisioning):
     ) -> Dispatched:
         items = []
         for attempt_id in attempt_ids:
+            mine = self.may_carry_out(run, attempt_id)
             with self.database.snapshot() as connection:
                 attempt = attempts.get(connection, attempt_id)
-                mine = self.may_carry_out(run, attempt_id)
             assert attempt is not None
             if attempt.state == "allocating" and mine:
                 attempt = self.provision(run, attempt)

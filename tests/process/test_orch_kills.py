@@ -4,6 +4,7 @@ Afterwards there is exactly one worktree, one branch and one thread for each liv
 lock, no open intent, and git works.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -69,11 +70,11 @@ class Scene:
             scheduler = Scheduler(bus)
             run = scheduler.run(None)
             scheduler.reconcile(run)
-            self._judge(scheduler, run)
+            self.judge(scheduler, run)
             again = scheduler.reconcile(run)
             assert again.finished_intents == 0
             scheduler.dispatch(run)
-            self._judge(scheduler, run)
+            self.judge(scheduler, run)
             states = {r.standing.task.key: r.standing.state for r in scheduler.status(run).rows}
             assert states["a"] == states["b"] == "succeeded"
             assert {states["c"], states["d"]} <= {"active", "backing_off"}
@@ -82,7 +83,8 @@ class Scene:
         git(self.repository, "fetch", "-q", "origin")
         assert git(self.repository, "status", "--porcelain") == ""
 
-    def _judge(self, scheduler: Scheduler, run) -> None:
+    def judge(self, scheduler: Scheduler, run) -> None:
+        """One worktree, one branch, one thread for each attempt; nothing else."""
         with scheduler.database.snapshot() as connection:
             intents = connection.execute("SELECT count(*) FROM intent WHERE closed_at IS NULL")
             assert intents.fetchone()[0] == 0, "an intent is open"
@@ -217,7 +219,9 @@ os.execv({git!r}, ["git", *words])
 """
 
 
-def dispatch_with(scene: Scene, folder: Path, **plan: object) -> "subprocess.CompletedProcess":
+def dispatch_with(
+    scene: Scene, folder: Path, *options: str, **plan: object
+) -> "subprocess.CompletedProcess":
     """`orch dispatch` with a git that does as planned."""
     folder.mkdir(exist_ok=True)
     (folder / "count").unlink(missing_ok=True)
@@ -227,7 +231,7 @@ def dispatch_with(scene: Scene, folder: Path, **plan: object) -> "subprocess.Com
     )
     wrapper.chmod(0o755)
     return subprocess.run(
-        [command_path("orch"), "dispatch", "--json"],
+        [command_path("orch"), "dispatch", "--json", *options],
         cwd=scene.repository,
         env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
@@ -253,6 +257,39 @@ def test_a_dispatch_killed_between_two_calls_of_git_is_made_whole(
         done = dispatch_with(scene, tmp_path / "bin", **{moment: number})
         assert done.returncode == -signal.SIGKILL, (number, done)
         scene.check()
+
+
+def test_a_killed_dispatch_repeated_with_its_key_finishes_what_it_chose(
+    scene: Scene, tmp_path: Path
+):
+    with Bus.open(scene.database) as bus:
+        before = len(bus.database.connection.execute("SELECT id FROM attempt").fetchall())
+    number = 1
+    while True:  # until the choice has been written down when it dies
+        done = dispatch_with(scene, tmp_path / "bin", "--key", "k", kill_before=number)
+        assert done.returncode == -signal.SIGKILL
+        with Bus.open(scene.database) as bus:
+            if len(bus.database.connection.execute("SELECT id FROM attempt").fetchall()) > before:
+                break
+        number += 1
+    with Bus.open(scene.database) as bus:
+        scheduler = Scheduler(bus)
+        scheduler.add_task(scheduler.run(None), key_name="new", title="New")
+
+    repeated = dispatch_with(scene, tmp_path / "bin", "--key", "k")
+
+    assert repeated.returncode == 0, repeated.stdout.decode()
+    data = json.loads(repeated.stdout)["data"]
+    assert data["replayed"] is True
+    assert {item["key"]: item["state"] for item in data["items"]} == {
+        "c": "offered",
+        "d": "offered",
+    }
+    with Bus.open(scene.database) as bus:
+        scheduler = Scheduler(bus)
+        rows = scheduler.status(scheduler.run(None)).rows
+        assert {r.standing.state for r in rows if r.standing.task.key == "new"} == {"ready"}
+        scene.judge(scheduler, scheduler.run(None))
 
 
 # `locked`, `gitdir` and `.git` have different sizes, so that git dies in the middle of another one
