@@ -119,11 +119,18 @@ def _alone(repository: Repository, place: Place) -> Iterator[int]:
         if _is_open_as(path, gate.descriptor):
             break
         gate.release()  # whoever held it before has removed the file: take the new one
+    git_has_ended = False
     try:
         yield gate.descriptor
+        git_has_ended = True
+    except Exception:
+        git_has_ended = True
+        raise
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+        # A signal leaves a git behind that holds the lock; without the file, nobody would see.
+        if git_has_ended:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
         gate.release()
 
 

@@ -4,6 +4,7 @@ Afterwards there is exactly one worktree, one branch and one thread for each liv
 lock, no open intent, and git works.
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.services.scheduler import Scheduler
 from support import killing
 from support.commands import command_path
+from support.processes import until
 from support.runs import Site, branches, git, lock_files, worktree_paths
 
 REAL_GIT = shutil.which("git")
@@ -290,6 +292,46 @@ def test_a_killed_dispatch_repeated_with_its_key_finishes_what_it_chose(
         rows = scheduler.status(scheduler.run(None)).rows
         assert {r.standing.state for r in rows if r.standing.task.key == "new"} == {"ready"}
         scene.judge(scheduler, scheduler.run(None))
+
+
+def is_locked(path: Path) -> bool:
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_dispatch_leaves_its_lock_to_the_git_that_goes_on(
+    scene: Scene, tmp_path: Path, number: int
+):
+    go_on, begun = tmp_path / "go-on", tmp_path / "begun"
+    os.mkfifo(go_on)
+    wrapper = tmp_path / "git"
+    wrapper.write_text(
+        f"""#!/bin/sh
+case " $* " in *" reset "*) touch '{begun}'; read -r line <'{go_on}' ;; esac
+exec {REAL_GIT} "$@"
+"""
+    )
+    wrapper.chmod(0o755)
+    dispatching = subprocess.Popen(
+        [command_path("orch"), "dispatch", "--json"],
+        cwd=scene.repository,
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        stdout=subprocess.DEVNULL,
+    )
+    until(begun.exists)
+    dispatching.send_signal(number)
+    assert dispatching.wait(60) == 128 + number
+
+    (lock,) = lock_files(scene.repository / ".git")
+    assert is_locked(Path(lock))
+    go_on.write_text("go on\n")
+    until(lambda: not is_locked(Path(lock)))
+    scene.check()
 
 
 # `locked`, `gitdir` and `.git` have different sizes, so that git dies in the middle of another one
