@@ -31,6 +31,9 @@ _STATE_STYLES = {
     "lost": "red",
     "rejected": "red",
     "unreachable": "red",
+    "ok": "green",
+    "warning": "yellow",
+    "problem": "red",
     "cancelled": "dim",
     "skipped": "dim",
 }
