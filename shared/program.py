@@ -70,7 +70,9 @@ def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
     """
     if isinstance(unraisable.exc_value, Signalled):
         os._exit(128 + unraisable.exc_value.number)
-    sys.__unraisablehook__(unraisable)
+    # On the way out, what a signal interrupted half-way may be closed in any order.
+    if not _signalled:
+        sys.__unraisablehook__(unraisable)
 
 
 def _fill_standard_descriptors() -> None:

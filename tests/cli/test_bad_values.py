@@ -54,7 +54,8 @@ NASTY_TEXTS = (
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    project = Project(tmp_path / "project")
+    # Deep enough for `init ../..` to stay within the folder of the test.
+    project = Project(tmp_path / "a" / "b" / "project")
     monkeypatch.chdir(project.folder)
     return project
 
