@@ -8,6 +8,7 @@ import gc
 import importlib
 import os
 import re
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -15,7 +16,7 @@ import click
 
 from .errors import EXIT_MEANINGS, EXIT_READER_GONE, InboxOrchError, usage
 from .output import Output, ReaderGone
-from .program import Signalled
+from .program import Signalled, signal_behind
 
 _NUMBER_PATTERN = r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?"
 
@@ -358,24 +359,27 @@ def execute(name: str, load: Callable[[], click.Group], arguments: Sequence[str]
     try:
         try:
             return _invoke(name, load(), list(arguments), output)
-        except Signalled as signalled:
-            code = "interrupted" if signalled.number == 2 else "terminated"
-            error = InboxOrchError(
-                code,
-                "stopped by a signal",
-                hint="what was asked for has been done or not at all",
-            )
-        except InboxOrchError as raised:
-            error = raised
-        except click.ClickException as raised:
-            error = _usage_error(raised)
         except ReaderGone:
             return EXIT_READER_GONE
-        except Exception as raised:  # noqa: BLE001 - the last line of defence: a bug is exit 1
-            error = _internal(raised)
+        except (Exception, Signalled) as raised:  # noqa: BLE001 - the last line of defence
+            error = _error_for(raised)
         return _report(output, error)
     except ReaderGone:
         return EXIT_READER_GONE
+
+
+def _error_for(raised: BaseException) -> InboxOrchError:
+    """What the caller is told; anything unforeseen is a bug, exit 1."""
+    signalled = signal_behind(raised)
+    if signalled is not None:
+        code = "interrupted" if signalled.number == signal.SIGINT else "terminated"
+        hint = "what was asked for has been done or not at all"
+        return InboxOrchError(code, "stopped by a signal", hint=hint)
+    if isinstance(raised, InboxOrchError):
+        return raised
+    if isinstance(raised, click.ClickException):
+        return _usage_error(raised)
+    return _internal(raised)
 
 
 def _invoke(name: str, program: click.Group, arguments: list[str], output: Output) -> int:
@@ -428,7 +432,7 @@ def _usage_error(error: click.ClickException) -> InboxOrchError:
     )
 
 
-def _internal(error: Exception) -> InboxOrchError:
+def _internal(error: BaseException) -> InboxOrchError:
     if isinstance(error, FileNotFoundError):
         try:
             os.getcwd()

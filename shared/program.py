@@ -42,8 +42,24 @@ def run(name: str, load: Callable[[], "click.Group"]) -> NoReturn:
 
         # Inside the `try`, so that there is no moment at which a signal is not caught.
         os._exit(execute(name, load, sys.argv[1:]))
-    except Signalled as signalled:
+    except BaseException as error:
+        signalled = signal_behind(error)
+        if signalled is None:
+            raise
         os._exit(128 + signalled.number)
+
+
+def signal_behind(error: BaseException) -> Signalled | None:
+    """The signal that an error comes from, if it does: the interpreter itself wraps what is
+    raised while a class is made, and clean-up can fail on the way out."""
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        if isinstance(following, Signalled):
+            return following
+        seen.add(id(following))
+        following = following.__cause__ or following.__context__
+    return None
 
 
 def _listen() -> None:
