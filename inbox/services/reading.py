@@ -180,10 +180,11 @@ class Reading(Desk):
                 return tuple(messages.of_thread(connection, thread_id))
             return tuple(messages.of_thread(connection, thread_id, limit=newest, newest_first=True))
 
-    def cancel_settled(self, thread_id: str) -> bool:
-        """Whether a cancelled thread's last holder cannot be working on it any more, as far as
-        leases tell: it has been told, its lease has run out, or there was none.
+    def cancel_settles_at(self, thread_id: str) -> int | None:
+        """When a cancelled thread's last holder cannot be working on it any more, as far as
+        leases tell: the end of its lease in monotonic milliseconds.
 
+        None when that is so already: it has been told, its lease has run out, or there was none.
         Error `not_found`.
         """
         now = self.database.clock.now()
@@ -191,8 +192,8 @@ class Reading(Desk):
             thread = self.find_thread(connection, thread_id, now)
             lease = leases.of_epoch(connection, thread.id, thread.epoch)
         if thread.cancel_seen or lease is None or lease.ended_by != "cancelled":
-            return True
-        return lease.expired(now)
+            return None
+        return None if lease.expired(now) else lease.deadline_monotonic
 
     def overview(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Overview:
         """What waits for the agent: its leases, unread counts, questions put to it."""

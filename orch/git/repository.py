@@ -84,9 +84,9 @@ class Repository:
             return False
 
     def identity(self) -> str:
-        """Device and inode of the git directory: the same repository by whatever path."""
-        status = os.stat(self.common_directory)
-        return f"{status.st_dev}:{status.st_ino}"
+        """The inode of the git directory: the same repository by whatever path. Not the device,
+        whose number may be another after the next boot."""
+        return str(os.stat(self.common_directory).st_ino)
 
     # -- commits -----------------------------------------------------------------------------
 

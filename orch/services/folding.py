@@ -169,7 +169,7 @@ class Folding(Desk):
         """An ending attempt has ended once nobody can be working on it any more."""
         grace_over = (thread.finished_at or 0) + CANCEL_GRACE_SECONDS * 1000
         if (
-            not self.bus.cancel_settled(thread.id)
+            self.bus.cancel_settles_at(thread.id) is not None
             and self.database.clock.now().wall_ms < grace_over
         ):
             return False

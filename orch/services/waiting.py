@@ -184,11 +184,12 @@ class Waiting(Dispatching, Viewing):
             live = attempts.live_of_run(connection, run.id)
             mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
             due = self.bus.due(connection, mailboxes, now)
-        graces = [
-            a.updated_at + int(CANCEL_GRACE_SECONDS * 1000) for a in live if a.state == "ending"
-        ]
+        ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
+        graces = [a.updated_at + int(CANCEL_GRACE_SECONDS * 1000) for a in ending]
         wall = [t for t in (due.due_wall_ms, *graces) if t is not None and t > now.wall_ms]
-        return due._replace(due_wall_ms=min(wall, default=None))
+        ends = [self.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
+        monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
+        return waits.Look(None, min(wall, default=None), min(monotonic, default=None))
 
     def _timed_out(self, run: Run, until: str, start: int, wait_seconds: float) -> InboxOrchError:
         with self.database.snapshot() as connection:

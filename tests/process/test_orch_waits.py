@@ -219,6 +219,22 @@ def test_a_lease_that_runs_out_wakes_the_wait(project: Enterprise):
         waiting.communicate(timeout=60)
 
 
+def test_the_end_of_a_cancelled_holders_lease_wakes_the_wait(project: Enterprise):
+    """Long before the 60 s of grace: its worker has heard of nothing, and its lease is short."""
+    project.tasks("a")
+    item = dispatch(project, "a")["a"]
+    with project.bus("w1") as bus:
+        bus.claim(item["thread"], mailboxes=["workers"], lease_seconds=2)
+    with project.bus("leader") as bus:
+        bus.cancel(item["thread"])
+    begun = time.monotonic()
+
+    value = wait(project, "--until", "task:a", "--wait", "50", code=11)
+
+    assert value["error"]["code"] == "run_unsuccessful"
+    assert time.monotonic() - begun < 20
+
+
 def test_an_idle_wait_costs_nothing_also_with_what_fell_due_long_ago(project: Enterprise):
     project.tasks("a", "b", "c")
     item = dispatch(project, "a")["a"]
