@@ -16,7 +16,7 @@ import click
 
 from .errors import EXIT_MEANINGS, EXIT_READER_GONE, InboxOrchError, usage
 from .output import Output, ReaderGone
-from .program import Signalled, signal_behind
+from .signals import Signalled, signal_behind
 
 _NUMBER_PATTERN = r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?"
 

@@ -6,9 +6,9 @@ import re
 import sqlite3
 from collections.abc import Iterable
 
-from . import database
 from .artifacts import sync_folder
-from .clock import Clock
+from .clock import Clock, SystemClock
+from .database import DEFAULT_BUSY_SECONDS, uri_path
 from .errors import InboxOrchError
 from .gate import Gate, file_failure
 from .ids import new_id
@@ -22,8 +22,13 @@ UNSAFE_FILESYSTEMS = frozenset(
 )
 
 
-def create_database(path: str, *, clock: Clock, forced: bool) -> bool:
-    """Make the database at `path` unless it is there; see `database.create`."""
+def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bool:
+    """Make the database at `path` unless it is there; returns whether it was made.
+
+    The file appears whole or not at all: it is made under another name, behind the gate, and
+    then renamed. Errors: `unsafe_filesystem`, `read_only`, `disk_full`, `busy`, `corrupt`.
+    """
+    clock = clock or SystemClock()
     layout = layout_of(path)
     if not forced:
         refuse_unsafe_filesystem(os.path.dirname(layout.database))
@@ -32,7 +37,7 @@ def create_database(path: str, *, clock: Clock, forced: bool) -> bool:
     except OSError as error:
         raise file_failure(error.filename or layout.database, error) from error
     gate = Gate(layout.gate)
-    gate.acquire(database.DEFAULT_BUSY_SECONDS)
+    gate.acquire(DEFAULT_BUSY_SECONDS)
     try:
         if os.path.exists(layout.database) and os.path.getsize(layout.database) > 0:
             return False
@@ -137,7 +142,7 @@ def _write_schema(layout: Layout, clock: Clock) -> None:
     # mode afterwards would leave a moment in which others can read.
     previous = os.umask(0o077)
     try:
-        connection = database.connect_for_creation(layout)
+        connection = _connect_to_make(layout)
         try:
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
             connection.execute("PRAGMA synchronous=FULL")
@@ -149,6 +154,16 @@ def _write_schema(layout: Layout, clock: Clock) -> None:
             connection.close()
     finally:
         os.umask(previous)
+
+
+def _connect_to_make(layout: Layout) -> sqlite3.Connection:
+    """The one connection that may make the file."""
+    return sqlite3.connect(
+        "file:" + uri_path(layout.database) + "?mode=rwc",
+        uri=True,
+        isolation_level=None,
+        timeout=DEFAULT_BUSY_SECONDS,
+    )
 
 
 def _stamp(connection: sqlite3.Connection, clock: Clock) -> None:

@@ -405,20 +405,9 @@ class Database:
             )
 
 
-def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bool:
-    """Make the database at `path` unless it is there; returns whether it was made.
-
-    The file appears whole or not at all: the schema is one transaction, behind the gate.
-    Errors: `unsafe_filesystem`, `read_only`, `disk_full`, `busy`, `corrupt`.
-    """
-    from .creating import create_database
-
-    return create_database(path, clock=clock or SystemClock(), forced=forced)
-
-
 def _connect(layout: Layout) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        "file:" + _uri_path(layout.database) + "?mode=rw",
+        "file:" + uri_path(layout.database) + "?mode=rw",
         uri=True,
         isolation_level=None,
         timeout=_SQLITE_SLICE_MS / 1000,
@@ -435,16 +424,6 @@ def _connect(layout: Layout) -> sqlite3.Connection:
     return connection
 
 
-def connect_for_creation(layout: Layout) -> sqlite3.Connection:
-    """A connection that may make the file; only `create` uses it."""
-    return sqlite3.connect(
-        "file:" + _uri_path(layout.database) + "?mode=rwc",
-        uri=True,
-        isolation_level=None,
-        timeout=DEFAULT_BUSY_SECONDS,
-    )
-
-
 def _identity(layout: Layout) -> tuple[int, int] | None:
     """Which file the path leads to: (device, inode); looked at without opening it."""
     try:
@@ -456,7 +435,7 @@ def _identity(layout: Layout) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _uri_path(path: str) -> str:
+def uri_path(path: str) -> str:
     """The path with what has a meaning in a URI escaped (sqlite.org/uri.html).
 
     The authority is empty: two slashes at the start of a path are not taken for one.

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from .blocks import Block, Body, Facts, Sentence, Table, When, harmless
 from .clock import rfc3339
-from .output import Block, Body, Facts, Sentence, Table, When, harmless
 
 _GAP = 2
 _NARROW = 6

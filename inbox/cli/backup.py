@@ -2,8 +2,8 @@
 
 import click
 
+from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
-from inbox_orch.shared.output import Sentence
 
 from .base import open_bus
 

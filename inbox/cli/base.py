@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from inbox_orch.shared.blocks import Block, Body, Facts, Sentence, Table, When
 from inbox_orch.shared.commandline import PATH, Number, Shell, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.output import Block, Body, Facts, Sentence, Table, When
 
 from ..domain import limits
 from ..domain.model import Artifact, Lease, Message, Thread

@@ -4,9 +4,9 @@ import os
 
 import click
 
+from inbox_orch.shared.blocks import Block, Facts
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.output import Block, Facts
 
 from ..domain import limits
 from ..services.claiming import Claimed, Claiming

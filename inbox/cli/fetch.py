@@ -2,9 +2,9 @@
 
 import click
 
+from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Block, Sentence, Table
 
 from ..domain.model import Message, Thread
 from ..services.fetching import DEFAULT_FETCH_LIMIT, Fetched, Fetching

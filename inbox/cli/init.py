@@ -2,12 +2,12 @@
 
 import click
 
-from inbox_orch.shared import database
+from inbox_orch.shared import creating, database
+from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.layout import database_in
 from inbox_orch.shared.locate import absolute, project_root, working_folder
-from inbox_orch.shared.output import Sentence
 
 from .base import expected_id
 
@@ -31,7 +31,7 @@ def command(context: click.Context, folder: str | None, force: bool) -> None:
         path = absolute(shell.database)
     else:
         path = database_in(project_root(working_folder()))
-    created = database.create(path, forced=force)
+    created = creating.create(path, forced=force)
     with database.Database.open(
         path, expected_id=expected_id(shell), busy_seconds=shell.busy_seconds
     ) as opened:

@@ -2,8 +2,8 @@
 
 import click
 
+from inbox_orch.shared.blocks import Block, Sentence
 from inbox_orch.shared.commandline import Verb, shell_of
-from inbox_orch.shared.output import Block, Sentence
 
 from ..domain import limits, states
 from ..services.reading import Reading

@@ -2,8 +2,8 @@
 
 import click
 
+from inbox_orch.shared.blocks import Facts
 from inbox_orch.shared.commandline import Number, Verb, shell_of
-from inbox_orch.shared.output import Facts
 
 from ..services.caring import MOST_DAYS
 from .base import open_bus

@@ -5,10 +5,11 @@ from typing import IO, BinaryIO
 
 import click
 
+from inbox_orch.shared.blocks import Block, Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.gate import file_failure
-from inbox_orch.shared.output import Block, Output, Sentence
+from inbox_orch.shared.output import Output
 
 from ..domain.model import Artifact
 from ..services.reading import Reading

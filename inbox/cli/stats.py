@@ -2,8 +2,8 @@
 
 import click
 
+from inbox_orch.shared.blocks import Facts, Table
 from inbox_orch.shared.commandline import Verb, shell_of
-from inbox_orch.shared.output import Facts, Table
 
 from ..domain import states
 from ..services.reading import Reading

@@ -3,10 +3,10 @@
 import click
 
 from inbox_orch.migrations import SCHEMA_VERSION
+from inbox_orch.shared.blocks import Facts
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.database import Database
 from inbox_orch.shared.locate import locate
-from inbox_orch.shared.output import Facts
 
 from .base import expected_id
 

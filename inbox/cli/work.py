@@ -2,10 +2,11 @@
 
 import click
 
+from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import Number, Verb, shell_of
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.output import Output, Sentence
-from inbox_orch.shared.program import Signalled
+from inbox_orch.shared.output import Output
+from inbox_orch.shared.signals import Signalled
 
 from ..domain import limits
 from ..services.working import Working

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from inbox_orch.shared import events, waits
 from inbox_orch.shared.bells import Bells
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.program import Signalled
+from inbox_orch.shared.signals import Signalled
 from inbox_orch.shared.waits import doorbell_off
 
 from ..services.claiming import Claimed

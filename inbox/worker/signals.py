@@ -9,7 +9,7 @@ import signal
 from types import FrameType
 from typing import Any
 
-from inbox_orch.shared.program import Signalled
+from inbox_orch.shared.signals import Signalled
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -2,9 +2,9 @@
 
 import click
 
+from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.output import Sentence
 
 from .base import chosen_run, key_option, open_scheduler, read_body, run_option
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import click
 
+from inbox_orch.shared.blocks import Block, Body, Sentence
 from inbox_orch.shared.commandline import Verb, shell_of
-from inbox_orch.shared.output import Block, Body, Sentence
 
 from ..services.viewing import Question
 from .base import chosen_run, open_scheduler, run_option

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import click
 
+from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Block, Output, Sentence, Table
+from inbox_orch.shared.output import Output
 
 from ..demo.story import Ending, Story
 from ..demo.workshop import Workshop

@@ -2,8 +2,8 @@
 
 import click
 
+from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import Verb, shell_of
-from inbox_orch.shared.output import Sentence
 
 from ..domain.readiness import CONDITIONS
 from .base import chosen_run, open_scheduler, run_option

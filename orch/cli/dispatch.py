@@ -4,9 +4,9 @@ import os
 
 import click
 
+from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Block, Sentence, Table
 
 from ..services.dispatching import Dispatched
 from .base import chosen_run, key_option, open_scheduler, run_option

@@ -2,9 +2,9 @@
 
 import click
 
+from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Block, Sentence, Table
 
 from ..services.examining import Examined
 from .base import open_scheduler

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import click
 
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
+from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Number, Shell, Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.layout import database_in
 from inbox_orch.shared.locate import locate, project_root
-from inbox_orch.shared.output import Sentence
 
 from ..domain import limits
 from ..services.planning import POLICIES, check_run
@@ -108,4 +108,4 @@ def _ensure_database(shell: Shell, check: Callable[[], None]) -> str | None:
             return None
         path = database_in(project_root(os.getcwd()))
     check()
-    return path if database.create(path) else None
+    return path if creating.create(path) else None

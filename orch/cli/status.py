@@ -2,8 +2,8 @@
 
 import click
 
+from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
-from inbox_orch.shared.output import Block, Sentence, Table
 
 from ..services.viewing import Row, Status
 from .base import age, chosen_run, open_scheduler, run_option

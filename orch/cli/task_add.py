@@ -2,8 +2,8 @@
 
 import click
 
+from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Number, Verb, shell_of
-from inbox_orch.shared.output import Sentence
 
 from ..domain import limits
 from .base import chosen_run, key_option, open_scheduler, read_body, run_option

@@ -2,10 +2,10 @@
 
 import click
 
+from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Block, Sentence, Table
 
 from ..domain import limits
 from ..services.waiting import Waited

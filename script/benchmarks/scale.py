@@ -21,7 +21,7 @@ from common import machine, parser, report, say, scratch, summary, table
 from stock import BODY, MAILBOX, SENDER, WORKER, stock
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 
 SIZES = (1_000, 100_000, 1_000_000)
 LIMIT_RATIO = 1.5
@@ -189,7 +189,7 @@ def watchers(path: Path, number: int) -> Iterator[list[Path]]:
 def measure_log(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """The largest size of the log, seen after every write, and that no watcher missed one."""
     path = folder / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     largest = 0
     with Bus.open(path, agent=SENDER) as leader, watchers(path, options.watchers) as files:
         log = leader.database.layout.wal

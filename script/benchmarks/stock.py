@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 
 MAILBOX, SENDER, WORKER = "workers", "leader", "worker"
 BODY = "x" * 200
@@ -21,7 +21,7 @@ _BATCH = 100_000
 def stock(path: Path, *, done: int, pending: int) -> None:
     """Make the database at `path` with so many finished and so many queued threads (at least
     one of each)."""
-    database.create(str(path))
+    creating.create(str(path))
     with Bus.open(path, agent=SENDER) as leader, Bus.open(path, agent=WORKER) as worker:
         finished = leader.send(to=MAILBOX, subject="task", body=BODY).thread
         claim = worker.claim(mailboxes=[MAILBOX])

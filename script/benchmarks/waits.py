@@ -20,7 +20,7 @@ from typing import Any
 from common import machine, parser, report, say, scratch, summary, table
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import bells, database
+from inbox_orch.shared import bells, creating
 from inbox_orch.shared.errors import InboxOrchError
 
 IDLERS = 10
@@ -126,7 +126,7 @@ def started(make_role: Callable[[int], Role], number: int) -> Iterator[list[Role
 def make(path: Path) -> Path:
     """A new database with its folder."""
     path.parent.mkdir()
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

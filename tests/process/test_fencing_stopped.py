@@ -3,7 +3,7 @@
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.ledgers import all_events, dump, owners_by_event
 from support.processes import Clerk, close_all, crew, run_json, until
 
@@ -20,7 +20,7 @@ CALLS = {
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.buses import Office, refused
 from support.ledgers import all_events, owners_by_event
 from support.processes import Clerk, crew, run_json
@@ -22,7 +22,7 @@ def office(tmp_path):
 def path(tmp_path):
     path = tmp_path / "real" / "bus.db"
     path.parent.mkdir()
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.ledgers import all_events, live_leases, owners_by_event
 from support.processes import (
     Clerk,
@@ -26,7 +26,7 @@ ROUNDS = 100
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.ledgers import integrity
 from support.processes import (
     Child,
@@ -26,7 +26,7 @@ from support.processes import (
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating, database
 from inbox_orch.shared.gate import Gate
 from support.buses import refused
 from support.ledgers import integrity
@@ -37,7 +37,7 @@ sys.stdin.readline()
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 
@@ -193,7 +193,7 @@ def test_a_write_to_a_file_that_is_not_there_any_more_is_never_acknowledged(
     for rest in ("-wal", "-shm"):
         os.unlink(f"{path}{rest}")
     if what == "replaced":
-        database.create(str(path))
+        creating.create(str(path))
     with refused(code) as failure:
         leader.send(to="workers", subject="would be lost")
     assert failure.value.exit_code == 6

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating, database
 from inbox_orch.shared.gate import Gate
 from support.buses import refused
 from support.processes import Child, crew
@@ -44,7 +44,7 @@ sys.stdin.readline()
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 
@@ -127,7 +127,7 @@ def test_a_log_that_a_killed_process_left_is_cut_by_the_next_writer(path, leader
     code = """
 import os
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating, database
 from support.processes import say
 database.CHECKPOINT_BYTES = database.TRUNCATE_BYTES = 1 << 40
 bus = Bus.open(sys.argv[1], agent="w")

@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating, database
+from inbox_orch.shared import creating
 from support.buses import refused
 from support.processes import Child, close_all
 
@@ -19,12 +19,12 @@ def test_where_the_log_is_not_safe_nothing_is_made_unless_forced(tmp_path, monke
     monkeypatch.setattr(creating, "filesystem_type", lambda path: kind)
     path = tmp_path / ".inbox" / "bus.db"
     with refused("unsafe_filesystem") as failure:
-        database.create(str(path))
+        creating.create(str(path))
     assert failure.value.exit_code == 6
     assert failure.value.details["filesystem"] == kind
     assert "--force" in failure.value.hint
     assert list(tmp_path.iterdir()) == []
-    assert database.create(str(path), forced=True)
+    assert creating.create(str(path), forced=True)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_file_system_is_that_of_the_nearest_mount_whatever_its_name(folder, 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", None])
 def test_on_local_file_systems_and_unknown_ones_it_is_made(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(creating, "filesystem_type", lambda path: kind)
-    assert database.create(str(tmp_path / ".inbox" / "bus.db"))
+    assert creating.create(str(tmp_path / ".inbox" / "bus.db"))
 
 
 def test_nobody_else_can_read_it_whatever_the_umask_says(tmp_path):
@@ -62,7 +62,7 @@ def test_nobody_else_can_read_it_whatever_the_umask_says(tmp_path):
     attached.write_text("a secret")
     previous = os.umask(0)
     try:
-        database.create(str(path))
+        creating.create(str(path))
         with Bus.open(path, agent="leader") as leader:
             leader.send(to="w1", subject="task", attach=[str(attached)])
             modes = {p: p.lstat().st_mode for p in (path.parent, *path.parent.rglob("*"))}
@@ -78,12 +78,12 @@ def test_nobody_else_can_read_it_whatever_the_umask_says(tmp_path):
 def test_of_16_processes_that_make_it_at_once_one_does_and_all_can_use_it(tmp_path):
     code = """
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.processes import say
 path, agent = sys.argv[1:]
 say("ready")
 sys.stdin.readline()
-made = database.create(path)
+made = creating.create(path)
 with Bus.open(path, agent=agent) as bus:
     bus.send(to="pool", subject=agent)
     say([made, bus.database.id])
@@ -107,7 +107,7 @@ with Bus.open(path, agent=agent) as bus:
 @pytest.mark.parametrize("table", ["thread", "message", "event"])
 def test_a_number_that_was_given_once_is_never_given_again(tmp_path, table):
     path = tmp_path / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     connection = sqlite3.connect(path)
     ((statement,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,))
     connection.close()

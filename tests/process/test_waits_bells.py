@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from inbox_orch.shared.bells import Bells
 from support.processes import Clerk, close_all, crew
 
@@ -14,7 +14,7 @@ from support.processes import Clerk, close_all, crew
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

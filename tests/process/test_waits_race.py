@@ -8,7 +8,7 @@ import random
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.ledgers import all_events
 from support.processes import Child, Clerk, Gun, close_all, crew
 
@@ -70,7 +70,7 @@ class Pair:
 
     def __init__(self, folder, doorbell):
         self.path = folder / "bus.db"
-        database.create(str(self.path))
+        creating.create(str(self.path))
         with Bus.open(self.path, agent="leader") as leader:
             leader.send(to="w", subject="talk")
         self.gun = Gun()
@@ -116,7 +116,7 @@ def test_a_reply_around_the_start_of_the_wait_never_lets_it_time_out(tmp_path, d
 
 def test_a_thread_sent_at_the_start_of_a_claim_is_never_missed(tmp_path):
     path, gun = tmp_path / "bus.db", Gun()
-    database.create(str(path))
+    creating.create(str(path))
     claimers = [Clerk(path, f"w{n}", gun=gun) for n in range(4)]
     senders = [Clerk(path, f"leader{n}", gun=gun) for n in range(4)]
     with crew(*claimers, *senders, gun):
@@ -134,7 +134,7 @@ def test_a_thread_sent_at_the_start_of_a_claim_is_never_missed(tmp_path):
 
 def test_a_watch_beside_16_writers_sees_every_event_once_and_in_order(tmp_path):
     path, gun = tmp_path / "bus.db", Gun()
-    database.create(str(path))
+    creating.create(str(path))
     writers = [Clerk(path, f"w{n}", gun=gun) for n in range(16)]
     watcher = Clerk(path, "watcher")
     with crew(watcher, *writers, gun), Bus.open(path) as bus:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database, waits
+from inbox_orch.shared import creating, waits
 from inbox_orch.shared.clock import SystemClock
 from support.buses import Office, refused
 
@@ -42,7 +42,7 @@ class UnsteadyClock(SteppingClock):
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

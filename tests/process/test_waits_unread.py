@@ -7,14 +7,14 @@ import subprocess
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.processes import Clerk, crew, run_json, start_json, until
 
 
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.processes import Child, Clerk, crew, finish, start_json, until
 
 NANO = 1_000_000_000
@@ -30,7 +30,7 @@ say(time.monotonic_ns())
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 
@@ -197,7 +197,7 @@ def test_a_database_that_is_replaced_ends_a_wait_with_wrong_database(path, worke
     worker.start("claim", wait_seconds=60)
     worker.until_asleep()
     path.parent.rename(tmp_path / "moved away")
-    database.create(str(path))
+    creating.create(str(path))
     answer = worker.answer(within=10)
     assert (answer.refused, answer.exit_code) == ("wrong_database", 6)
 

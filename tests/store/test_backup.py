@@ -11,7 +11,7 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.store import copies
-from inbox_orch.shared.program import Signalled
+from inbox_orch.shared.signals import Signalled
 from support.buses import Office, refused
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.processes import Child
 
 CARE = """
@@ -41,7 +41,7 @@ say([kept, opened, statements])
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     (tmp_path / "file.txt").write_text("content")
     with Bus.open(path, agent="leader") as bus:
         for name in ("one", "two"):

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from support.processes import Child
 
 WRITER = """
@@ -25,7 +25,7 @@ while True:
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".inbox" / "bus.db"
-    database.create(str(path))
+    creating.create(str(path))
     return path
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from inbox_orch.shared.errors import InboxOrchError
 from support.clocks import FakeClock
 
@@ -16,7 +16,7 @@ class Office:
     def __init__(self, folder: Path) -> None:
         self.path = folder / ".inbox" / "bus.db"
         self.clock = FakeClock()
-        database.create(str(self.path), clock=self.clock)
+        creating.create(str(self.path), clock=self.clock)
         self._open: list[Bus] = []
 
     def bus(self, agent: str | None = None) -> Bus:

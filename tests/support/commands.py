@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import creating
 from inbox_orch.shared.errors import EXIT_CODES
 
 PATIENCE_SECONDS = 60.0
@@ -100,7 +100,7 @@ class Project:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.path = folder / ".inbox" / "bus.db"
-        database.create(str(self.path))
+        creating.create(str(self.path))
 
     def run(self, *arguments: str | bytes, **options: Any) -> Outcome:
         """Run `inbox` in the folder."""

@@ -16,7 +16,7 @@ from typing import Any
 from inbox_orch.inbox import Bus
 from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.migrations.apply import migrate
-from inbox_orch.shared import database
+from inbox_orch.shared import creating, database
 from support.buses import refused
 from support.clocks import FakeClock
 from support.killing import kill_at_every_step
@@ -38,7 +38,7 @@ def database_path(folder: Path) -> Path:
 
 def make_project(folder: Path) -> None:
     """A database, and a file to attach."""
-    database.create(str(database_path(folder)))
+    creating.create(str(database_path(folder)))
     (folder / "file.bin").write_bytes(CONTENT)
 
 
@@ -260,7 +260,7 @@ class Init:
         pass
 
     def act(self, folder: Path, facts: None, returned: Returned) -> None:
-        database.create(str(database_path(folder)))
+        creating.create(str(database_path(folder)))
         returned()
 
     def check(self, folder: Path, facts: None, *, returned: bool) -> None:
@@ -271,8 +271,8 @@ class Init:
         else:
             with refused("no_database"), open_bus(folder):
                 pass
-            assert database.create(path)
-        assert not database.create(path)
+            assert creating.create(path)
+        assert not creating.create(path)
         with open_bus(folder) as bus:
             assert_sound(bus)
             bus.send(to="w", subject="s")

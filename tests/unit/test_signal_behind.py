@@ -7,7 +7,7 @@ import pytest
 
 from inbox_orch.shared.commandline import execute
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.program import Signalled, signal_behind
+from inbox_orch.shared.signals import Signalled, signal_behind
 
 
 class SignalWhileAClassIsMade:
