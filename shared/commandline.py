@@ -38,6 +38,14 @@ class Shell:
         text = os.environ.get("INBOX_BUSY_TIMEOUT", "")
         return parse_number("INBOX_BUSY_TIMEOUT", text, 0, 3600) if text else 10.0
 
+    @property
+    def expected_id(self) -> str | None:
+        """The database id to insist on. A --db given by hand overrides INBOX_DB_ID, which
+        belongs to the INBOX_DB beside it."""
+        if self.database_id is not None or self.database_named:
+            return self.database_id
+        return os.environ.get("INBOX_DB_ID") or None
+
 
 def shell_of(context: click.Context) -> Shell:
     """The shell of a command's context."""

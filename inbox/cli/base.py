@@ -1,8 +1,5 @@
 """What the commands of `inbox` have in common: opening the bus, bodies, how things look."""
 
-import os
-import select
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +9,7 @@ from inbox_orch.shared.blocks import Block, Body, Facts, Sentence, Table, When
 from inbox_orch.shared.commandline import PATH, Number, Shell, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
+from inbox_orch.shared.inputs import given_text, read_input
 
 from ..domain import limits
 from ..domain.model import Artifact, Lease, Message, Thread
@@ -40,20 +38,12 @@ def open_group(
     opened = group.open(
         shell.database,
         agent=shell.agent,
-        database_id=expected_id(shell),
+        database_id=shell.expected_id,
         busy_seconds=min(shell.busy_seconds, most_busy_seconds),
         notice=shell.output.notice,
     )
     context.call_on_close(opened.close)
     return opened
-
-
-def expected_id(shell: Shell) -> str | None:
-    """The database id to insist on. A --db given by hand overrides INBOX_DB_ID, which belongs
-    to the INBOX_DB beside it."""
-    if shell.database_id is not None or shell.database_named:
-        return shell.database_id
-    return os.environ.get("INBOX_DB_ID") or None
 
 
 # -- options -------------------------------------------------------------------------------
@@ -152,11 +142,8 @@ wait_option = click.option(
 
 def body_text(body: str | None, body_file: str | None) -> str | None:
     """The body that the options give, None when they give none; error `usage`."""
-    if body_file is not None and body is not None:
-        raise usage("give either --body-file or --body, not both")
-    if body_file is not None:
-        return limits.check_body(limits.decode_body(read_input(body_file, limits.MAX_BODY_BYTES)))
-    return None if body is None else limits.check_body(body)
+    text = given_text(body, body_file, limits.MAX_BODY_BYTES)
+    return None if text is None else limits.check_body(text)
 
 
 def required_body(body: str | None, body_file: str | None) -> str:
@@ -176,36 +163,6 @@ def payload_text(path: str | None) -> str | None:
         return limits.check_payload(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise usage(f"{printable(path)} is not UTF-8: byte {error.start}") from error
-
-
-def read_input(path: str, most: int) -> bytes:
-    """At most `most` + 1 bytes of a file or of standard input (`-`); error `usage`."""
-    try:
-        if path == "-":
-            if sys.stdin is None:
-                raise usage("standard input is closed", hint="give the text in a file")
-            return _read_descriptor(sys.stdin.fileno(), most + 1)
-        with open(path, "rb") as file:
-            return file.read(most + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise usage(f"cannot read {printable(path)}: {reason}", path=printable(path)) from error
-
-
-def _read_descriptor(descriptor: int, most: int) -> bytes:
-    """At most `most` bytes, up to the end. A caller may have left its end of the pipe
-    non-blocking; then nothing there yet is not the end."""
-    content = bytearray()
-    while len(content) < most:
-        try:
-            part = os.read(descriptor, min(most - len(content), 1024 * 1024))
-        except BlockingIOError:
-            select.select([descriptor], [], [])
-            continue
-        if not part:
-            break
-        content += part
-    return bytes(content)
 
 
 # -- how things look -----------------------------------------------------------------------

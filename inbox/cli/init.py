@@ -9,8 +9,6 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.layout import database_in
 from inbox_orch.shared.locate import absolute, project_root, working_folder
 
-from .base import expected_id
-
 
 @click.command("init", cls=Verb, examples=("inbox init", "inbox init ~/project"))
 @click.argument("folder", type=PATH, required=False, metavar="[DIR]")
@@ -33,7 +31,7 @@ def command(context: click.Context, folder: str | None, force: bool) -> None:
         path = database_in(project_root(working_folder()))
     created = creating.create(path, forced=force)
     with database.Database.open(
-        path, expected_id=expected_id(shell), busy_seconds=shell.busy_seconds
+        path, expected_id=shell.expected_id, busy_seconds=shell.busy_seconds
     ) as opened:
         where = opened.layout.database
         data = {"path": where, "id": opened.id, "created": created}

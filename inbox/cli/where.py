@@ -8,8 +8,6 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.database import Database
 from inbox_orch.shared.locate import locate
 
-from .base import expected_id
-
 
 @click.command("where", cls=Verb, examples=("inbox where", "inbox where --json"))
 @click.pass_context
@@ -24,7 +22,7 @@ def command(context: click.Context) -> None:
     option = shell.database if shell.database_named else None
     location = locate(option, environment)
     with Database.open(
-        location.path, expected_id=expected_id(shell), busy_seconds=shell.busy_seconds
+        location.path, expected_id=shell.expected_id, busy_seconds=shell.busy_seconds
     ) as database:
         data = {
             "path": database.layout.database,

@@ -75,18 +75,6 @@ def check_body(body: str) -> str:
     return body
 
 
-def decode_body(content: bytes) -> str:
-    """Bytes from outside as text; error `usage` with the offset of the first wrong byte."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise usage(
-            f"the body is not UTF-8: byte {error.start} is 0x{content[error.start]:02x}",
-            hint="convert it to UTF-8, or attach it as a file with --attach",
-            offset=error.start,
-        ) from error
-
-
 def check_payload(text: str) -> str:
     """The text of a JSON object of at most 1 MiB, exactly as given; error `usage`.
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.artifacts import MAX_ARTIFACT_BYTES
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.inputs import decode_body
 
 from ..domain import limits
 
@@ -49,7 +50,7 @@ def _judge(content: bytes) -> Result:
     if not content.strip():
         return _only_attached("is empty")
     try:
-        text = limits.check_body(limits.decode_body(content))
+        text = limits.check_body(decode_body(content, limits.MAX_BODY_BYTES))
     except InboxOrchError as error:
         return _only_attached(f"cannot be a body ({error.message})")
     try:

@@ -1,15 +1,14 @@
 """What the commands of `orch` have in common: opening the scheduler, the run, how things look."""
 
-import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared.commandline import Number, Shell, shell_of
-from inbox_orch.shared.errors import usage
-from inbox_orch.shared.ids import printable
+from inbox_orch.inbox.domain.limits import check_body
+from inbox_orch.shared.commandline import Number, shell_of
+from inbox_orch.shared.inputs import given_text
 
 from ..domain import limits
 from ..domain.model import Run
@@ -25,19 +24,12 @@ def open_scheduler(context: click.Context) -> Scheduler:
     shell = shell_of(context)
     bus = Bus.open(
         shell.database,
-        database_id=expected_id(shell),
+        database_id=shell.expected_id,
         busy_seconds=shell.busy_seconds,
         notice=shell.output.notice,
     )
     context.call_on_close(bus.close)
     return Scheduler(bus, shell.agent)
-
-
-def expected_id(shell: Shell) -> str | None:
-    """The database id to insist on; a --db given by hand overrides INBOX_DB_ID."""
-    if shell.database_id is not None or shell.database_named:
-        return shell.database_id
-    return os.environ.get("INBOX_DB_ID") or None
 
 
 def run_option(command: Command) -> Command:
@@ -65,28 +57,8 @@ def chosen_run(scheduler: Scheduler, name: str | None) -> Run:
 
 def read_body(body: str | None, body_file: str | None) -> str | None:
     """The body that the options give, None when they give none; error `usage`."""
-    import sys
-
-    from inbox_orch.inbox.domain.limits import check_body, decode_body
-
-    if body is not None and body_file is not None:
-        raise usage("give either --body-file or --body, not both")
-    if body is not None:
-        return check_body(body)
-    if body_file is None:
-        return None
-    try:
-        if body_file == "-":
-            if sys.stdin is None:
-                raise usage("standard input is closed", hint="give the text in a file")
-            content = sys.stdin.buffer.read(limits.MAX_TASK_BODY_BYTES + 1)
-        else:
-            with open(body_file, "rb") as file:
-                content = file.read(limits.MAX_TASK_BODY_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise usage(f"cannot read {printable(body_file)}: {reason}") from error
-    return check_body(decode_body(content))
+    text = given_text(body, body_file, limits.MAX_TASK_BODY_BYTES)
+    return None if text is None else limits.check_task_body(check_body(text))
 
 
 def age(then_ms: int, now_ms: int) -> str:
