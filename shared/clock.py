@@ -9,6 +9,8 @@ import time
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
+from .errors import InboxOrchError
+
 _BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 
 
@@ -48,14 +50,21 @@ def _read_boot_id() -> str:
         # As bytes: a text file in ASCII would load one more codec in every command.
         with open(_BOOT_ID_FILE, "rb") as file:
             return file.read().decode("ascii").strip()
-    except OSError:
-        if sys.platform == "darwin":
-            return _darwin_boot_session()
-        # Without a boot id, the moment of boot rounded to ten minutes tells boots apart.
-        return f"boot-{round((time.time() - time.monotonic()) / 600)}"
+    except OSError as error:
+        boot_id = _darwin_boot_session() if sys.platform == "darwin" else None
+        if boot_id is None:
+            # Anything made up from the wall clock would change when the clock is set, and free
+            # the leases of the living.
+            raise InboxOrchError(
+                "no_boot_id",
+                f"{_BOOT_ID_FILE} cannot be read: without it a lease from before a reboot cannot "
+                "be told from one of now",
+                hint="make /proc readable here (in a sandbox: mount it)",
+            ) from error
+        return boot_id
 
 
-def _darwin_boot_session() -> str:
+def _darwin_boot_session() -> str | None:
     import ctypes
     import ctypes.util
 
@@ -64,7 +73,7 @@ def _darwin_boot_session() -> str:
     buffer = ctypes.create_string_buffer(64)
     name = b"kern.bootsessionuuid"
     if library.sysctlbyname(name, buffer, ctypes.byref(size), None, ctypes.c_size_t(0)) != 0:
-        return "darwin-unknown-boot"
+        return None
     return buffer.value.decode("ascii")
 
 

@@ -7,7 +7,6 @@ The table is the contract of both commands; see `docs/exit-codes.md`.
 from collections.abc import Mapping
 from typing import Any
 
-EXIT_OK = 0
 EXIT_INTERRUPTED = 130
 EXIT_READER_GONE = 141
 EXIT_TERMINATED = 143
@@ -35,6 +34,7 @@ EXIT_CODES: dict[str, int] = {
     "disk_full": 6,
     "io_error": 6,
     "unsafe_filesystem": 6,
+    "no_boot_id": 6,
     "corrupt": 6,
     "git_missing": 6,
     "git_failed": 6,

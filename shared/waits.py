@@ -16,7 +16,6 @@ from .errors import InboxOrchError
 FALLBACK_SECONDS = 0.25
 POLL_SECONDS = (0.02, 0.1)
 CHECKED_EVERY = 4  # pauses between two looks at whether the file is still there
-FOREVER = float("inf")
 
 Found = TypeVar("Found")
 

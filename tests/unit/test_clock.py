@@ -1,0 +1,32 @@
+"""The clock: what tells one boot from another, and how times are written."""
+
+import pytest
+
+from inbox_orch.shared import clock
+from inbox_orch.shared.clock import SystemClock, rfc3339
+from support.buses import refused
+
+
+def test_two_clocks_of_one_boot_agree():
+    first, second = SystemClock().now(), SystemClock().now()
+    assert first.boot_id == second.boot_id
+    assert second.monotonic_ms >= first.monotonic_ms
+
+
+def test_without_a_boot_id_nothing_is_made_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(clock, "_BOOT_ID_FILE", str(tmp_path / "not-there"))
+    monkeypatch.setattr(clock.sys, "platform", "linux")
+    with refused("no_boot_id"):
+        SystemClock()
+
+
+@pytest.mark.parametrize(
+    "wall_ms, text",
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_800_000_000_007, "2027-01-15T08:00:00.007Z"),
+        (None, None),
+    ],
+)
+def test_times_are_utc_with_milliseconds(wall_ms: int | None, text: str | None):
+    assert rfc3339(wall_ms) == text
