@@ -21,6 +21,17 @@ def start_time(process: int) -> int | None:
     return None if fields[0] in ("Z", "X") else int(fields[19])
 
 
+def namespace() -> int:
+    """Which numbers this process sees: the inode of its PID namespace (pid_namespaces(7)).
+
+    A container has the boot id of its host and other numbers. 0 where there is no such thing.
+    """
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
 def _exists(process: int) -> int | None:
     try:
         os.kill(process, 0)

@@ -32,12 +32,14 @@ class Sending(Reaping):
         strict: bool = False,
         key: str | None = None,
         agent: str | None = None,
+        thread_id: str | None = None,
     ) -> Written:
         """Open a thread.
 
         `to` is the mailbox, `payload` the text of a JSON object, `attach` paths of files,
         `delay_seconds` until it may be claimed. `strict` refuses a mailbox that nobody has ever
         read; the result says `recipient_known` in any case.
+        `thread_id` is a new id that the caller made, so that the first message can name it.
         Errors: `usage`, `key_conflict`, `unknown_recipient`, and those of every write.
         """
         author = self.acting(agent)
@@ -60,7 +62,7 @@ class Sending(Reaping):
                 **draft.facts(),
             }
         )
-        thread_id = new_id()
+        thread_id = thread_id or new_id()
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "send", author, key, digest)
             if earlier is not None:
