@@ -121,6 +121,7 @@ _STATEMENTS = (
         owner_boot_id TEXT NOT NULL,
         owner_process INTEGER NOT NULL,
         owner_started INTEGER NOT NULL,
+        owner_namespace INTEGER NOT NULL,
         opened_at INTEGER NOT NULL,
         closed_at INTEGER,
         outcome TEXT,

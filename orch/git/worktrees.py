@@ -49,14 +49,34 @@ def locked(repository: Repository) -> Iterator[int]:
         gate.release()
 
 
-def make(repository: Repository, place: Place) -> None:
-    """Make branch and worktree, and check the files out.
+class Hold:
+    """The lock of one attempt's worktree, while this process has it. `git_may_run`: a git that
+    shares it may still be at work when this process has gone on."""
 
-    Whatever an earlier, killed try for the same attempt has left is cleared first; nobody has
-    ever been given it. Errors: `git_failed` (also when something of somebody else's is in the
-    place), `busy`, `disk_full`, `read_only`, `io_error`.
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.git_may_run = False
+
+    @contextlib.contextmanager
+    def shared(self) -> Iterator[int]:
+        """Start git with the lock. A signal leaves it behind; any other end waits for it."""
+        self.git_may_run = True
+        try:
+            yield self.descriptor
+        except Exception:
+            self.git_may_run = False
+            raise
+        self.git_may_run = False
+
+
+def make(repository: Repository, place: Place, hold: Hold) -> None:
+    """Make branch and worktree, and check the files out, in the hold of `alone`.
+
+    Whatever an earlier, killed try for the same attempt has left is cleared first: whoever
+    calls has seen, in the hold, that nobody has been given it. Errors: `git_failed` (also when
+    something of somebody else's is in the place), `busy`, `disk_full`, `read_only`, `io_error`.
     """
-    with _alone(repository, place) as attempt_lock:
+    with hold.shared() as attempt_lock:
         with locked(repository) as repository_lock:
             _add(repository, place, (attempt_lock, repository_lock))
         git(
@@ -98,18 +118,21 @@ def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
 
 
 def unmake(repository: Repository, place: Place) -> None:
-    """Take away a worktree that was made for an attempt and never handed out."""
-    with _alone(repository, place), locked(repository):
+    """Take away a worktree that was made for an attempt and never handed out, in the hold of
+    `alone`."""
+    with locked(repository):
         _clear(repository, place)
 
 
 @contextlib.contextmanager
-def _alone(repository: Repository, place: Place) -> Iterator[int]:
-    """Be the only one that makes this attempt's worktree.
+def alone(repository: Repository, place: Place) -> Iterator[Hold]:
+    """Be the only one that makes this attempt's worktree, hands it out or takes it away.
 
-    The git processes share the lock: when their parent is killed they go on for a while, and
-    whoever finishes its work must wait for their end. The lock lies beside the repository's own,
-    so that it can be had when the disk of the worktrees is full.
+    To be held until it is written down what has become of the attempt: whoever gets the lock
+    next looks there, and must not take the worktree for one that nobody was given. The git
+    processes share the lock: when their parent is killed they go on for a while, and whoever
+    finishes its work must wait for their end. The lock lies beside the repository's own, so
+    that it can be had when the disk of the worktrees is full.
     """
     name = f"inbox-orch-{place.branch.replace('/', '-')}.lock"
     path = os.path.join(repository.common_directory, name)
@@ -119,16 +142,12 @@ def _alone(repository: Repository, place: Place) -> Iterator[int]:
         if _is_open_as(path, gate.descriptor):
             break
         gate.release()  # whoever held it before has removed the file: take the new one
-    git_has_ended = False
+    hold = Hold(gate.descriptor)
     try:
-        yield gate.descriptor
-        git_has_ended = True
-    except Exception:
-        git_has_ended = True
-        raise
+        yield hold
     finally:
-        # A signal leaves a git behind that holds the lock; without the file, nobody would see.
-        if git_has_ended:
+        # A git that was left behind holds the lock; without the file, nobody would see.
+        if not hold.git_may_run:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
         gate.release()

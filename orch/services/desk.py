@@ -13,11 +13,12 @@ from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_key, check_name, printable
 
 from ..domain import readiness, states
+from ..domain.limits import FOREIGN_SECONDS
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture
 from ..git.repository import Repository
 from ..store import attempts, runs, tasks
-from ..store.attempts import Owner
+from ..store.attempts import Intent, Owner
 from .bases import accepted_heads
 
 
@@ -259,12 +260,21 @@ class Desk:
         """Who carries out an intent: this process, so that its death can be told."""
         number = os.getpid()
         boot_id = self.database.clock.now().boot_id
-        return Owner(boot_id, number, processes.start_time(number) or 0)
+        started = processes.start_time(number) or 0
+        return Owner(boot_id, number, started, processes.namespace())
 
-    def is_gone(self, owner: Owner) -> bool:
-        """Whether the process that was carrying out an intent cannot be doing so any more."""
-        if owner.boot_id != self.database.clock.now().boot_id:
+    def is_abandoned(self, intent: Intent) -> bool:
+        """Whether the process that was carrying out an intent is doing so no more.
+
+        A process in another container cannot be seen from here: it counts as alive for a time.
+        To be wrong is a waste and no harm, since what was begun is done under a lock and
+        confirmed only by its owner.
+        """
+        now, owner = self.database.clock.now(), intent.owner
+        if owner.boot_id != now.boot_id:
             return True
+        if owner.namespace != processes.namespace():
+            return now.wall_ms - intent.opened_at > FOREIGN_SECONDS * 1000
         return processes.start_time(owner.process) != owner.started
 
 

@@ -60,7 +60,7 @@ class Examining(Desk):
                 else None
             )
         checks = [_git(), self._repositories(open_runs)]
-        abandoned = [str(i.attempt_id) for i in open_intents if self.is_gone(i.owner)]
+        abandoned = [str(i.attempt_id) for i in open_intents if self.is_abandoned(i)]
         checks.append(
             _check(
                 "intents",

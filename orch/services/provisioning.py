@@ -4,17 +4,20 @@ Every step may be done again after a crash; nobody is given a worktree before it
 """
 
 import json
+import sqlite3
 from typing import Any
 
 from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import new_id
 
 from ..domain import texts
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git import worktrees
-from ..git.worktrees import Place
+from ..git.worktrees import Hold, Place
 from ..store import attempts, tasks
+from ..store.attempts import Intent
 from .verifying import Verifying
 
 
@@ -23,83 +26,108 @@ class Provisioning(Verifying):
 
     def may_carry_out(self, run: Run, attempt_id: str) -> bool:
         """Whether the intent of an attempt is this process's, taking it over from a dead one."""
-        me = self.this_process()
         with self.database.snapshot() as connection:
-            found = [
-                i for i in attempts.open_intents(connection, run.id) if i.attempt_id == attempt_id
-            ]
-        if not found:
+            intent = _intent_of(connection, run, attempt_id)
+        if intent is None:
             return False
-        intent = found[0]
-        if intent.owner == me:
+        if intent.owner == self.this_process():
             return True
-        if not self.is_gone(intent.owner):
-            return False
-        with self.database.transaction() as tx:
-            return attempts.take_over_intent(tx.connection, intent.number, intent.owner, me)
+        return self.is_abandoned(intent) and self._take_over(intent)
 
     def finish_intents(self, run: Run) -> int:
-        """Finish the dispatches that a process which is gone has begun; returns how many."""
+        """Finish the dispatches that a process which is gone has begun, and clear away after
+        those that failed; returns how many.
+
+        What cannot be finished now is left to the next time, and keeps nothing else from it.
+        """
         with self.database.snapshot() as connection:
-            intents = attempts.open_intents(connection, run.id)
-        finished = 0
-        for intent in intents:
-            if intent.kind != "dispatch" or intent.attempt_id is None:
-                continue
-            if self.is_gone(intent.owner) and self.may_carry_out(run, intent.attempt_id):
-                with self.database.snapshot() as connection:
-                    attempt = attempts.get(connection, intent.attempt_id)
-                assert attempt is not None
-                self.provision(run, attempt)
-                finished += 1
-        return finished
+            begun = [
+                (intent, attempts.get(connection, intent.attempt_id))
+                for intent in attempts.open_intents(connection, run.id)
+                if intent.kind == "dispatch" and intent.attempt_id is not None
+            ]
+        return sum(
+            self._finish(run, intent, attempt) for intent, attempt in begun if attempt is not None
+        )
+
+    def _finish(self, run: Run, intent: Intent, attempt: Attempt) -> bool:
+        if attempt.state == "provision_failed":
+            return self._take_over(intent) and self._clear_away(run, attempt)
+        if not (self.is_abandoned(intent) and self._take_over(intent)):
+            return False
+        try:
+            return self.provision(run, attempt).state != "allocating"
+        except InboxOrchError as error:
+            if error.code != "busy":
+                raise
+            return False  # somebody is at it after all
+
+    def _take_over(self, intent: Intent) -> bool:
+        with self.database.transaction() as tx:
+            return attempts.take_over_intent(
+                tx.connection, intent.number, intent.owner, self.this_process()
+            )
 
     def provision(self, run: Run, attempt: Attempt) -> Attempt:
         """Make the worktree and send the thread; on failure nothing is left behind.
 
-        Doing it again after a crash at any point is safe: the worktree is made anew, since
-        nobody was given it before the thread was sent.
+        Doing it again after a crash at any point is safe: under the attempt's lock it is seen
+        whether anybody was given the worktree, and only then is it made anew.
+        Error `busy`: another process is at it.
         """
+        if attempt.worktree_path is None:
+            return self._carry_out(run, attempt, None)
+        try:
+            repository = self.repository(run)
+        except InboxOrchError as error:
+            return self._give_up(run, attempt, error, cleared=False)
+        with worktrees.alone(repository, self._place(attempt)) as hold:
+            return self._carry_out(run, attempt, hold)
+
+    def _carry_out(self, run: Run, attempt: Attempt, hold: Hold | None) -> Attempt:
+        """The same in the attempt's lock, which is kept until the outcome is written down."""
         with self.database.snapshot() as connection:
             task = tasks.by_id(connection, attempt.task_id)
+            present = attempts.get(connection, attempt.id)
+            intent = _intent_of(connection, run, attempt.id)
+        assert present is not None
+        mine = intent is not None and intent.owner == self.this_process()
+        if present.state != "allocating" or not mine:
+            return present
         try:
-            if attempt.worktree_path is not None:
-                self._make_worktree(run, attempt)
+            if hold is not None:
+                self._make_worktree(run, attempt, hold)
             text = texts.task_text(task.title, task.body, self._earlier(run, task))
         except InboxOrchError as error:
-            return self._give_up(run, attempt, error)
-        with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt.id)
-            assert present is not None
-            if present.state != "allocating":
-                return present
-            provisioned = self.move_attempt(
-                tx, run, present, "provisioned", cause="the worktree is there"
-            )
-            offered = self._offer(tx, run, task, provisioned, text)
-            attempts.close_intent(tx.connection, attempt.id, "dispatch", "done", tx.now.wall_ms)
-            return offered
+            cleared = hold is None or self._cleared(run, attempt)
+            return self._give_up(run, attempt, error, cleared=cleared)
+        return self._hand_out(run, task, attempt, text)
 
-    def _make_worktree(self, run: Run, attempt: Attempt) -> None:
+    def _make_worktree(self, run: Run, attempt: Attempt, hold: Hold) -> None:
         repository = self.repository(run)
         if attempt.base_source == "merge":
             assert attempt.base_commit is not None
             repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
-        worktrees.make(repository, self._place(attempt))
+        worktrees.make(repository, self._place(attempt), hold)
 
-    def _give_up(self, run: Run, attempt: Attempt, error: InboxOrchError) -> Attempt:
-        if attempt.worktree_path is not None and run.repository is not None:
-            repository = self.repository(run)
-            worktrees.unmake(repository, self._place(attempt))
-            if attempt.base_source == "merge":
-                assert attempt.base_commit is not None
-                repository.drop(f"refs/orch/base/{attempt.id}", attempt.base_commit)
+    def _hand_out(self, run: Run, task: Task, attempt: Attempt, text: str) -> Attempt:
         with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt.id)
-            assert present is not None
-            if present.state != "allocating":
-                return present
-            attempts.close_intent(tx.connection, attempt.id, "dispatch", "undone", tx.now.wall_ms)
+            present = self._confirmed(tx, attempt, "done")
+            if present is None:
+                return self._as_it_is(tx, attempt)
+            provisioned = self.move_attempt(
+                tx, run, present, "provisioned", cause="the worktree is there"
+            )
+            return self._offer(tx, run, task, provisioned, text)
+
+    def _give_up(
+        self, run: Run, attempt: Attempt, error: InboxOrchError, *, cleared: bool
+    ) -> Attempt:
+        """The attempt has failed. What could not be cleared away stays written down."""
+        with self.database.transaction() as tx:
+            present = self._confirmed(tx, attempt, "undone" if cleared else None)
+            if present is None:
+                return self._as_it_is(tx, attempt)
             return self.end_attempt(
                 tx,
                 run,
@@ -109,9 +137,56 @@ class Provisioning(Verifying):
                 changes={"reason": error.message[:1000]},
             )
 
+    def _confirmed(self, tx: Transaction, attempt: Attempt, outcome: str | None) -> Attempt | None:
+        """Close the intent, if there is an outcome of it; None when another leader has taken it
+        over meanwhile: what becomes of the attempt is that one's affair."""
+        present = self._as_it_is(tx, attempt)
+        if present.state != "allocating":
+            return None
+        me = self.this_process()
+        if outcome is None:
+            mine = attempts.owns_intent(tx.connection, attempt.id, "dispatch", me)
+        else:
+            mine = attempts.close_intent(
+                tx.connection, attempt.id, "dispatch", outcome, me, tx.now.wall_ms
+            )
+        return present if mine else None
+
+    def _as_it_is(self, tx: Transaction, attempt: Attempt) -> Attempt:
+        present = attempts.get(tx.connection, attempt.id)
+        assert present is not None
+        return present
+
+    def _clear_away(self, run: Run, attempt: Attempt) -> bool:
+        """After an attempt that failed to be provisioned; False when that cannot be done now."""
+        try:
+            repository = self.repository(run)
+            with worktrees.alone(repository, self._place(attempt)):
+                if not self._cleared(run, attempt):
+                    return False
+        except InboxOrchError:
+            return False
+        with self.database.transaction() as tx:
+            me = self.this_process()
+            return attempts.close_intent(
+                tx.connection, attempt.id, "dispatch", "undone", me, tx.now.wall_ms
+            )
+
+    def _cleared(self, run: Run, attempt: Attempt) -> bool:
+        """Take away, in the attempt's lock, what was made; False when that fails too."""
+        try:
+            repository = self.repository(run)
+            worktrees.unmake(repository, self._place(attempt))
+            if attempt.base_source == "merge":
+                assert attempt.base_commit is not None
+                repository.drop(f"refs/orch/base/{attempt.id}", attempt.base_commit)
+        except InboxOrchError:
+            return False
+        return True
+
     def _offer(self, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: str) -> Attempt:
         """Send the thread and say so, in one transaction."""
-        database = self.database
+        database, thread_id = self.database, new_id()
         facts = {
             "run": run.name,
             "task": task.key,
@@ -122,6 +197,8 @@ class Provisioning(Verifying):
             "base_commit": attempt.base_commit,
             "database": database.layout.database,
             "database_id": database.id,
+            # Whoever claims by itself has seen no dispatch: the rules go with the thread.
+            "brief": self._brief(run, task, attempt, thread_id),
         }
         payload = {name: value for name, value in facts.items() if value is not None}
         sent = self.bus.send(
@@ -132,6 +209,7 @@ class Provisioning(Verifying):
             priority=task.priority,
             max_deliveries=MAX_DELIVERIES,
             agent=run.leader,
+            thread_id=thread_id,
         )
         return self.move_attempt(
             tx,
@@ -140,6 +218,20 @@ class Provisioning(Verifying):
             "offered",
             cause="the thread is sent",
             changes={"thread_id": sent.thread.id},
+        )
+
+    def _brief(self, run: Run, task: Task, attempt: Attempt, thread_id: str) -> str:
+        return texts.brief(
+            run=run.name,
+            task=task.key,
+            attempt=attempt.number,
+            thread=thread_id,
+            mailbox=attempt.mailbox,
+            worktree=attempt.worktree_path,
+            branch=attempt.branch,
+            base_commit=attempt.base_commit,
+            database=self.database.layout.database,
+            database_id=self.database.id,
         )
 
     def _place(self, attempt: Attempt) -> Place:
@@ -182,16 +274,11 @@ class Provisioning(Verifying):
             "brief": None,
         }
         if attempt.thread_id is not None:
-            shape["brief"] = texts.brief(
-                run=run.name,
-                task=task.key,
-                attempt=attempt.number,
-                thread=attempt.thread_id,
-                mailbox=attempt.mailbox,
-                worktree=attempt.worktree_path,
-                branch=attempt.branch,
-                base_commit=attempt.base_commit,
-                database=layout.database,
-                database_id=self.database.id,
-            )
+            shape["brief"] = self._brief(run, task, attempt, attempt.thread_id)
         return shape
+
+
+def _intent_of(connection: sqlite3.Connection, run: Run, attempt_id: str) -> Intent | None:
+    """What was begun for an attempt and is not confirmed."""
+    found = attempts.open_intents(connection, run.id)
+    return next((intent for intent in found if intent.attempt_id == attempt_id), None)

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 from ..domain.model import Attempt
 
 _COLUMNS = ", ".join(Attempt._fields)
+_OWNER = "owner_boot_id, owner_process, owner_started, owner_namespace"
 
 
 class Owner(NamedTuple):
-    """The process that is carrying out an intent: its boot, number and start time."""
+    """The process that is carrying out an intent: its boot, its number in which PID namespace,
+    and its start time."""
 
     boot_id: str
     process: int
     started: int
+    namespace: int
 
 
 class Intent(NamedTuple):
@@ -26,6 +29,7 @@ class Intent(NamedTuple):
     attempt_id: str | None
     kind: str
     data: dict[str, Any]
+    opened_at: int
     owner: Owner
 
 
@@ -110,29 +114,25 @@ def open_intent(
 ) -> None:
     """Write down what is about to be done."""
     connection.execute(
-        "INSERT INTO intent (run_id, attempt_id, kind, data, owner_boot_id, owner_process,"
-        " owner_started, opened_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            run_id,
-            attempt_id,
-            kind,
-            json.dumps(data),
-            owner.boot_id,
-            owner.process,
-            owner.started,
-            now_ms,
-        ),
+        f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {_OWNER})"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (run_id, attempt_id, kind, json.dumps(data), now_ms, *owner),
     )
 
 
 def close_intent(
-    connection: sqlite3.Connection, attempt_id: str, kind: str, outcome: str, now_ms: int
+    connection: sqlite3.Connection,
+    attempt_id: str,
+    kind: str,
+    outcome: str,
+    owner: Owner,
+    now_ms: int,
 ) -> bool:
-    """It is done or undone; False when somebody else has closed it."""
+    """It is done or undone; False when somebody else has closed it or taken it over."""
     cursor = connection.execute(
         "UPDATE intent SET closed_at = ?, outcome = ?"
-        " WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL",
-        (now_ms, outcome, attempt_id, kind),
+        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        (now_ms, outcome, attempt_id, kind, *owner),
     )
     return cursor.rowcount == 1
 
@@ -140,24 +140,33 @@ def close_intent(
 def take_over_intent(connection: sqlite3.Connection, number: int, old: Owner, new: Owner) -> bool:
     """Become the one who carries it out; False when somebody else was quicker."""
     cursor = connection.execute(
-        "UPDATE intent SET owner_boot_id = ?, owner_process = ?, owner_started = ?"
-        " WHERE number = ? AND closed_at IS NULL"
-        " AND owner_boot_id = ? AND owner_process = ? AND owner_started = ?",
+        f"UPDATE intent SET ({_OWNER}) = (?, ?, ?, ?)"
+        f" WHERE number = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
         (*new, number, *old),
     )
     return cursor.rowcount == 1
 
 
+def owns_intent(connection: sqlite3.Connection, attempt_id: str, kind: str, owner: Owner) -> bool:
+    """Whether it is still open and this owner's."""
+    row = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM intent"
+        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?))",
+        (attempt_id, kind, *owner),
+    ).fetchone()
+    return bool(row[0])
+
+
 def open_intents(connection: sqlite3.Connection, run_id: str) -> list[Intent]:
     """What has been begun in a run and not been confirmed."""
     rows = connection.execute(
-        "SELECT number, run_id, attempt_id, kind, data, owner_boot_id, owner_process,"
-        " owner_started FROM intent WHERE run_id = ? AND closed_at IS NULL ORDER BY number",
+        f"SELECT number, run_id, attempt_id, kind, data, opened_at, {_OWNER}"
+        " FROM intent WHERE run_id = ? AND closed_at IS NULL ORDER BY number",
         (run_id,),
     ).fetchall()
     return [
-        Intent(number, run, attempt, kind, json.loads(data), Owner(*owner))
-        for number, run, attempt, kind, data, *owner in map(tuple, rows)
+        Intent(number, run, attempt, kind, json.loads(data), opened_at, Owner(*owner))
+        for number, run, attempt, kind, data, opened_at, *owner in map(tuple, rows)
     ]
 
 

@@ -1,0 +1,233 @@
+"""Whose it is to carry out what was begun: two leaders that both think so harm nobody's work."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.shared import processes
+from inbox_orch.shared.errors import InboxOrchError
+from support.runs import Site, branches, worktree_paths
+
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture
+def run(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    return run
+
+
+def seen_from_another_container(monkeypatch: pytest.MonkeyPatch, scheduler: Scheduler) -> None:
+    """The scheduler's owner is as a process of another PID namespace writes it down: no process
+    here has its number and its start."""
+    elsewhere = scheduler.this_process()._replace(process=4194303, started=1, namespace=1)
+    monkeypatch.setattr(scheduler, "this_process", lambda: elsewhere)
+
+
+def seen_as_gone(monkeypatch: pytest.MonkeyPatch, scheduler: Scheduler) -> None:
+    """The scheduler's owner is as a process that has ended leaves it."""
+    gone = scheduler.this_process()._replace(process=4194303, started=1)
+    monkeypatch.setattr(scheduler, "this_process", lambda: gone)
+
+
+def while_it_makes_the_worktree(monkeypatch, scheduler: Scheduler, happening) -> None:
+    """Let something happen just after a leader has made the worktree."""
+    make = scheduler._make_worktree
+
+    def make_and_look_up(*arguments):
+        make(*arguments)
+        happening()
+
+    monkeypatch.setattr(scheduler, "_make_worktree", make_and_look_up)
+
+
+def test_the_namespace_of_a_process_is_that_of_the_kernel():
+    assert processes.namespace() == os.stat("/proc/self/ns/pid").st_ino != 0
+
+
+def test_what_another_container_has_begun_is_left_to_it(site: Site, run, monkeypatch):
+    first = site.leader()
+    seen_from_another_container(monkeypatch, first)
+    taken = []
+    while_it_makes_the_worktree(
+        monkeypatch, first, lambda: taken.append(site.scheduler.finish_intents(run))
+    )
+
+    done = first.dispatch(run)
+
+    assert (taken, done.items[0]["state"]) == ([0], "offered")
+
+
+def test_what_another_container_has_begun_is_finished_after_a_time(site: Site, run, monkeypatch):
+    first = site.leader()
+    seen_from_another_container(monkeypatch, first)
+
+    def die():
+        raise KeyboardInterrupt
+
+    while_it_makes_the_worktree(monkeypatch, first, die)
+    with pytest.raises(KeyboardInterrupt):
+        first.dispatch(run)
+
+    assert site.scheduler.finish_intents(run) == 0
+    site.clock.advance(601)
+    assert site.scheduler.finish_intents(run) == 1
+    assert site.attempts(run, "a")[0].state == "offered"
+    assert site.open_intents(run) == []
+
+
+def test_a_leader_that_was_taken_for_dead_does_not_hand_out_what_is_made_anew(
+    site: Site, run, monkeypatch
+):
+    """The second takes over while the first makes the worktree, and waits for its lock."""
+    first, second = site.leader(), site.leader()
+    seen_as_gone(monkeypatch, first)
+    taken = []
+    # Only taking over: making it anew would wait for the first, which is in this very thread.
+    provision = second.provision
+    monkeypatch.setattr(second, "provision", lambda run, attempt: taken.append(attempt) or attempt)
+    while_it_makes_the_worktree(monkeypatch, first, lambda: second.finish_intents(run))
+
+    done = first.dispatch(run)
+
+    assert (len(taken), done.items[0]["state"]) == (1, "allocating")
+    assert provision(run, taken[0]).state == "offered"
+    assert site.open_intents(run) == []
+    with site.scheduler.database.snapshot() as connection:
+        assert connection.execute("SELECT count(*) FROM thread").fetchone()[0] == 1
+
+
+def test_a_worktree_that_was_handed_out_meanwhile_is_not_made_anew(site: Site, run):
+    item = site.dispatch(run)["a"]
+    site.claim(item)
+    (Path(item["worktree"]) / "half.txt").write_text("half done")
+    attempt = site.attempts(run, "a")[0]
+
+    # As it was seen before it was handed out.
+    stale = attempt._replace(state="allocating", thread_id=None)
+    assert site.leader().provision(run, stale).state == "offered"
+
+    assert (Path(item["worktree"]) / "half.txt").read_text() == "half done"
+
+
+def test_the_lock_of_an_attempt_is_held_until_it_is_offered(site: Site, run, monkeypatch):
+    """Between the making and the commit nobody else may think that the worktree is nobody's."""
+    first = site.leader()
+    offer, free = first._offer, []
+
+    def look_and_offer(tx, run, task, attempt, text):
+        def try_to_get_it():
+            monkeypatch.setattr(worktrees, "LOCK_SECONDS", 0.05)
+            place = site.scheduler._place(attempt)
+            try:
+                with worktrees.alone(site.scheduler.repository(run), place):
+                    free.append(True)
+            except InboxOrchError as error:
+                free.append(error.code)
+
+        thread = threading.Thread(target=try_to_get_it)
+        thread.start()
+        thread.join(PATIENCE_SECONDS)
+        return offer(tx, run, task, attempt, text)
+
+    monkeypatch.setattr(first, "_offer", look_and_offer)
+    first.dispatch(run)
+
+    assert free == ["busy"]
+
+
+def test_a_failure_of_one_that_was_taken_over_decides_nothing(site: Site, run, monkeypatch):
+    first, second = site.leader(), site.leader()
+    seen_as_gone(monkeypatch, first)
+    monkeypatch.setattr(second, "provision", lambda run, attempt: attempt)
+
+    def lose_it_and_fail():
+        second.finish_intents(run)
+        raise site_failure()
+
+    while_it_makes_the_worktree(monkeypatch, first, lose_it_and_fail)
+
+    assert first.dispatch(run).items[0]["state"] == "allocating"
+    assert site.attempts(run, "a")[0].state == "allocating"
+    assert len(site.open_intents(run)) == 1
+
+
+def site_failure() -> InboxOrchError:
+    return InboxOrchError("git_failed", "it does not work")
+
+
+# -- a repository that is not there ----------------------------------------------------------
+
+
+def begin_and_die(site: Site, run, monkeypatch) -> None:
+    """A dispatch that ends after its intents are written down and before git is touched."""
+    dying = site.leader()
+    seen_as_gone(monkeypatch, dying)
+
+    def die(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dying, "provision", die)
+    with pytest.raises(KeyboardInterrupt):
+        dying.dispatch(run)
+
+
+def test_a_repository_that_is_gone_fails_its_attempts_and_keeps_nothing_else(
+    site: Site, run, monkeypatch
+):
+    site.add(run, "talk", worktree=False)
+    begin_and_die(site, run, monkeypatch)
+    away = site.folder / "away"
+    site.repository.joinpath(".git").rename(away)
+
+    site.scheduler.reconcile(run)
+
+    assert site.attempts(run, "a")[0].state == "provision_failed"
+    assert "is not the repository" in str(site.attempts(run, "a")[0].reason)
+    assert site.attempts(run, "talk")[0].state == "offered"
+    assert [i.attempt_id for i in site.open_intents(run)] == [site.attempts(run, "a")[0].id]
+    assert site.scheduler.reconcile(run).finished_intents == 0
+
+    away.rename(site.repository / ".git")
+    assert site.scheduler.reconcile(run).finished_intents == 1
+    assert site.open_intents(run) == []
+    assert site.scheduler.reconcile(run).finished_intents == 0
+
+
+def test_what_could_not_be_cleared_away_is_cleared_away_later(site: Site, run, monkeypatch):
+    first = site.leader()
+    away = site.folder / "away"
+
+    def lose_the_repository():
+        site.repository.joinpath(".git").rename(away)
+        raise site_failure()
+
+    while_it_makes_the_worktree(monkeypatch, first, lose_the_repository)
+    assert first.dispatch(run).degraded
+    away.rename(site.repository / ".git")
+    assert len(branches(site.repository)) == 1
+
+    assert site.scheduler.reconcile(run).finished_intents == 1
+
+    assert branches(site.repository) == set()
+    assert worktree_paths(site.repository) == set()
+    assert site.open_intents(run) == []
+
+
+# -- what a worker is told -------------------------------------------------------------------
+
+
+def test_the_brief_is_in_the_thread_too(site: Site, run):
+    item = site.dispatch(run)["a"]
+
+    claimed = site.office.bus("w2").claim(item["thread"], mailboxes=["workers"])
+
+    payload = json.loads(str(claimed.messages[0].payload))
+    assert payload["brief"] == item["brief"]
+    assert f"inbox claim {item['thread']}" in payload["brief"]
