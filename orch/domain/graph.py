@@ -3,8 +3,18 @@
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from .model import Dependency
+
 Edges = Mapping[str, Collection[str]]
 """From each node to those it depends on."""
+
+
+def edges_of(dependencies: Iterable[Dependency]) -> dict[str, list[str]]:
+    """From each task that waits to those that it waits for, whatever the condition."""
+    edges: dict[str, list[str]] = {}
+    for dependency in dependencies:
+        edges.setdefault(dependency.task_id, []).append(dependency.upstream_id)
+    return edges
 
 
 def path(edges: Edges, start: str, goal: str) -> list[str] | None:

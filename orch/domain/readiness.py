@@ -51,15 +51,16 @@ class Standing(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A run as it stands at one moment: every task, and the outcome."""
+    """A run as it stands at one moment: every task, by its id too, and the outcome."""
 
     run: Run
     standings: tuple[Standing, ...]
+    by_id: Mapping[str, Standing]
     outcome: str
 
     def of(self, task_id: str) -> Standing:
         """The standing of one task."""
-        return next(s for s in self.standings if s.task.id == task_id)
+        return self.by_id[task_id]
 
 
 def verdict(condition: str, upstream_state: str) -> str:
@@ -84,23 +85,20 @@ def picture(
     edges: dict[str, list[Dependency]] = {}
     for dependency in dependencies:
         edges.setdefault(dependency.task_id, []).append(dependency)
-    names = {t: [d.upstream_id for d in ds] for t, ds in edges.items()}
     stopped_by = _stopped_by(run, tasks)
     standings: dict[str, Standing] = {}
-    for task_id in graph.ordered(by_id, names):
+    for task_id in graph.ordered(by_id, graph.edges_of(dependencies)):
         task = by_id[task_id]
         standings[task_id] = _standing(
             task, edges.get(task_id, ()), standings, stopped_by, conflicts, now_ms
         )
     ordered = tuple(standings[task.id] for task in tasks)
-    return Picture(run, ordered, _outcome(run, ordered))
+    return Picture(run, ordered, standings, _outcome(run, ordered))
 
 
 def dispatch_order(standings: Sequence[Standing], dependencies: Sequence[Dependency]) -> list[Task]:
     """The ready tasks: by priority, then the longest remaining path, then age."""
-    edges: dict[str, list[str]] = {}
-    for dependency in dependencies:
-        edges.setdefault(dependency.task_id, []).append(dependency.upstream_id)
+    edges = graph.edges_of(dependencies)
     lengths = graph.remaining_lengths([s.task.id for s in standings], edges)
     ready = [s.task for s in standings if s.state == "ready"]
     return sorted(ready, key=lambda t: (-t.priority, -lengths[t.id], t.number))

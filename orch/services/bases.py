@@ -24,19 +24,21 @@ class Base(NamedTuple):
     conflicts: tuple[str, ...] = ()
 
 
-def accepted_heads(
-    task: Task, tasks: Sequence[Task], dependencies: Sequence[Dependency]
-) -> tuple[str, ...]:
-    """The accepted heads of every code task that `task` depends on, directly or not, over any
-    edge and through tasks without a worktree; in topological order."""
-    edges: dict[str, list[str]] = {}
-    for dependency in dependencies:
-        edges.setdefault(dependency.task_id, []).append(dependency.upstream_id)
-    upstream = graph.ancestors(edges, task.id)
-    by_id = {t.id: t for t in tasks}
-    order = graph.ordered([t.id for t in tasks if t.id in upstream], edges)
-    heads = (by_id[task_id].accepted_head for task_id in order)
-    return tuple(dict.fromkeys(head for head in heads if head is not None))
+class Heads:
+    """The accepted heads that tasks of a run build on, as its tasks and edges stand."""
+
+    def __init__(self, tasks: Sequence[Task], dependencies: Sequence[Dependency]) -> None:
+        self._tasks = {task.id: task for task in tasks}
+        self._edges = graph.edges_of(dependencies)
+
+    def of(self, task: Task) -> tuple[str, ...]:
+        """Those of every code task that `task` depends on, directly or not, over any edge and
+        through tasks without a worktree; in topological order."""
+        upstream = [self._tasks[task_id] for task_id in graph.ancestors(self._edges, task.id)]
+        by_age = [t.id for t in sorted(upstream, key=lambda t: t.number)]
+        order = graph.ordered(by_age, self._edges)
+        heads = (self._tasks[task_id].accepted_head for task_id in order)
+        return tuple(dict.fromkeys(head for head in heads if head is not None))
 
 
 def base_for(

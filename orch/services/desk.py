@@ -19,7 +19,7 @@ from ..domain.readiness import Picture
 from ..git.repository import Repository
 from ..store import attempts, runs, tasks
 from ..store.attempts import Intent, Owner
-from .bases import accepted_heads
+from .bases import Heads
 
 
 class Answer(NamedTuple):
@@ -115,11 +115,12 @@ class Desk:
         of_run = tasks.of_run(connection, run.id)
         dependencies = tasks.dependencies_of_run(connection, run.id)
         found = tasks.base_conflicts(connection, run.id)
+        heads = Heads(of_run, dependencies)
         for task in of_run:
             # Void as soon as the heads are not those any more for which it was found.
-            if task.id in found:
-                heads, paths = found[task.id]
-                if set(heads) == set(accepted_heads(task, of_run, dependencies)):
+            if task.id in found and task.state == "pending":
+                conflicting, paths = found[task.id]
+                if set(conflicting) == set(heads.of(task)):
                     conflicts[task.id] = paths
         return readiness.picture(run, of_run, dependencies, conflicts, now_ms)
 

@@ -16,10 +16,12 @@ from inbox_orch.shared.ids import check_key, check_name, new_id
 
 from ..domain import names, readiness, states
 from ..domain.model import Run, Task
-from ..domain.readiness import Standing
+from ..domain.readiness import Picture, Standing
 from ..store import attempts, runs, tasks
-from .bases import Base, accepted_heads, base_for
+from .bases import Base, Heads, base_for
 from .provisioning import Provisioning
+
+_MOST_CHOICES = 10
 
 
 class Chosen(NamedTuple):
@@ -75,45 +77,54 @@ class Dispatching(Provisioning):
 
         `mailbox` overrides the tasks' own; `base` is the commit for all of them, as the folder
         `within` (the main working tree) understands it; it also overcomes a `base_conflict`. With
-        `key` a repeat finishes what the first call chose, and chooses nothing new.
+        `key` a repeat finishes what the first call chose, and chooses nothing new; a dry run
+        neither repeats anything nor stores its key.
         Errors: `usage`, `not_found`, `invalid_state` (a named task is not ready, the run is not
         open), `dep_not_in_base`, `base_conflict` (of a named task), `dirty_repository`,
         `key_conflict`, and those of git.
         """
         if mailbox is not None:
             check_name(mailbox, "mailbox")
+        if key is not None:
+            check_key(key)
         request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
         digest = requests.digest_of({"dispatch": request})
-        earlier = self._chosen_earlier(run, key, digest)
+        asked = _Asked(tuple(dict.fromkeys(task_names)), mailbox, base, within, key, digest)
+        earlier = None if dry_run else self._chosen_earlier(run, asked)
         if earlier is not None:
             return self._finish_all(run, earlier, replayed=True)
         if run.state != "open":
             raise states.refuse("run", run.name, run.state, "dispatch")
         self.fold(run)
         self.verify(run)
-        asked = _Asked(mailbox, base, within)
-        chosen, conflicts = self._choose(run, task_names, asked, store=not dry_run)
-        dirty = self._refuse_dirty(run, chosen, allow_dirty)
-        if dry_run:
-            items = tuple(_planned(c, run) for c in chosen)
-            return Dispatched(items, True, None, conflicts)
-        made, replayed = self._allocate(run, chosen, dirty, key, digest)
-        return self._finish_all(run, made, replayed=replayed, conflicts=conflicts)
+        for _ in range(_MOST_CHOICES):
+            chosen, conflicts = self._choose(run, asked, store=not dry_run)
+            dirty = self._refuse_dirty(run, chosen, allow_dirty)
+            if dry_run:
+                return Dispatched(tuple(_planned(c, run) for c in chosen), True, None, conflicts)
+            allocated = self._allocate(run, chosen, dirty, asked)
+            if allocated is not None:
+                made, replayed = allocated
+                return self._finish_all(run, made, replayed=replayed, conflicts=conflicts)
+        raise InboxOrchError(
+            "busy",
+            f"run {run.name} changes faster than its attempts can be based on it",
+            hint="try again; nothing was dispatched",
+        )
 
     # -- choosing ----------------------------------------------------------------------------
 
     def _choose(
-        self, run: Run, task_names: Sequence[str], asked: "_Asked", *, store: bool
+        self, run: Run, asked: "_Asked", *, store: bool
     ) -> tuple[list[Chosen], tuple[dict[str, Any], ...]]:
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
             dependencies = tasks.dependencies_of_run(connection, run.id)
-            named = [self.task(connection, run, name) for name in dict.fromkeys(task_names)]
+            named = [self.task(connection, run, name) for name in asked.names]
             slots = _free_slots(run, len(attempts.live_of_run(connection, run.id)))
-        all_tasks = [s.task for s in picture.standings]
+        heads = Heads([s.task for s in picture.standings], dependencies)
         if named:
-            for task in named:
-                _require_ready(picture.of(task.id), asked, len(named), slots)
+            _require_ready(picture, named, asked, slots)
             candidates = named
         else:
             candidates = readiness.dispatch_order(picture.standings, dependencies)
@@ -122,8 +133,7 @@ class Dispatching(Provisioning):
         for task in candidates:
             if len(chosen) >= slots:
                 break
-            heads = accepted_heads(task, all_tasks, dependencies)
-            found = self._base(run, task, heads, asked)
+            found = self._base(run, task, heads.of(task), asked)
             if found is not None and found.commit is None:
                 if store:
                     self._store_conflict(run, task, found)
@@ -175,16 +185,17 @@ class Dispatching(Provisioning):
         run: Run,
         chosen: Sequence[Chosen],
         dirty: tuple[str, ...],
-        key: str | None,
-        digest: str,
-    ) -> tuple[list[str], bool | None]:
+        asked: "_Asked",
+    ) -> tuple[list[str], bool | None] | None:
         """Make the attempts in one transaction, with their intents; what another leader has
-        dispatched meanwhile is left out.
+        dispatched meanwhile is left out, or refused if it was named.
 
-        Returns their ids, and whether they are those of an earlier call with this key.
+        Returns their ids, and whether they are those of an earlier call with this key; None when
+        what they build on has changed, and a base has to be chosen anew.
         """
+        actor = self.actor(run)
         with self.database.transaction() as tx:
-            earlier = self.replay(tx, "dispatch", self.actor(run), key, digest)
+            earlier = self.replay(tx, "dispatch", actor, asked.key, asked.digest)
             if earlier is not None:
                 return _ids(earlier.data), True
             present = runs.get(tx.connection, run.id)
@@ -193,20 +204,26 @@ class Dispatching(Provisioning):
                 raise states.refuse("run", run.name, present.state, "dispatch")
             picture = self.picture(tx.connection, present, tx.now.wall_ms)
             slots = _free_slots(present, len(attempts.live_of_run(tx.connection, run.id)))
-            still = [c for c in chosen if _may_start(picture.of(c.task.id), c)][:slots]
+            if asked.names:
+                _require_ready(picture, [c.task for c in chosen], asked, slots)
+            still = [c for c in chosen if _may_start(picture.of(c.task.id), asked)][:slots]
+            dependencies = tasks.dependencies_of_run(tx.connection, run.id)
+            heads = Heads([s.task for s in picture.standings], dependencies)
+            if any(c.base is not None and c.base.heads != heads.of(c.task) for c in still):
+                return None
             made = [self._allocate_one(tx, run, c, dirty) for c in still]
-            if key is not None:
+            if asked.key is not None:
                 requests.store(
                     tx.connection,
                     command="dispatch",
-                    agent=self.actor(run),
-                    key=check_key(key),
-                    digest=digest,
+                    agent=actor,
+                    key=asked.key,
+                    digest=asked.digest,
                     response=json.dumps(made),
                     thread_id=None,
                     now_ms=tx.now.wall_ms,
                 )
-            return made, None if key is None else False
+            return made, None if asked.key is None else False
 
     def _allocate_one(
         self, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
@@ -255,11 +272,11 @@ class Dispatching(Provisioning):
 
     # -- provisioning ------------------------------------------------------------------------
 
-    def _chosen_earlier(self, run: Run, key: str | None, digest: str) -> list[str] | None:
-        if key is None:
-            return None
+    def _chosen_earlier(self, run: Run, asked: "_Asked") -> list[str] | None:
         with self.database.snapshot() as connection:
-            earlier = self.find_replay(connection, "dispatch", self.actor(run), key, digest)
+            earlier = self.find_replay(
+                connection, "dispatch", self.actor(run), asked.key, asked.digest
+            )
         return None if earlier is None else _ids(earlier.data)
 
     def _finish_all(
@@ -287,20 +304,24 @@ def _free_slots(run: Run, live: int) -> int:
 
 
 class _Asked(NamedTuple):
-    """What the call says of all its attempts."""
+    """What the call says: the tasks that it names, and of all its attempts; the key of the call
+    and what it stands for."""
 
+    names: tuple[str, ...]
     mailbox: str | None
     base: str | None
     within: str | None
+    key: str | None
+    digest: str
 
 
 def _ids(stored: Any) -> list[str]:
     return [str(attempt_id) for attempt_id in stored]
 
 
-def _may_start(standing: Standing, chosen: Chosen) -> bool:
+def _may_start(standing: Standing, asked: _Asked) -> bool:
     """A base that was given by hand overcomes a conflict of the computed one."""
-    given = chosen.base is not None and chosen.base.source == "option"
+    given = asked.base is not None
     return standing.state == "ready" or (given and standing.state == "base_conflict")
 
 
@@ -316,25 +337,30 @@ def _conflict(task: Task, base: Base, *, named: bool) -> dict[str, Any]:
     return shape
 
 
-def _require_ready(standing: Standing, asked: _Asked, wanted: int, slots: int) -> None:
-    task = standing.task
-    given = asked.base is not None and standing.state == "base_conflict"
-    if standing.state != "ready" and not given:
-        reasons = standing.because or standing.conflict_paths
-        because = f" ({', '.join(reasons)})" if reasons else ""
-        raise InboxOrchError(
-            "base_conflict" if standing.state == "base_conflict" else "invalid_state",
-            f"task {task.key} is {standing.state}{because}, not ready",
-            hint="`orch status` shows why",
-            details={"task": task.key, "standing": standing.state},
-        )
-    if wanted > slots:
+def _require_ready(picture: Picture, named: Sequence[Task], asked: _Asked, slots: int) -> None:
+    """Each task that was named must be able to start, and all of them at once."""
+    for task in named:
+        standing = picture.of(task.id)
+        if not _may_start(standing, asked):
+            raise _not_ready(standing)
+    if len(named) > slots:
         raise InboxOrchError(
             "invalid_state",
             f"only {slots} more attempts may run at once in this run",
             hint="wait for one to end; `run init --max-parallel` set the limit",
-            details={"free": slots, "wanted": wanted},
+            details={"free": slots, "wanted": len(named)},
         )
+
+
+def _not_ready(standing: Standing) -> InboxOrchError:
+    reasons = standing.because or standing.conflict_paths
+    because = f" ({', '.join(reasons)})" if reasons else ""
+    return InboxOrchError(
+        "base_conflict" if standing.state == "base_conflict" else "invalid_state",
+        f"task {standing.task.key} is {standing.state}{because}, not ready",
+        hint="`orch status` shows why",
+        details={"task": standing.task.key, "standing": standing.state},
+    )
 
 
 def _planned(chosen: Chosen, run: Run) -> dict[str, Any]:

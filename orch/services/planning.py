@@ -237,9 +237,7 @@ class Planning(Desk):
                 f"task {task.key} is {task.state}: it waits for nothing any more",
                 details={"task": task.key, "state": task.state},
             )
-        edges: dict[str, list[str]] = {}
-        for edge in tasks.dependencies_of_run(tx.connection, run.id):
-            edges.setdefault(edge.task_id, []).append(edge.upstream_id)
+        edges = graph.edges_of(tasks.dependencies_of_run(tx.connection, run.id))
         way = graph.path(edges, upstream.id, task.id)
         if way is not None:
             keys = [tasks.by_id(tx.connection, task_id).key for task_id in (task.id, *way)]

@@ -1,0 +1,140 @@
+"""What a dispatch chooses, when another leader or a repeat of the call is in between."""
+
+import pytest
+
+from support.buses import refused
+from support.runs import Site
+
+
+@pytest.fixture
+def run(site: Site):
+    return site.open_run()
+
+
+def before_it_allocates(monkeypatch, scheduler, happening) -> None:
+    """Let something happen once, between the choice and the transaction that makes attempts."""
+    allocate, left = scheduler._allocate, [happening]
+
+    def happen_and_allocate(*arguments, **options):
+        if left:
+            left.pop()()
+        return allocate(*arguments, **options)
+
+    monkeypatch.setattr(scheduler, "_allocate", happen_and_allocate)
+
+
+def stored_keys(site: Site) -> int:
+    with site.scheduler.database.snapshot() as connection:
+        return connection.execute("SELECT count(*) FROM request").fetchone()[0]
+
+
+# -- dry runs and keys -----------------------------------------------------------------------
+
+
+def test_a_dry_run_with_the_key_of_a_dispatch_repeats_nothing(site: Site, run):
+    site.add(run, "a")
+    site.scheduler.dispatch(run, key="k")
+    site.add(run, "b")
+
+    done = site.scheduler.dispatch(run, key="k", dry_run=True)
+
+    assert done.dry_run
+    assert done.replayed is None
+    assert [(i["key"], i["state"]) for i in done.items] == [("b", "planned")]
+
+
+def test_a_dry_run_finishes_nothing_that_a_killed_call_with_its_key_began(
+    site: Site, run, monkeypatch
+):
+    site.add(run, "a")
+
+    def die(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(site.scheduler, "provision", die)
+    with pytest.raises(KeyboardInterrupt):
+        site.scheduler.dispatch(run, key="k")
+    monkeypatch.undo()
+
+    assert site.scheduler.dispatch(run, key="k", dry_run=True).items == ()
+    assert site.attempts(run, "a")[0].state == "allocating"
+    assert not site.worktrees.exists()
+
+
+def test_a_dry_run_keeps_its_key_for_the_real_one(site: Site, run):
+    site.add(run, "a")
+
+    site.scheduler.dispatch(run, key="k", dry_run=True)
+
+    assert stored_keys(site) == 0
+    done = site.scheduler.dispatch(run, key="k")
+    assert (done.replayed, done.items[0]["state"]) == (False, "offered")
+
+
+def test_a_dry_run_with_a_key_that_cannot_be_one_is_refused(site: Site, run):
+    with refused("usage"):
+        site.scheduler.dispatch(run, key="", dry_run=True)
+
+
+# -- another leader in between ---------------------------------------------------------------
+
+
+def test_a_named_task_that_another_leader_took_meanwhile_is_refused(site: Site, run, monkeypatch):
+    site.add(run, "a", "b")
+    other = site.leader()
+    before_it_allocates(monkeypatch, site.scheduler, lambda: other.dispatch(run, task_names=["a"]))
+
+    with refused("invalid_state") as failure:
+        site.dispatch(run, "a", "b", key="k")
+
+    assert failure.value.details["task"] == "a"
+    assert stored_keys(site) == 0
+    assert site.states(run) == {"a": "active", "b": "ready"}
+
+
+def test_named_tasks_for_which_no_slot_is_left_meanwhile_are_refused(site: Site, monkeypatch):
+    run = site.open_run(max_parallel=2)
+    site.add(run, "a", "b", "c")
+    other = site.leader()
+    before_it_allocates(monkeypatch, site.scheduler, lambda: other.dispatch(run, task_names=["c"]))
+
+    with refused("invalid_state"):
+        site.dispatch(run, "a", "b")
+
+    assert site.states(run) == {"a": "ready", "b": "ready", "c": "active"}
+
+
+def test_what_another_leader_took_meanwhile_is_left_out_when_it_was_not_named(
+    site: Site, run, monkeypatch
+):
+    site.add(run, "a", "b")
+    other = site.leader()
+    before_it_allocates(monkeypatch, site.scheduler, lambda: other.dispatch(run, task_names=["a"]))
+
+    assert set(site.dispatch(run)) == {"b"}
+
+
+@pytest.mark.parametrize("named", [(), ("b",)], ids=["all", "named"])
+def test_a_base_that_has_changed_meanwhile_is_chosen_anew(
+    site: Site, run, monkeypatch, named: tuple[str, ...]
+):
+    site.add(run, "a")
+    head = site.deliver(site.dispatch(run)["a"], "a.txt")
+    site.scheduler.reconcile(run)
+    site.add(run, "b")
+    other = site.leader()
+    before_it_allocates(monkeypatch, site.scheduler, lambda: other.add_dependency(run, "b", "a"))
+
+    item = site.dispatch(run, *named)["b"]
+
+    assert (item["base_commit"], item["base_source"]) == (head, "task")
+
+
+def test_a_run_that_never_stands_still_is_busy_and_dispatches_nothing(site: Site, run, monkeypatch):
+    site.add(run, "a")
+    monkeypatch.setattr(site.scheduler, "_allocate", lambda *arguments: None)
+
+    with refused("busy"):
+        site.dispatch(run)
+
+    assert site.states(run) == {"a": "ready"}
