@@ -180,6 +180,16 @@ class Reading(Desk):
                 return tuple(messages.of_thread(connection, thread_id))
             return tuple(messages.of_thread(connection, thread_id, limit=newest, newest_first=True))
 
+    def message(self, message_id: int) -> Message | None:
+        """One message by its id, whole; for the scheduler, which may see all of them."""
+        with self.database.snapshot() as connection:
+            return messages.get(connection, message_id)
+
+    def last_message(self, thread_id: str, kind: str) -> Message | None:
+        """The newest message of this kind on a thread; for the scheduler."""
+        with self.database.snapshot() as connection:
+            return messages.last_of_kind(connection, thread_id, kind)
+
     def cancel_settles_at(self, thread_id: str) -> int | None:
         """When a cancelled thread's last holder cannot be working on it any more, as far as
         leases tell: the end of its lease in monotonic milliseconds.

@@ -69,6 +69,14 @@ def get(connection: sqlite3.Connection, message_id: int) -> Message | None:
     return rows[0] if rows else None
 
 
+def last_of_kind(connection: sqlite3.Connection, thread_id: str, kind: str) -> Message | None:
+    """The newest message of this kind on a thread."""
+    rows = _messages(
+        connection, "m.thread_id = ? AND m.kind = ?", (thread_id, kind), "m.id DESC", 1
+    )
+    return rows[0] if rows else None
+
+
 def of_thread(
     connection: sqlite3.Connection,
     thread_id: str,

@@ -160,8 +160,8 @@ class Folding(Desk):
         if thread.reason == "exhausted":
             return f"no delivery left after {thread.deliveries} (workers died or handed it back)"
         # Anybody may have written on it since.
-        failures = [m for m in self.bus.messages(thread.id) if m.kind == "failure"]
-        return " ".join((failures[-1].body or "").split())[:300] if failures else ""
+        failure = self.bus.last_message(thread.id, "failure")
+        return "" if failure is None else " ".join((failure.body or "").split())[:300]
 
     # -- endings -----------------------------------------------------------------------------
 

@@ -129,8 +129,9 @@ class Viewing(Folding):
             found = []
             for attempt, task in blocked:
                 thread = threads[str(attempt.thread_id)]
-                asked = [m for m in self.bus.messages(thread.id) if m.id == thread.question]
-                found += [Question(task, attempt, thread, message) for message in asked]
+                asked = None if thread.question is None else self.bus.message(thread.question)
+                if asked is not None:
+                    found.append(Question(task, attempt, thread, asked))
         return sorted(found, key=lambda q: q.message.id)
 
     def answer(
@@ -138,7 +139,8 @@ class Viewing(Folding):
     ) -> dict[str, Any]:
         """Answer the open question of a task's worker.
 
-        Errors: `usage`, `not_found`, `invalid_state` (no question is open), `key_conflict`.
+        Errors: `usage`, `not_found`, `invalid_state` (no question is open, or the leader itself
+        has put it), `key_conflict`.
         """
         self.fold(run)
         actor = self.actor(run)
@@ -150,6 +152,15 @@ class Viewing(Folding):
                 return earlier.as_json()
             thread = self._asking(tx, task)
             written = self.bus.reply(thread, body=body, agent=run.leader)
+            if not written.answered:
+                # A reply by the asker answers nothing: raising takes it back.
+                raise InboxOrchError(
+                    "invalid_state",
+                    f"the question of task {task.key} was put by the run's leader",
+                    hint=f"orch answers as {run.leader} too; "
+                    f"inbox reply {thread} --agent NAME --body TEXT",
+                    details={"task": task.id, "key": task.key, "thread": thread},
+                )
             data = {"task": task.id, "key": task.key, **written.as_json()}
             answer = self.remember(tx, "answer", actor, key, digest, data)
         self.fold(run)

@@ -133,6 +133,26 @@ def test_a_reason_is_that_of_the_failure_whoever_wrote_after_it(site: Site, run)
     assert site.attempts(run, "a")[-1].reason == "the grammar is ambiguous"
 
 
+def test_a_look_at_a_long_thread_reads_one_message_of_it(site: Site, run, monkeypatch):
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    token = site.claim(item)
+    site.worker.ask(item["thread"], token, body="which?")
+
+    def too_much(*arguments, **options):
+        raise AssertionError("every message of the thread was read")
+
+    monkeypatch.setattr(site.scheduler.bus, "messages", too_much)
+
+    site.scheduler.answer(run, "a", body="this")
+    site.worker.ask(item["thread"], token, body="and which then?")
+    site.scheduler.reconcile(run)
+    assert [q.message.body for q in site.scheduler.questions(run)] == ["and which then?"]
+    site.worker.fail(item["thread"], token, body="it does not work")
+    site.scheduler.reconcile(run)
+    assert site.attempts(run, "a")[0].reason == "it does not work"
+
+
 def test_the_task_has_failed_when_its_tries_are_used_up(site: Site, run):
     site.add(run, "a", max_attempts=2)
     site.add(run, "b", depends_on=["a"])

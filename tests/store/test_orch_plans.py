@@ -213,6 +213,25 @@ def test_a_repeated_answer_returns_the_first_one(site: Site, run):
         site.scheduler.answer(run, "a", body="this")
 
 
+def test_an_answer_to_a_question_that_the_leader_itself_has_put_is_refused(site: Site, run):
+    """A worker that claims under the leader's name is its own asker: a reply answers nothing."""
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    leader = site.office.bus("leader")
+    token = leader.claim(item["thread"], mailboxes=["workers"]).lease.token
+    leader.ask(item["thread"], str(token), body="which?")
+
+    with refused("invalid_state") as failure:
+        site.scheduler.answer(run, "a", body="this", key="k")
+
+    assert f"inbox reply {item['thread']}" in str(failure.value.hint)
+    assert [m.kind for m in leader.messages(item["thread"])] == ["task", "question"]
+    assert len(site.scheduler.questions(run)) == 1
+    site.worker.reply(item["thread"], body="this")
+    with refused("invalid_state"):
+        site.scheduler.answer(run, "a", body="this", key="k")
+
+
 def test_an_answer_to_a_question_that_its_worker_withdrew_is_refused(site: Site, run):
     site.add(run, "a")
     item = site.dispatch(run)["a"]
