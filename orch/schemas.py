@@ -288,16 +288,19 @@ class Dispatched(Shape):
 
 
 class Reconciled(Shape):
-    """`reconcile`: how much there was to do."""
+    """`reconcile`: how much there was to do. `obstacle`: why submitted work could not be
+    looked at."""
 
     finished_intents: Count
     folded: Count
     verified: Count
     outcome: Outcome
+    obstacle: str | None
 
 
 class Waited(Shape):
-    """`wait`; also beside the errors of exit 11. `items` only with `--until change`."""
+    """`wait`; also beside the errors of exit 11. `items` only with `--until change`.
+    `obstacle`: why submitted work could not be looked at."""
 
     run: Run
     until: str
@@ -307,6 +310,7 @@ class Waited(Shape):
     questions: list[Question]
     unreachable: list[Key]
     next_cursor: Serial
+    obstacle: str | None
 
 
 class NotYet(Shape):
@@ -314,10 +318,12 @@ class NotYet(Shape):
 
     next_cursor: Serial
     outcome: Outcome
+    obstacle: str | None
 
 
 class Status(Shape):
-    """`status`. `counts`: how many tasks stand how."""
+    """`status`. `counts`: how many tasks stand how; `obstacle`: why submitted work cannot be
+    looked at now."""
 
     run: Run
     outcome: Outcome
@@ -326,6 +332,7 @@ class Status(Shape):
     truncated: bool
     next_cursor: Serial
     stale: bool
+    obstacle: str | None
 
 
 class Blocked(Shape):

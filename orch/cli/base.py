@@ -7,6 +7,7 @@ import click
 
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.domain.limits import check_body
+from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import Number, shell_of
 from inbox_orch.shared.inputs import given_text
 
@@ -59,6 +60,11 @@ def read_body(body: str | None, body_file: str | None) -> str | None:
     """The body that the options give, None when they give none; error `usage`."""
     text = given_text(body, body_file, limits.MAX_TASK_BODY_BYTES)
     return None if text is None else limits.check_task_body(check_body(text))
+
+
+def obstacle_block(obstacle: str) -> Sentence:
+    """Why submitted work cannot be looked at now."""
+    return Sentence(f"Submitted work waits: {obstacle}", ("obstacle", obstacle))
 
 
 def age(then_ms: int, now_ms: int) -> str:

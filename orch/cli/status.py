@@ -6,7 +6,7 @@ from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
 from ..services.viewing import Row, Status
-from .base import age, chosen_run, open_scheduler, run_option
+from .base import age, chosen_run, obstacle_block, open_scheduler, run_option
 
 
 @click.command("status", cls=Verb, agent=True, examples=("orch status", "orch status --json"))
@@ -24,9 +24,11 @@ def blocks(status: Status) -> list[Block]:
     counts = ", ".join(f"{number} {state}" for state, number in status.counts.items())
     stale = " (stale: the database cannot be written here)" if status.stale else ""
     text = f"{status.run.name}: {status.outcome}{stale}. {counts or 'no tasks'}"
+    obstacle = [] if status.obstacle is None else [obstacle_block(status.obstacle)]
     rows = tuple(_row(row, status.now_ms) for row in status.rows)
     return [
         Sentence(text, ("run", status.run.name, status.outcome)),
+        *obstacle,
         Table(
             ("TASK", "STATE", "TRY", "WHO", "SINCE", "NOTE"),
             rows,

@@ -9,7 +9,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain import limits
 from ..services.waiting import Waited
-from .base import WAIT, chosen_run, open_scheduler, run_option
+from .base import WAIT, chosen_run, obstacle_block, open_scheduler, run_option
 from .blocked import question_blocks
 
 
@@ -84,6 +84,8 @@ def _blocks(waited: Waited) -> list[Block]:
     blocks: list[Block] = [
         Sentence(f"{waited.run.name}: {waited.outcome}", ("run", waited.run.name, waited.outcome))
     ]
+    if waited.obstacle is not None:
+        blocks.append(obstacle_block(waited.obstacle))
     if waited.until == "change":
         headings = ("AT", "WHAT", "TASK", "WHY")
         blocks.append(Table(headings, rows, "nothing more will change", (0, 1, 2), (3,)))

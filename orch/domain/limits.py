@@ -12,6 +12,8 @@ DEFAULT_WAIT_SECONDS = 90.0
 MAX_WAIT_SECONDS = 366 * 24 * 3600.0
 CANCEL_GRACE_SECONDS = 60.0
 MAX_DELIVERIES = 3
+MOST_MISSING_WORKTREES = 3
+"""With more of them missing at once, what holds them has gone away, and no work is lost."""
 FOREIGN_SECONDS = 600.0
 """So long a process that cannot be seen from here counts as alive."""
 

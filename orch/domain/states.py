@@ -30,6 +30,9 @@ ATTEMPT_STATES = ATTEMPT_LIVE + ATTEMPT_ENDED
 WITH_WORKER = ("offered", "running", "blocked")
 """States that follow the thread, and may change among one another by folding."""
 
+NEEDS_WORKTREE = ("provisioned", *WITH_WORKER, "submitted", "verifying")
+"""States in which the worktree of an attempt, if it has one, must be there."""
+
 COUNTED_AS_WORK = ("failed", "rejected", "timed_out")
 COUNTED_AS_INFRASTRUCTURE = ("lost", "provision_failed")
 

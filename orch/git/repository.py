@@ -238,13 +238,18 @@ class Repository:
     def _is_worktree_of_ours(self, worktree: str) -> bool:
         """Whether the folder is a working tree of this repository: git run in a folder that is
         none would answer for whatever lies above it."""
-        if not os.path.isfile(os.path.join(worktree, ".git")):
+        if not is_there(worktree):
             return False
         status, top = git(worktree, "rev-parse", "--show-toplevel", reads=True, accepted=(0, 128))
         if status != 0:
             return False
         same_folder = os.path.realpath(top.removesuffix("\n")) == os.path.realpath(worktree)
         return same_folder and self.is_at(worktree)
+
+
+def is_there(worktree: str) -> bool:
+    """Whether a folder is a working tree at all, seen without asking git."""
+    return os.path.isfile(os.path.join(worktree, ".git"))
 
 
 def _common_directory_at(folder: str) -> str:

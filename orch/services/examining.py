@@ -72,7 +72,7 @@ class Examining(Desk):
         missing = [
             f"{a.worktree_path} of attempt {a.id}"
             for a in live
-            if not os.path.isfile(os.path.join(str(a.worktree_path), ".git"))
+            if not git_repository.is_there(str(a.worktree_path))
         ]
         checks.append(_check("worktrees", missing, PROBLEM, "of a live attempt, and not there"))
         checks.append(self._leftovers(open_runs))

@@ -14,7 +14,7 @@ from ..domain import readiness
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture, Standing
 from ..store import attempts, runs, tasks
-from .folding import Folding
+from .verifying import Verifying
 
 
 class Question(NamedTuple):
@@ -56,12 +56,14 @@ class Row(NamedTuple):
 
 class Status(NamedTuple):
     """A run with all of its tasks. `stale`: what happened on the bus could not be folded in,
-    because the database cannot be written here."""
+    because the database cannot be written here. `obstacle` is why submitted work cannot be
+    looked at now."""
 
     run: Run
     outcome: str
     rows: tuple[Row, ...]
     stale: bool
+    obstacle: str | None
     next_cursor: str
     now_ms: int
 
@@ -79,10 +81,11 @@ class Status(NamedTuple):
             "truncated": False,
             "next_cursor": self.next_cursor,
             "stale": self.stale,
+            "obstacle": self.obstacle,
         }
 
 
-class Viewing(Folding):
+class Viewing(Verifying):
     """`status`, `ready`, `blocked`, `answer`, `run list`, `run show`."""
 
     def status(self, run: Run) -> Status:
@@ -106,7 +109,7 @@ class Viewing(Folding):
             )
             for standing in picture.standings
         )
-        return Status(run, picture.outcome, rows, stale, cursor, now_ms)
+        return Status(run, picture.outcome, rows, stale, self.obstacle(run), cursor, now_ms)
 
     def ready(self, run: Run) -> tuple[list[Standing], bool]:
         """The tasks that `dispatch` would take, in its order, and whether that may be stale."""

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from inbox_orch.inbox.domain.limits import parse_cursor
 from inbox_orch.shared import events, waits
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.events import Event
@@ -33,12 +34,13 @@ _MOST_CHANGES = 1000
 
 
 class Reconciled(NamedTuple):
-    """How much a reconciliation did."""
+    """How much a reconciliation did; `obstacle` is why submitted work could not be looked at."""
 
     finished_intents: int
     folded: int
     verified: int
     outcome: str
+    obstacle: str | None
 
     def as_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -46,7 +48,8 @@ class Reconciled(NamedTuple):
 
 class Waited(NamedTuple):
     """What a wait has come to. `next_cursor` is where the next one goes on from; `keys` are the
-    keys of the run's tasks by their ids."""
+    keys of the run's tasks by their ids; `obstacle` is why submitted work could not be looked
+    at."""
 
     run: Run
     until: str
@@ -56,6 +59,7 @@ class Waited(NamedTuple):
     unreachable: tuple[str, ...]
     keys: dict[str, str]
     next_cursor: str
+    obstacle: str | None
     failure: InboxOrchError | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -70,6 +74,7 @@ class Waited(NamedTuple):
             "questions": [question.as_json() for question in self.questions],
             "unreachable": list(self.unreachable),
             "next_cursor": self.next_cursor,
+            "obstacle": self.obstacle,
         }
 
 
@@ -87,7 +92,7 @@ class Waiting(Dispatching, Viewing):
         verified = self.verify(run)
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
-        return Reconciled(finished, folded, verified, picture.outcome)
+        return Reconciled(finished, folded, verified, picture.outcome, self.obstacle(run))
 
     def wait(
         self,
@@ -144,9 +149,7 @@ class Waiting(Dispatching, Viewing):
 
     def _start(self, run: Run, after: str | None, agent: str | None) -> int:
         if after is not None:
-            if not (after.isascii() and after.isdigit() and len(after) <= 18):
-                raise usage(f"{after[:40]!r} is not a cursor")
-            return int(after)
+            return parse_cursor(after)
         with self.database.snapshot() as connection:
             return runs.cursor(connection, agent or self.actor(run), run.id)
 
@@ -166,6 +169,7 @@ class Waiting(Dispatching, Viewing):
             unreachable=tuple(s.task.key for s in picture.standings if s.state == "unreachable"),
             keys={s.task.id: s.task.key for s in picture.standings},
             next_cursor=str(changes[-1].seq if len(changes) == _MOST_CHANGES else latest),
+            obstacle=self.obstacle(run),
         )
         if until == "change":
             # A settled run changes no more: say how it stands rather than wait for nothing.
@@ -195,15 +199,20 @@ class Waiting(Dispatching, Viewing):
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
         ready = [s.task.key for s in picture.standings if s.state == "ready"]
-        hint = "call again to go on waiting; nothing is missed in between"
-        if ready:
+        obstacle = self.obstacle(run)
+        hint = obstacle or "call again to go on waiting; nothing is missed in between"
+        if ready and obstacle is None:
             hint = f"{len(ready)} tasks are ready: `orch dispatch` opens their attempts"
         return InboxOrchError(
             "timeout",
             f"run {run.name}: nothing to tell within {wait_seconds:g} s (until {until})",
             hint=hint,
             details={"run": run.name, "ready": ready[:20]},
-            data={"next_cursor": str(start), "outcome": picture.outcome},
+            data={
+                "next_cursor": str(start),
+                "outcome": picture.outcome,
+                "obstacle": obstacle,
+            },
         )
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from ..domain.folding import Fact, Folded
 from ..domain.model import Attempt
-
-_MAY_WORK = ("provisioned", "offered", "running", "blocked", "submitted", "verifying")
+from ..domain.states import NEEDS_WORKTREE
 
 
 def facts(connection: sqlite3.Connection) -> Iterator[Fact]:
@@ -33,8 +32,9 @@ def stored(connection: sqlite3.Connection) -> Folded:
 def with_worktree(connection: sqlite3.Connection) -> list[Attempt]:
     """Live attempts whose worktree has to be there."""
     rows = connection.execute(
-        f"SELECT {', '.join(Attempt._fields)} FROM attempt WHERE worktree_path IS NOT NULL"
-        f" AND state IN ({', '.join('?' * len(_MAY_WORK))}) ORDER BY id",
-        _MAY_WORK,
+        f"SELECT {', '.join(Attempt._fields)} FROM attempt WHERE ended_at IS NULL"
+        " AND worktree_path IS NOT NULL"
+        f" AND state IN ({', '.join('?' * len(NEEDS_WORKTREE))}) ORDER BY id",
+        NEEDS_WORKTREE,
     ).fetchall()
     return [Attempt._make(row) for row in rows]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.buses import refused
 from support.runs import Site, commit, git
 
 
@@ -169,6 +170,82 @@ def test_a_worktree_that_is_gone_is_lost_and_counts_as_infrastructure(site: Site
     assert attempt.state == "lost"
     task = site.task(run, "a")
     assert (task.work_failures, task.infra_failures) == (0, 1)
+
+
+def test_the_commits_of_a_lost_worktree_are_kept(site: Site, run, item):
+    head = commit(item["worktree"], "a.txt", "text")
+    site.done(item)
+    shutil.rmtree(item["worktree"])
+
+    attempt = decided(site, run)
+
+    late = f"refs/orch/late/{attempt.id}"
+    assert attempt.reason == (
+        f"the worktree {item['worktree']} is gone; its commits are kept at {late}"
+    )
+    assert git(site.repository, "rev-parse", late) == head
+
+
+def test_a_lost_worktree_without_a_commit_leaves_no_ref(site: Site, run, item):
+    site.done(item)
+    shutil.rmtree(item["worktree"])
+
+    assert decided(site, run).reason == f"the worktree {item['worktree']} is gone"
+    assert git(site.repository, "for-each-ref", "refs/orch/late") == ""
+
+
+def submitted_but_out_of_sight(site: Site, run, sentence: str) -> None:
+    """Task `a` waits, and whoever looks at the run is told why."""
+    done = site.scheduler.reconcile(run)
+    assert (done.verified, site.attempts(run, "a")[-1].state) == (0, "submitted")
+    status = site.scheduler.status(run)
+    with refused("timeout") as failure:
+        site.scheduler.wait(run, until="run", wait_seconds=0)
+    told = (done.obstacle, status.obstacle, failure.value.hint, failure.value.data["obstacle"])
+    assert [sentence in str(text) for text in told] == [True] * 4, told
+
+
+def test_submitted_work_waits_for_worktrees_that_are_not_mounted(site: Site, run, item):
+    site.deliver(item, "a.txt")
+    away = site.folder / "away"
+    site.worktrees.rename(away)
+    submitted_but_out_of_sight(site, run, "is not there")
+
+    site.worktrees.mkdir()  # the empty folder on which they are mounted
+    submitted_but_out_of_sight(site, run, "is not there")
+    doctor = {c.name: c.status for c in site.scheduler.doctor().checks}
+    assert doctor["worktrees"] == "problem"
+
+    site.worktrees.rmdir()
+    away.rename(site.worktrees)
+    assert decided(site, run).state == "succeeded"
+    assert site.scheduler.status(run).obstacle is None
+
+
+def test_submitted_work_waits_when_more_than_three_worktrees_are_missing(site: Site, run, item):
+    site.add(run, "b", "c", "d", "e")
+    others = site.dispatch(run)
+    site.deliver(item, "a.txt")
+    site.deliver(others["b"], "b.txt")
+    for gone in (item, others["c"], others["d"], others["e"]):
+        os.rename(gone["worktree"], gone["worktree"] + ".away")
+
+    assert site.scheduler.reconcile(run).verified == 1, "the one that is there is looked at"
+    assert site.states(run)["b"] == "succeeded"
+    submitted_but_out_of_sight(site, run, "4 worktrees in")
+
+    os.rename(others["e"]["worktree"] + ".away", others["e"]["worktree"])
+    assert decided(site, run).state == "lost"
+
+
+def test_submitted_work_waits_for_a_repository_that_is_gone(site: Site, run, item):
+    site.deliver(item, "a.txt")
+    away = site.folder / "away"
+    site.repository.joinpath(".git").rename(away)
+    submitted_but_out_of_sight(site, run, "is not the repository of run")
+
+    away.rename(site.repository / ".git")
+    assert decided(site, run).state == "succeeded"
 
 
 def test_a_worktree_without_its_git_file_never_answers_for_the_repository_above(tmp_path: Path):
