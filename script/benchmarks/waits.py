@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import random
+import select
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from typing import Any
 from common import machine, parser, report, say, scratch, summary, table
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import bells, creating
+from inbox_orch.shared import bells, creating, waits
 from inbox_orch.shared.errors import InboxOrchError
 
 IDLERS = 10
@@ -192,21 +193,39 @@ def be_a_waiter(path: str, agent: str) -> None:
 
 
 def idle_of(path: Path, doorbell: str, seconds: float) -> dict[str, float]:
-    """Processor time of waiters for whom nothing comes."""
+    """Processor time of waiters for whom nothing comes, and, at the same time, of processes that
+    only sleep in the same rhythm: what the machine itself takes for a wake-up."""
 
     def idler(place: int) -> Role:
         return Role("idler", doorbell=doorbell, path=str(path), agent=f"w{place}", seconds=seconds)
 
-    with started(idler, IDLERS) as idlers:
-        for role in idlers:
+    def sleeper(place: int) -> Role:
+        return Role("sleeper", doorbell=doorbell, seconds=seconds)
+
+    with started(idler, IDLERS) as idlers, started(sleeper, IDLERS) as sleepers:
+        for role in (*idlers, *sleepers):
             role.tell("go")
         shares = [role.hear() * 100 for role in idlers]
+        floor = [role.hear() * 100 for role in sleepers]
     return {
         "waiters": len(shares),
         "seconds": seconds,
         "mean_percent": sum(shares) / len(shares),
         "most_percent": max(shares),
+        "floor_percent": sum(floor) / len(floor),
     }
+
+
+def be_a_sleeper(seconds: float) -> None:
+    """Wake up as often as a waiter does, and do nothing; say what share of a core that took."""
+    sleeping = select.poll()
+    pause = waits.POLL_SECONDS[1] if waits.doorbell_off() else waits.FALLBACK_SECONDS
+    answer("ready")
+    sys.stdin.readline()
+    began, used = time.monotonic(), time.process_time()
+    while time.monotonic() - began < seconds:
+        sleeping.poll(pause * 1000)
+    answer((time.process_time() - used) / (time.monotonic() - began))
 
 
 def be_an_idler(path: str, agent: str, seconds: float) -> None:
@@ -292,6 +311,7 @@ def sleep_until(moment: float) -> None:
 ROLES = {
     "waiter": be_a_waiter,
     "idler": be_an_idler,
+    "sleeper": be_a_sleeper,
     "racer": be_a_racer,
     "replier": be_a_replier,
 }
@@ -310,9 +330,16 @@ def as_text(figures: dict[str, Any]) -> str:
         ],
     )
     idle = table(
-        ("bells", "idle waiters", "seconds", "mean % of a core", "most % of a core"),
+        ("bells", "waiters", "seconds", "mean % of a core", "most %", "floor: asleep alone, %"),
         [
-            (f["bells"], f["waiters"], f["seconds"], f["mean_percent"], f["most_percent"])
+            (
+                f["bells"],
+                f["waiters"],
+                f["seconds"],
+                f["mean_percent"],
+                f["most_percent"],
+                f["floor_percent"],
+            )
             for f in figures["idle"]
         ],
     )
