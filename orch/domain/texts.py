@@ -5,6 +5,8 @@ from collections.abc import Sequence
 MAX_BRIEF_BYTES = 2048
 MAX_EARLIER_BYTES = 16 * 1024
 
+_BESIDE = "(its path is long: it stands beside this brief)"
+
 _RULES = """\
 Work only in the worktree. Commit there; what is not committed does not count.
 Claim:  inbox claim {thread} --mailbox {mailbox} --agent YOU --json   (gives the token)
@@ -30,18 +32,30 @@ def brief(
     database: str,
     database_id: str,
 ) -> str:
-    """Ids, paths, rules and the commands, in at most 2 KiB."""
-    lines = [f"Task {task} of run {run}, attempt {attempt}, thread {thread}."]
-    if worktree is not None:
-        lines += [f"Worktree: {worktree}", f"Branch: {branch}, from {base_commit}"]
-    rules = _RULES.format(
-        thread=thread, mailbox=mailbox, database=database, database_id=database_id
-    )
-    if worktree is None:
-        rules = rules.split("\n", 1)[1]
-    text = "\n".join(lines) + "\n" + rules
-    assert len(text.encode()) <= MAX_BRIEF_BYTES or len(database) + len(worktree or "") > 900
+    """Ids, paths, rules and the commands, in at most 2 KiB: paths that are too long for that
+    stand only beside the brief, in the payload and in the output of `dispatch`."""
+
+    def written(worktree: str | None, database: str) -> str:
+        lines = [f"Task {task} of run {run}, attempt {attempt}, thread {thread}."]
+        if worktree is not None:
+            lines += [f"Worktree: {worktree}", f"Branch: {branch}, from {base_commit}"]
+        rules = _RULES.format(
+            thread=thread, mailbox=mailbox, database=database, database_id=database_id
+        )
+        if worktree is None:
+            rules = rules.split("\n", 1)[1]
+        return "\n".join(lines) + "\n" + rules
+
+    text = written(worktree, database)
+    if _size(text) > MAX_BRIEF_BYTES:
+        text = written(None if worktree is None else _BESIDE, _BESIDE)
+    assert _size(text) <= MAX_BRIEF_BYTES
     return text
+
+
+def _size(text: str) -> int:
+    # A path may have bytes that are not UTF-8 (PEP 383).
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def task_text(title: str, body: str, earlier: Sequence[str]) -> str:
