@@ -65,12 +65,3 @@ def read_body(body: str | None, body_file: str | None) -> str | None:
 def obstacle_block(obstacle: str) -> Sentence:
     """Why submitted work cannot be looked at now."""
     return Sentence(f"Submitted work waits: {obstacle}", ("obstacle", obstacle))
-
-
-def age(then_ms: int, now_ms: int) -> str:
-    """How long ago, in one unit: `12s`, `5m`, `3h`, `2d`."""
-    seconds = max(0, now_ms - then_ms) // 1000
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"

@@ -2,11 +2,11 @@
 
 import click
 
+from inbox_orch.inbox.services.examining import Examined
 from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
-from ..services.examining import Examined
 from .base import open_scheduler
 
 

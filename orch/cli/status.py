@@ -2,11 +2,11 @@
 
 import click
 
-from inbox_orch.shared.blocks import Block, Sentence, Table
+from inbox_orch.shared.blocks import Block, Sentence, Table, When
 from inbox_orch.shared.commandline import Verb, shell_of
 
 from ..services.viewing import Row, Status
-from .base import age, chosen_run, obstacle_block, open_scheduler, run_option
+from .base import chosen_run, obstacle_block, open_scheduler, run_option
 
 
 @click.command("status", cls=Verb, agent=True, examples=("orch status", "orch status --json"))
@@ -46,7 +46,7 @@ def _row(row: Row, now_ms: int) -> tuple[object, ...]:
     if state == "active" and attempt is not None:
         state = attempt.state
     who = task.mailbox if row.thread is None else (row.thread.holder or row.thread.mailbox)
-    return (task.key, state, task.attempts, who, age(since, now_ms), _note(row, now_ms))
+    return (task.key, state, task.attempts, who, When(since, now_ms), _note(row, now_ms))
 
 
 def _note(row: Row, now_ms: int) -> str:

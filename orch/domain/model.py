@@ -112,7 +112,6 @@ class Attempt(NamedTuple):
     number: int
     state: str
     ending_as: str | None
-    ending_clock: str | None
     mailbox: str
     thread_id: str | None
     branch: str | None

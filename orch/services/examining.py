@@ -1,9 +1,8 @@
 """`orch doctor`: whether runs, git and the events agree. Reads, and changes nothing."""
 
 import os
-from typing import Any, NamedTuple
 
-from inbox_orch.inbox.services.examining import OK, PROBLEM, WARNING, Check
+from inbox_orch.inbox.services.examining import OK, PROBLEM, WARNING, Check, Examined
 from inbox_orch.shared import events
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -15,30 +14,6 @@ from ..store import attempts, care, runs
 from .desk import Desk
 
 _MOST_ITEMS = 20
-
-
-class Examined(NamedTuple):
-    """What the doctor says, as of the commit of `newest_event`."""
-
-    verified: bool
-    newest_event: int
-    checks: tuple[Check, ...]
-
-    @property
-    def problems(self) -> int:
-        """How many checks found a problem."""
-        return sum(check.status == PROBLEM for check in self.checks)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "verified": self.verified,
-            "newest_event": str(self.newest_event),
-            "items": [check.as_json() for check in self.checks],
-            "truncated": False,
-            "next_cursor": None,
-            "problems": self.problems,
-            "warnings": sum(check.status == WARNING for check in self.checks),
-        }
 
 
 class Examining(Desk):
@@ -80,7 +55,8 @@ class Examining(Desk):
             checks.append(
                 _check("events", disagreements, PROBLEM, "tables and events do not agree")
             )
-        return Examined(verify, newest, tuple(checks))
+        path = self.database.layout.database
+        return Examined(path, self.database.id, verify, newest, tuple(checks))
 
     def _repositories(self, open_runs: list[Run]) -> Check:
         gone = []

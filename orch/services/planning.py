@@ -102,58 +102,51 @@ class Planning(Desk):
         task's key is taken), `key_conflict`.
         """
         self._check_task(run, key_name, title, body, kind, mailbox, worktree)
-        request = {
-            "run": run.id,
-            "task": key_name,
+        columns: dict[str, Any] = {
             "title": title,
             "body": body,
-            "to": mailbox,
             "kind": kind,
-            "depends_on": list(depends_on),
             "priority": priority,
             "max_attempts": max_attempts,
             "max_infra_attempts": max_infra_attempts,
             "worktree": worktree,
             "allow_empty": allow_empty,
         }
-        actor, digest, task_id = self.actor(run), digest_of(request), new_id()
+        asked = {"run": run.id, "task": key_name, "to": mailbox, "depends_on": list(depends_on)}
+        actor, digest = self.actor(run), digest_of({**asked, **columns})
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "task add", actor, key, digest)
             if earlier is not None:
                 return earlier
             self._check_addable(tx, run, key_name)
-            tasks.insert(
-                tx.connection,
-                {
-                    "id": task_id,
-                    "run_id": run.id,
-                    "key": key_name,
-                    "title": title,
-                    "body": body,
-                    "kind": kind,
-                    "mailbox": mailbox or DEFAULT_MAILBOX,
-                    "state": "pending",
-                    "priority": priority,
-                    "worktree": worktree,
-                    "allow_empty": allow_empty,
-                    "checks": "[]",
-                    "limits": "{}",
-                    "max_attempts": max_attempts,
-                    "max_infra_attempts": max_infra_attempts,
-                    "created_at": tx.now.wall_ms,
-                    "updated_at": tx.now.wall_ms,
-                },
-            )
-            facts = {"from": None, "to": "pending", "key": key_name, "cause": "task add"}
-            events.append(tx, "task_pending", actor, facts, run_id=run.id, task_id=task_id)
-            task = tasks.by_id(tx.connection, task_id)
+            columns |= {"key": key_name, "mailbox": mailbox or DEFAULT_MAILBOX}
+            task = self._insert_task(tx, run, columns)
             named = [self.task(tx.connection, run, name) for name in depends_on]
-            for upstream in dict.fromkeys(named):
+            upstreams = tuple(dict.fromkeys(named))
+            for upstream in upstreams:
                 self._check_edge(tx, run, task, upstream)
-                self._insert_dependency(tx, run, task_id, upstream.id, "success")
-            upstream_keys = [upstream.key for upstream in dict.fromkeys(named)]
-            data = {"task": task.as_json(), "depends_on": upstream_keys}
+                self._insert_dependency(tx, run, task.id, upstream.id, "success")
+            data = {"task": task.as_json(), "depends_on": [u.key for u in upstreams]}
             return self.remember(tx, "task add", actor, key, digest, data)
+
+    def _insert_task(self, tx: Transaction, run: Run, columns: dict[str, Any]) -> Task:
+        task_id = new_id()
+        tasks.insert(
+            tx.connection,
+            {
+                **columns,
+                "id": task_id,
+                "run_id": run.id,
+                "state": "pending",
+                "checks": "[]",
+                "limits": "{}",
+                "created_at": tx.now.wall_ms,
+                "updated_at": tx.now.wall_ms,
+            },
+        )
+        facts = {"from": None, "to": "pending", "key": columns["key"], "cause": "task add"}
+        events.append(tx, "task_pending", self.actor(run), facts, run_id=run.id, task_id=task_id)
+        return tasks.by_id(tx.connection, task_id)
 
     def add_dependency(
         self, run: Run, task_name: str, upstream_name: str, condition: str = "success"

@@ -2,6 +2,7 @@
 
 import contextlib
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
@@ -43,7 +44,7 @@ def test_what_cannot_happen_has_its_reason():
 
 def test_the_states_in_the_models_are_those_of_the_tables():
     def values(literal: object) -> set[str]:
-        return set(literal.__args__)  # type: ignore[attr-defined]
+        return set(get_args(literal))
 
     assert values(schemas.RunState) == set(states.RUN_STATES)
     assert values(schemas.TaskState) == set(states.TASK_STATES)
