@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from .artifacts import sync_folder
 from .clock import Clock, SystemClock
-from .database import DEFAULT_BUSY_SECONDS, uri_path
+from .database import DEFAULT_BUSY_SECONDS, size_of, uri_path
 from .errors import InboxOrchError
 from .gate import Gate, file_failure
 from .ids import new_id
@@ -39,6 +39,7 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
     gate = Gate(layout.gate)
     gate.acquire(DEFAULT_BUSY_SECONDS)
     try:
+        _write_ignore_file(os.path.dirname(layout.database))
         if os.path.exists(layout.database) and os.path.getsize(layout.database) > 0:
             return False
         _set_orphan_log_aside(layout, clock)
@@ -93,22 +94,31 @@ def _existing_ancestor(path: str) -> str:
 
 def _make_folders(layout: Layout) -> None:
     folder = os.path.dirname(layout.database)
-    own_folder = os.path.basename(folder) == FOLDER_NAME
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     for part in (layout.artifacts, layout.bells):
         with contextlib.suppress(FileExistsError):
             os.mkdir(part, 0o700)
-    if own_folder:
-        _write_ignore_file(os.path.join(folder, ".gitignore"))
 
 
-def _write_ignore_file(path: str) -> None:
-    with contextlib.suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write("*\n")
+def _write_ignore_file(folder: str) -> None:
+    """Make the folder ignore itself in git, unless it says something about that already.
+
+    The gate is held, so one name for all unfinished ones does. An empty file says nothing: a
+    power cut may leave one.
+    """
+    path = os.path.join(folder, ".gitignore")
+    if os.path.basename(folder) != FOLDER_NAME or size_of(path) > 0:
+        return
+    unfinished = path + ".new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(unfinished, flags, 0o600), "w") as file:
+        file.write("*\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(unfinished, path)
+    sync_folder(folder)
 
 
 def _set_orphan_log_aside(layout: Layout, clock: Clock) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
@@ -36,14 +36,48 @@ class Transaction:
     `ring` collects wake-ups that are given once the outermost transaction has committed.
     """
 
-    def __init__(self, connection: sqlite3.Connection, now: Moment) -> None:
+    def __init__(self, connection: sqlite3.Connection, now: Moment, *, durable: bool) -> None:
         self.connection = connection
         self.now = now
+        self.durable = durable
         self.topics: set[str] = set()
+        self._changes = connection.total_changes
+        self._kept: frozenset[str] | None = None
 
     def ring(self, *topics: str) -> None:
         """Wake those who wait for `topics` after the commit."""
         self.topics.update(topics)
+
+    def keep(self) -> None:
+        """What has been written so far stays, also when the rest is refused: an expiry that a
+        call came across is a fact, whatever becomes of the call."""
+        if self.connection.total_changes != self._changes:
+            self.connection.execute("SAVEPOINT kept")
+            self._kept = frozenset(self.topics)
+
+    def drop_the_rest(self, error: BaseException) -> bool:
+        """Go back to what is to be kept when `error` is a refusal; whether there is anything.
+
+        A failed statement may have rolled everything back already.
+        """
+        kept = self._kept
+        refused = isinstance(error, InboxOrchError) and self.connection.in_transaction
+        if kept is None or not refused:
+            return False
+        self.connection.execute("ROLLBACK TO kept")
+        self.topics = set(kept)
+        return True
+
+    def begin_joined(self) -> tuple[int, frozenset[str] | None]:
+        """A call within the transaction has its own idea of what is to be kept; returns what
+        `end_joined` puts back."""
+        before = self._changes, self._kept
+        self._changes, self._kept = self.connection.total_changes, None
+        return before
+
+    def end_joined(self, before: tuple[int, frozenset[str] | None]) -> None:
+        """The end of what `begin_joined` began."""
+        self._changes, self._kept = before
 
 
 class Database:
@@ -130,21 +164,24 @@ class Database:
         """Do something wholly or not at all.
 
         `durable=False` (renewals, cursors, progress) survives the death of every process, but
-        may be lost at a power cut. Inside another transaction this one joins it, as a savepoint.
+        may be lost at a power cut. Inside another transaction this one joins it, as a savepoint;
+        a durable one cannot join one that is not. A refusal (`InboxOrchError`) takes back all
+        but what `Transaction.keep` has marked.
         Errors: `busy`, `read_only`, `disk_full`, `io_error`, `corrupt`, `schema_newer`.
         """
         self._guard_process()
         if self._current is not None:
+            assert self._current.durable or not durable, "the outer transaction is not durable"
             with self._savepoint(self._current) as joined:
                 yield joined
             return
         try:
             with translated(self.layout):
                 self._set_synchronous("FULL" if durable else "NORMAL")
-                transaction = self._begin()
+                transaction = self._begin(durable)
             self._current = transaction
             with translated(self.layout):
-                yield transaction
+                refusal = yield from self._worked(transaction)
                 self._connection.execute("COMMIT")
             self._keep_log_short()
         except BaseException:
@@ -154,15 +191,30 @@ class Database:
             self._current = None
             self._gate.release()
         bells.ring(self.layout.bells, transaction.topics)
+        if refusal is not None:
+            raise refusal
 
-    def _begin(self) -> Transaction:
+    def _worked(
+        self, transaction: Transaction
+    ) -> Generator[Transaction, None, InboxOrchError | None]:
+        """Let the block do its work; returns its refusal when something is to be kept."""
+        try:
+            with translated(self.layout):
+                yield transaction
+        except InboxOrchError as error:
+            if not transaction.drop_the_rest(error):
+                raise
+            return error
+        return None
+
+    def _begin(self, durable: bool) -> Transaction:
         """Pass the gate, take SQLite's write lock, and fix the moment."""
         deadline = time.monotonic() + self._busy_seconds
         self._gate.acquire(self._busy_seconds)
         self._begin_immediate(deadline)
         self._check_version_is(SCHEMA_VERSION)
         self.check_in_place()
-        return Transaction(self._connection, self.clock.now())
+        return Transaction(self._connection, self.clock.now(), durable=durable)
 
     def _begin_immediate(self, deadline: float) -> None:
         """A foreign writer knows nothing of the gate."""
@@ -178,18 +230,22 @@ class Database:
         name = f"level_{self._depth}"
         with translated(self.layout):
             self._connection.execute(f"SAVEPOINT {name}")
+        before = outer.begin_joined()
         try:
             yield outer
-        except BaseException:
+        except BaseException as error:
+            kept = outer.drop_the_rest(error)
             # A failed statement may have rolled the whole transaction back already.
             if self._connection.in_transaction:
-                self._connection.execute(f"ROLLBACK TO {name}")
+                if not kept:
+                    self._connection.execute(f"ROLLBACK TO {name}")
                 self._connection.execute(f"RELEASE {name}")
             raise
         else:
             with translated(self.layout):
                 self._connection.execute(f"RELEASE {name}")
         finally:
+            outer.end_joined(before)
             self._depth -= 1
 
     def _roll_back(self) -> None:
@@ -264,10 +320,10 @@ class Database:
         )
 
     @contextlib.contextmanager
-    def unshared(self, *, timeout_seconds: float | None = None) -> Iterator[sqlite3.Connection]:
+    def unshared(self) -> Iterator[sqlite3.Connection]:
         """The bare connection while this process holds the gate, for checkpoints and clean-up."""
         self._guard_process()
-        self._gate.acquire(self._busy_seconds if timeout_seconds is None else timeout_seconds)
+        self._gate.acquire(self._busy_seconds)
         try:
             with translated(self.layout):
                 yield self._connection
@@ -288,7 +344,7 @@ class Database:
 
         The change is committed already, so a checkpoint that fails is left to the next writer.
         """
-        size = _size(self.layout.wal)
+        size = size_of(self.layout.wal)
         if size <= CHECKPOINT_BYTES:
             return
         with contextlib.suppress(sqlite3.Error):
@@ -443,7 +499,8 @@ def uri_path(path: str) -> str:
     return "//" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
-def _size(path: str) -> int:
+def size_of(path: str) -> int:
+    """The length of a file in bytes, 0 when there is none."""
     try:
         return os.stat(path).st_size
     except FileNotFoundError:

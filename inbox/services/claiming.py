@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared import waits
-from inbox_orch.shared.clock import Moment, rfc3339
+from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, new_token
@@ -234,8 +234,3 @@ def _nothing_came(wait_seconds: float, refusal: InboxOrchError | None) -> InboxO
         hint="call again to go on waiting",
         details={} if refusal is None else refusal.details,
     )
-
-
-def lease_seconds_left(lease: Lease, now: Moment) -> float:
-    """Seconds until the wall-clock time that was promised; for people."""
-    return max(0.0, (lease.expires_at - now.wall_ms) / 1000)

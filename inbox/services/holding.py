@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import check_id
 from inbox_orch.shared.requests import digest_of
 
 from ..domain import limits, states
@@ -18,7 +19,7 @@ from ..domain.model import Artifact, Message, Thread
 from ..store import leases, messages, threads
 from ..store.leases import LeaseRow
 from .desk import ENDED, Draft, Written, artifact_facts
-from .reaping import Reaping
+from .reaping import Reaping, question_is_overdue
 
 if TYPE_CHECKING:
     from inbox_orch.shared.artifacts import Stored
@@ -50,6 +51,7 @@ class Holding(Reaping):
 
         Errors: those of every token: `not_found`, `cancelled`, `lease_lost`, `invalid_state`.
         """
+        thread_id = check_id(thread_id, "thread")
         if lease_seconds is not None:
             limits.check_lease_seconds(lease_seconds)
         with self._held(thread_id, token, durable=False) as held:
@@ -71,6 +73,7 @@ class Holding(Reaping):
 
         Errors: `usage`, `key_conflict`, and those of every token.
         """
+        thread_id = check_id(thread_id, "thread")
         if progress is not None:
             limits.check_number("progress", progress, 0, 100, whole=True)
         if body is None and progress is None and not attach:
@@ -119,6 +122,7 @@ class Holding(Reaping):
         Errors: `usage`, `key_conflict`, `invalid_state` (another question is open), and those of
         every token.
         """
+        thread_id = check_id(thread_id, "thread")
         offered = limits.check_options(tuple(options))
         if deadline_seconds is not None:
             limits.check_delay_seconds("deadline", deadline_seconds, 0.001)
@@ -137,7 +141,8 @@ class Holding(Reaping):
                 return earlier
             open_question = self._same_open_question(held, draft, offered)
             if open_question is not None:
-                return Written(held.thread, open_question, late=held.late, already=True)
+                result = Written(held.thread, open_question, late=held.late, already=True)
+                return self.remember(held.tx, "ask", held.agent, key, digest, result)
             states.require("ask", held.thread.state, held.thread.id)
             deadline = (
                 None
@@ -180,6 +185,7 @@ class Holding(Reaping):
 
         Errors: `usage`, and those of every token.
         """
+        thread_id = check_id(thread_id, "thread")
         self._check_early(thread_id, token, attach)
         draft = self.draft(body, payload, attach, files)
         digest = digest_of({"verb": "done", **draft.facts()})
@@ -203,6 +209,7 @@ class Holding(Reaping):
 
         Errors: `usage`, and those of every token.
         """
+        thread_id = check_id(thread_id, "thread")
         if retry_in_seconds is not None:
             limits.check_delay_seconds("retry-in", retry_in_seconds)
             if fatal:
@@ -235,6 +242,7 @@ class Holding(Reaping):
 
         Errors: `usage`, and those of every token.
         """
+        thread_id = check_id(thread_id, "thread")
         limits.check_delay_seconds("delay", delay_seconds)
         draft = self.draft(body)
         digest = digest_of({"verb": "release", "delay": delay_seconds, **draft.facts()})
@@ -256,7 +264,7 @@ class Holding(Reaping):
 
         Errors: `not_found`, `cancelled`, `lease_lost`.
         """
-        with self._held(thread_id, token, ended_too=True) as held:
+        with self._held(check_id(thread_id, "thread"), token, ended_too=True) as held:
             artifacts = self.write_artifacts(held.tx, held.thread.id, None, files)
             self.record(
                 held.tx,
@@ -283,15 +291,25 @@ class Holding(Reaping):
         ended_too: bool = False,
     ) -> Iterator[Held]:
         """One transaction of a holder. A cancelled thread's holder is told, and that it has
-        been told is recorded, in the same transaction."""
+        been told is recorded, in the same transaction.
+
+        Others act on what is recorded besides the call itself, so that has to be on the disk,
+        even where the call need not be.
+        """
         with self.database.transaction(durable=durable) as tx:
             thread = self.find_thread(tx.connection, thread_id, tx.now)
             lease = self._judge(tx, thread, token)
-            if lease is not None:
+            lasting = tx.durable or not (lease is None or question_is_overdue(thread, tx.now))
+            if lasting and lease is not None:
                 yield self._decide(tx, thread, lease, digest, ended_too)
                 return
-            if not thread.cancel_seen:
+            if lasting and not thread.cancel_seen:
                 self._note_cancel_seen(tx, thread, token)
+        if not lasting:
+            # Nothing has been written; how a commit is made must be known before it begins.
+            with self._held(thread_id, token, digest, ended_too=ended_too) as held:
+                yield held
+            return
         raise cancelled(thread)
 
     def _judge(self, tx: Transaction, thread: Thread, token: str) -> LeaseRow | None:
@@ -326,7 +344,9 @@ class Holding(Reaping):
                 hint="claim the thread again to go on, if it is pending",
                 details={"thread": thread.id, "state": thread.state, "ended_by": lease.ended_by},
             )
-        return Held(tx, self.reap_question(tx, thread), lease, lease.expired(tx.now), None)
+        thread = self.reap_question(tx, thread)
+        tx.keep()
+        return Held(tx, thread, lease, lease.expired(tx.now), None)
 
     def _note_cancel_seen(self, tx: Transaction, thread: Thread, token: str) -> None:
         threads.update(

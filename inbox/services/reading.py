@@ -1,11 +1,11 @@
 """Looking without changing anything: no cursor moves, nothing is reaped."""
 
-import os
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.database import size_of
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 
 from ..domain import limits, states
@@ -246,7 +246,7 @@ class Reading(Desk):
             )
             entry[state] = number
         layout = self.database.layout
-        return Stats(tuple(by_mailbox.values()), _size(layout.database), _size(layout.wal))
+        return Stats(tuple(by_mailbox.values()), size_of(layout.database), size_of(layout.wal))
 
     def _filter(
         self,
@@ -281,10 +281,3 @@ class Reading(Desk):
         if not threads.is_visible(connection, thread, name, reads):
             raise not_found("thread", thread.id, hint="it may be sealed: give --agent")
         return thread
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0

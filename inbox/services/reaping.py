@@ -56,8 +56,7 @@ class Reaping(Desk):
 
     def reap_question(self, tx: Transaction, thread: Thread) -> Thread:
         """Notice a question's deadline only; the caller's own lease is its own affair."""
-        deadline = thread.question_deadline
-        if deadline is not None and deadline <= tx.now.wall_ms:
+        if question_is_overdue(thread, tx.now):
             thread = self.expire_question(tx, thread)
         return thread
 
@@ -151,6 +150,11 @@ class Reaping(Desk):
             expiry = None
         wall = [t for t in (delayed, question) if t is not None]
         return Look(None, due_wall_ms=min(wall, default=None), due_monotonic_ms=expiry)
+
+
+def question_is_overdue(thread: Thread, now: Moment) -> bool:
+    """Whether the deadline of its open question has passed."""
+    return thread.question_deadline is not None and thread.question_deadline <= now.wall_ms
 
 
 def question_closed(tx: Transaction, thread: Thread) -> dict[str, object]:

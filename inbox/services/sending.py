@@ -68,6 +68,7 @@ class Sending(Reaping):
             if earlier is not None:
                 return earlier
             self.reap_in(tx, (to,))
+            tx.keep()
             known = cursors.has_reader(tx.connection, to)
             if strict and not known:
                 raise _unknown_recipient(tx, to)
@@ -135,6 +136,7 @@ class Sending(Reaping):
             if earlier is not None:
                 return earlier
             thread = self.reap_thread(tx, self.find_thread(tx.connection, thread_id, tx.now))
+            tx.keep()
             answers = self._question_answered_by(tx, thread.question, author)
             message = self.write_message(
                 tx, thread, draft, kind="reply", author=author, answers=answers
@@ -166,6 +168,7 @@ class Sending(Reaping):
         draft = self.draft(body)
         with self.database.transaction() as tx:
             thread = self.reap_thread(tx, self.find_thread(tx.connection, thread_id, tx.now))
+            tx.keep()
             if thread.state == states.CANCELLED:
                 return Written(thread, already=True)
             states.require("cancel", thread.state, thread.id)

@@ -219,13 +219,13 @@ class Commands(RuleBasedStateMachine):
         if verdict != "ok":
             assert code == verdict
             return
+        self.model.reap_question(thread)
         outcome = self.model.key_outcome("update", holder, key, request)
         if outcome == "key_conflict":
             assert code == "key_conflict"
             return
         assert code == "ok"
         late = self.model.late(token)
-        self.model.reap_question(thread)
         assert bool(result.replayed) == (outcome == "replayed")
         if outcome == "new":
             assert result.late == late

@@ -123,11 +123,11 @@ class Model:
 
     def cancel(self, thread: Thread) -> str:
         """`cancel`: "ok", "already" or "invalid_state"."""
-        if self._would_be_final(thread) and thread.state != "cancelled":
-            return "invalid_state"
         self.reap_thread(thread)
         if thread.state == "cancelled":
             return "already"
+        if thread.state in FINAL:
+            return "invalid_state"
         self.say(thread, "cancel", None, thread.sender)
         self._end(thread, "cancelled", None)
         self._finish(thread, "cancelled")
@@ -336,16 +336,6 @@ class Model:
             and question.deadline is not None
             and question.deadline <= self.clock.wall_ms
         )
-
-    def _would_be_final(self, thread: Thread) -> bool:
-        lease = thread.lease
-        exhausted = (
-            thread.state == "claimed"
-            and lease is not None
-            and self._expired(lease)
-            and thread.deliveries >= thread.max_deliveries
-        )
-        return thread.state in FINAL or exhausted
 
     def _expire(self, thread: Thread) -> None:
         assert thread.lease is not None

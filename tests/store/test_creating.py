@@ -1,0 +1,55 @@
+"""The folder of a new database ignores itself in git, whatever a death has left behind."""
+
+import os
+
+import pytest
+
+from inbox_orch.shared import creating
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / ".inbox" / "bus.db"
+
+
+def test_an_ignore_file_that_stayed_empty_is_written_anew(path):
+    path.parent.mkdir()
+    (path.parent / ".gitignore").touch()
+
+    creating.create(str(path))
+
+    assert (path.parent / ".gitignore").read_text() == "*\n"
+    assert not list(path.parent.glob(".gitignore?*"))
+
+
+def test_init_of_a_database_that_is_there_repairs_an_empty_ignore_file(path):
+    creating.create(str(path))
+    os.truncate(path.parent / ".gitignore", 0)
+
+    assert creating.create(str(path)) is False
+
+    assert (path.parent / ".gitignore").read_text() == "*\n"
+
+
+def test_an_ignore_file_of_the_user_s_own_stays(path):
+    path.parent.mkdir()
+    (path.parent / ".gitignore").write_text("*\n!notes\n")
+
+    creating.create(str(path))
+
+    assert (path.parent / ".gitignore").read_text() == "*\n!notes\n"
+
+
+def test_a_death_while_the_ignore_file_is_written_leaves_no_half_of_it(path, monkeypatch):
+    def dies(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", dies)
+        with pytest.raises(KeyboardInterrupt):
+            creating.create(str(path))
+    assert not (path.parent / ".gitignore").exists()
+
+    assert creating.create(str(path))
+    assert (path.parent / ".gitignore").read_text() == "*\n"
+    assert not list(path.parent.glob(".gitignore?*"))
