@@ -30,6 +30,17 @@ class Layout(NamedTuple):
         """The index of the write-ahead log; looked at by stat only."""
         return self.database + "-shm"
 
+    def holds(self, path: str) -> bool:
+        """Whether a path leads to a file of this database, or to a place that is kept for them:
+        writing there by any other way than SQLite's would lose what is stored."""
+        real = os.path.realpath(path)
+        if real in (self.database, self.wal, self.shm, self.database + "-journal", self.gate):
+            return True
+        folders = [self.artifacts, self.bells]
+        if os.path.basename(os.path.dirname(self.database)) == FOLDER_NAME:
+            folders.append(os.path.dirname(self.database))
+        return any(real == f or real.startswith(f + os.sep) for f in folders)
+
 
 def layout_of(database: str) -> Layout:
     """The layout of a database path; symbolic links are resolved, so that aliases agree.

@@ -68,15 +68,31 @@ def locate(
 
 def project_root(working_directory: str) -> str:
     """The folder in which `init` makes a database: the main working tree, the folder beside a
-    bare repository, else this folder."""
+    bare repository, else this folder.
+
+    Error `no_database` in a worktree whose repository is away: one made here would not be that
+    of the project's other worktrees.
+    """
     start = os.path.realpath(working_directory)
     for folder, rule in _starting_points(start):
         if rule == "bare_repository":
             return folder
         top = _repository_top(folder)
         if top is not None:
+            _require_repository(top)
             return top
     return start
+
+
+def _require_repository(top: str) -> None:
+    git_directory = _pointed_at(top)
+    if git_directory is not None and not os.path.isdir(git_directory):
+        raise InboxOrchError(
+            "no_database",
+            f"{top} belongs to a repository that is not there: {git_directory}",
+            hint="put it back, or mount it; `inbox init DIR` makes a database in DIR all the same",
+            details={"folder": top, "git_directory": git_directory},
+        )
 
 
 def _starting_points(start: str) -> list[tuple[str, str]]:

@@ -57,7 +57,9 @@ def named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
             "writing needs the right to write the folder",
             details=details,
         )
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+    # An error of operation that is not SQLite's own: Python could not make text of a column.
+    unreadable = code == 0 and isinstance(error, sqlite3.OperationalError)
+    if unreadable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return InboxOrchError(
             "corrupt",
             f"{layout.database} is damaged or is no database: {error}",

@@ -48,6 +48,8 @@ def command(
     if artifact is not None:
         found, content = bus.artifact(thread, artifact, mailboxes=mailboxes)
         with content:
+            if target not in (None, "-") and bus.database.layout.holds(str(target)):
+                raise usage(f"{target} belongs to the database", hint="name another file")
             _hand_out(output, found, content, target)
         return
     shown = bus.show(thread, full=full, mailboxes=mailboxes)

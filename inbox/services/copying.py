@@ -14,7 +14,7 @@ from inbox_orch.shared.artifacts import ArtifactStore, sync_folder
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.layout import Layout, layout_of
+from inbox_orch.shared.layout import FOLDER_NAME, Layout, layout_of
 from inbox_orch.shared.refusals import translated
 
 from ..store import care, copies
@@ -75,8 +75,16 @@ def back_up(desk: Desk, path: str, *, force: bool, artifacts: bool) -> BackedUp:
 def _check_target(live: Layout, target: Layout, *, force: bool) -> None:
     """Refuse what would harm the live database, another one, or a file that is there."""
     path = target.database
-    if path in (live.database, live.wal, live.shm, live.gate):
+    if live.holds(path):
         raise usage(f"{printable(path)} belongs to the live database", hint="name another file")
+    if os.path.lexists(path) and not os.path.isdir(path) and not os.path.isfile(path):
+        raise usage(f"{printable(path)} is no regular file", hint="name a file")
+    if os.path.basename(os.path.dirname(path)) == FOLDER_NAME:
+        # Whoever has it open would go on with the old one, and lose what is acknowledged.
+        raise usage(
+            f"{printable(path)} lies in a project's own folder",
+            hint="back up to a file elsewhere, and put it there when nobody uses the project",
+        )
     if not os.path.isdir(os.path.dirname(path)):
         raise usage(f"there is no folder {printable(os.path.dirname(path))}", path=printable(path))
     if os.path.isdir(path):

@@ -132,7 +132,10 @@ def _unreadable(connection: sqlite3.Connection, tables: Iterable[str], whole: bo
             tallies.append(care.undecodable(connection, MOST_ITEMS))
     items = tuple(item for tally in tallies for item in tally.items)
     found = Tally(items[:MOST_ITEMS], sum(tally.total for tally in tallies))
-    return _listed("rows", PROBLEM, found, "every row can be read and keeps the rules")
+    fine = "every row keeps the rules" + (
+        ", and its text can be read" if whole else "; --verify also reads the text of each"
+    )
+    return _listed("rows", PROBLEM, found, fine)
 
 
 def _schema(connection: sqlite3.Connection) -> Check:

@@ -23,6 +23,7 @@ from .child import Child
 from .handover import Handover, NotYet, Remains
 from .happenings import Happening
 from .plan import Plan
+from .surroundings import without_repository
 from .task import BadTask, Terms, terms_of, write_task
 
 RETRY_MS = 500
@@ -248,7 +249,7 @@ class Job:
 
     def _environment(self, folder: str) -> Mapping[str, str]:
         return {
-            **os.environ,
+            **without_repository(os.environ),
             "INBOX_DB": self._bus.database.layout.database,
             "INBOX_DB_ID": self._bus.database.id,
             "INBOX_AGENT": str(self._thread.holder),
