@@ -17,5 +17,9 @@ def command(context: click.Context, run_name: str | None) -> None:
     """
     scheduler = open_scheduler(context)
     done = scheduler.reconcile(chosen_run(scheduler, run_name))
-    facts = tuple((label.replace("_", " "), value) for label, value in done.as_json().items())
+    facts = tuple(
+        (label.replace("_", " "), value)
+        for label, value in done.as_json().items()
+        if value is not None
+    )
     shell_of(context).output.result(done.as_json(), Facts(facts))

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.services.scheduler import Scheduler
 from support import killing
 from support.commands import command_path
@@ -53,10 +54,9 @@ class Scene:
         """The prepared scene in its own place again. A copy has another identity."""
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(prepared, self.folder, symlinks=True)
-        status = os.stat(self.repository / ".git")
+        identity = Repository(str(self.repository)).identity()
         connection = sqlite3.connect(self.database)
         with connection:
-            identity = f"{status.st_dev}:{status.st_ino}"
             connection.execute("UPDATE run SET repository_identity = ?", (identity,))
         connection.close()
 
