@@ -14,7 +14,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain import limits
 from ..domain.model import Message, Thread
-from ..store import cursors, messages, threads
+from ..store import cursors, leases, messages, threads
 from .reaping import Reaping
 
 DEFAULT_FETCH_LIMIT = 20
@@ -63,15 +63,21 @@ class Fetching(Reaping):
         limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
 
         def look() -> waits.Look:
+            watched = reads
             if not peek:
                 self.note_reader(name, reads)
-                self.reap(reads)
+                watched = self._watched(name, reads)
+                self.reap(watched)
             now = self.database.clock.now()
             with self.database.snapshot() as connection:
                 fetched = self._unread(connection, name, reads, limit, now)
                 if fetched.items:
                     return waits.Look(fetched)
-                return self.due(connection, reads, now, reaps=not peek)
+                due = self.due(connection, watched, now, reaps=not peek)
+            if fetched.moves and not peek:
+                # Nothing is shown: there were only the agent's own, not to be passed over again.
+                self.mark_read(fetched)
+            return due
 
         if wait_seconds is None:
             return _as_fetched(look().found) or _nothing_fetched(name)
@@ -101,30 +107,15 @@ class Fetching(Reaping):
     ) -> Fetched:
         positions = cursors.positions(connection, agent, reads)
         found, moves, more = messages.unread(connection, agent, reads, positions, limit)
-        if not found:
-            return _nothing_fetched(agent)
         by_id = threads.get_many(connection, list({m.thread_id for m in found}), now)
-        items: list[tuple[Message, Thread]] = []
-        for message in found:
-            thread = by_id[message.thread_id]
-            if not threads.is_visible(connection, thread, agent, reads):
-                # A sealed thread of others: stop here, so that the cursor does not skip it.
-                more = True
-                break
-            items.append((message, thread))
-        last = items[-1][0].id if items else 0
-        return Fetched(
-            agent,
-            tuple(items),
-            more,
-            {
-                mailbox: max(
-                    (m.id for m, _ in items if mailbox in m.to and m.id <= move), default=0
-                )
-                for mailbox, move in moves.items()
-            },
-            str(last),
-        )
+        items = tuple((message, by_id[message.thread_id]) for message in found)
+        return Fetched(agent, items, more, moves, str(found[-1].id if found else 0))
+
+    def _watched(self, agent: str, reads: Sequence[str]) -> tuple[str, ...]:
+        """The mailboxes of a look, and those in which somebody holds a thread of the agent's:
+        a holder that has died must be noticed by who waits for its result, too."""
+        with self.database.snapshot() as connection:
+            return tuple(dict.fromkeys((*reads, *leases.mailboxes_of_held(connection, agent))))
 
 
 def _as_fetched(found: object | None) -> Fetched | None:

@@ -217,7 +217,7 @@ class Reading(Desk):
                 tuple(threads.held_by(connection, name, now)),
                 {
                     mailbox: messages.unread_count(
-                        connection, name, mailbox, positions[mailbox], _MOST_COUNTED
+                        connection, name, reads, mailbox, positions[mailbox], _MOST_COUNTED
                     )
                     for mailbox in reads
                 },

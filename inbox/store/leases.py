@@ -189,6 +189,17 @@ def mailboxes_with_live_leases(connection: sqlite3.Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
+def mailboxes_of_held(connection: sqlite3.Connection, sender: str) -> list[str]:
+    """The mailboxes in which somebody holds a thread that `sender` opened."""
+    rows = connection.execute(
+        "SELECT DISTINCT lease.mailbox FROM lease INDEXED BY lease_expiry"
+        " CROSS JOIN thread ON thread.id = lease.thread_id"
+        " WHERE lease.ended_at IS NULL AND thread.sender = ?",
+        (sender,),
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
 def _one(connection: sqlite3.Connection, where: str, values: tuple[str, ...]) -> LeaseRow | None:
     row = connection.execute(f"SELECT {_COLUMNS} FROM lease WHERE {where}", values).fetchone()
     if row is None:

@@ -128,7 +128,7 @@ def count_by_mailbox_and_state(
 
 
 def _conditions(chosen: Filter) -> tuple[str, list[Any]]:
-    clause, parameters = _visibility(chosen.agent, chosen.reads)
+    clause, parameters = threads.visibility(chosen.agent, chosen.reads)
     for column, values in (
         ("state", chosen.states),
         ("mailbox", chosen.mailboxes),
@@ -144,17 +144,3 @@ def _among(column: str, values: Sequence[str]) -> tuple[str, list[Any]]:
     if not values:
         return "", []
     return f" AND t.{column} IN ({', '.join('?' * len(values))})", list(values)
-
-
-def _visibility(agent: str | None, reads: Sequence[str]) -> tuple[str, list[Any]]:
-    """SQL over `thread AS t` for `routing.visible`, and its parameters."""
-    if agent is None:
-        return "t.sealed = 0", []
-    marks = ", ".join("?" * len(reads))
-    return (
-        (
-            f"(t.sealed = 0 OR t.sender = ? OR t.mailbox IN ({marks}) OR EXISTS"
-            " (SELECT 1 FROM lease AS past WHERE past.thread_id = t.id AND past.holder = ?))"
-        ),
-        [agent, *reads, agent],
-    )

@@ -3,8 +3,14 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from operator import itemgetter
+from typing import NamedTuple
 
 from ..domain.model import Artifact, Message
+from .threads import visibility
+
+_BEHIND_ALL = 2**63 - 1
 
 _COLUMNS = (
     "m.id, m.thread_id, m.kind, m.sender, m.body, m.body_sha256, m.body_bytes, m.payload,"
@@ -111,9 +117,11 @@ def first_and_newest(
 def last_id(connection: sqlite3.Connection, thread_id: str, *, by: str) -> int:
     """The id of an author's newest message on a thread; 0 when there is none."""
     row = connection.execute(
-        "SELECT max(id) FROM message WHERE thread_id = ? AND sender = ?", (thread_id, by)
+        # Not max(id): it reads the rows of the whole thread, this the newest ones alone.
+        "SELECT id FROM message WHERE thread_id = ? AND sender = ? ORDER BY id DESC LIMIT 1",
+        (thread_id, by),
     ).fetchone()
-    return int(row[0] or 0)
+    return 0 if row is None else int(row[0])
 
 
 def written_by_others(
@@ -159,62 +167,90 @@ def artifact_named(connection: sqlite3.Connection, thread_id: str, name: str) ->
     return None if row is None else _artifact(row)
 
 
+class Unread(NamedTuple):
+    """The next unread messages of several mailboxes, merged by id; how far each mailbox's cursor
+    may move once they are read (only those that move); whether there are more to be shown."""
+
+    messages: list[Message]
+    moves: dict[str, int]
+    more: bool
+
+
 def unread(
     connection: sqlite3.Connection,
     agent: str,
     mailboxes: Sequence[str],
     cursors: dict[str, int],
     limit: int,
-) -> tuple[list[Message], dict[str, int], bool]:
-    """Unread messages of several mailboxes, merged by id.
+) -> Unread:
+    """What `agent` has not read of these mailboxes.
 
-    Returns the messages, how far each mailbox's cursor may move, and whether there is more.
-    Own messages are passed over, and the cursor may move over them.
+    Own messages are passed over, and so is the cursor. A mailbox ends before the first message
+    of a sealed thread that the agent may not see: its cursor must not skip that one, and what
+    comes behind it would be shown again and again.
     """
-    seen: dict[str, int] = {}
-    candidates: dict[int, list[str]] = {}
-    exhausted = True
+    waiting: dict[str, list[int]] = {}
+    hidden: dict[str, int] = {}
     for mailbox in mailboxes:
-        rows = connection.execute(
-            "SELECT d.message_id FROM destination AS d JOIN message AS m ON m.id = d.message_id"
-            " WHERE d.mailbox = ? AND d.message_id > ? AND m.sender <> ?"
-            " ORDER BY d.message_id LIMIT ?",
-            (mailbox, cursors.get(mailbox, 0), agent, limit + 1),
-        ).fetchall()
-        exhausted = exhausted and len(rows) <= limit
-        for row in rows:
-            candidates.setdefault(row[0], []).append(mailbox)
-    chosen = sorted(candidates)[:limit]
-    more = len(candidates) > limit or not exhausted
-    last = chosen[-1] if chosen else 0
-    for mailbox in mailboxes:
-        mine = [c for c in chosen if mailbox in candidates[c]]
-        if mine:
-            seen[mailbox] = max(mine)
-    if not chosen:
-        return [], {}, False
-    found = _messages(
-        connection,
-        f"m.id IN ({', '.join('?' * len(chosen))})",
-        tuple(chosen),
-        "m.id",
-        -1,
-    )
-    assert last == found[-1].id
-    return found, seen, more
+        rows = _unread_of(connection, agent, mailboxes, mailbox, cursors.get(mailbox, 0), limit + 1)
+        shown = list(takewhile(itemgetter(1), rows))
+        waiting[mailbox] = [row[0] for row in shown]
+        if len(shown) < len(rows):
+            hidden[mailbox] = rows[len(shown)][0]
+    candidates = sorted({number for numbers in waiting.values() for number in numbers})
+    chosen = candidates[:limit]
+    moves = {}
+    for mailbox, numbers in waiting.items():
+        left = [n for n in numbers if not chosen or n > chosen[-1]]
+        stop = min([*left, hidden.get(mailbox, _BEHIND_ALL)])
+        move = _newest_before(connection, mailbox, stop)
+        if move > cursors.get(mailbox, 0):
+            moves[mailbox] = move
+    marks = ", ".join("?" * len(chosen))
+    found = _messages(connection, f"m.id IN ({marks})", tuple(chosen), "m.id", -1) if chosen else []
+    return Unread(found, moves, len(candidates) > limit)
 
 
 def unread_count(
-    connection: sqlite3.Connection, agent: str, mailbox: str, cursor: int, most: int
+    connection: sqlite3.Connection,
+    agent: str,
+    mailboxes: Sequence[str],
+    mailbox: str,
+    cursor: int,
+    most: int,
 ) -> int:
-    """How many unread messages a mailbox holds for `agent`, counted up to `most`."""
+    """How many messages of one of the agent's mailboxes `unread` would show, up to `most`."""
+    rows = _unread_of(connection, agent, mailboxes, mailbox, cursor, most)
+    return sum(1 for _ in takewhile(itemgetter(1), rows))
+
+
+def _unread_of(
+    connection: sqlite3.Connection,
+    agent: str,
+    reads: Sequence[str],
+    mailbox: str,
+    cursor: int,
+    limit: int,
+) -> list[tuple[int, bool]]:
+    """(message, whether the agent may see it) of the unread ones of a mailbox, by id."""
+    condition, parameters = visibility(agent, reads)
+    rows = connection.execute(
+        f"SELECT d.message_id, {condition} FROM destination AS d"
+        " JOIN message AS m ON m.id = d.message_id JOIN thread AS t ON t.id = m.thread_id"
+        " WHERE d.mailbox = ? AND d.message_id > ? AND m.sender <> ?"
+        " ORDER BY d.message_id LIMIT ?",
+        (*parameters, mailbox, cursor, agent, limit),
+    ).fetchall()
+    return [(row[0], bool(row[1])) for row in rows]
+
+
+def _newest_before(connection: sqlite3.Connection, mailbox: str, stop: int) -> int:
+    """The newest message of a mailbox with an id below `stop`, 0 when there is none."""
     row = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM destination AS d JOIN message AS m"
-        " ON m.id = d.message_id WHERE d.mailbox = ? AND d.message_id > ? AND m.sender <> ?"
-        " LIMIT ?)",
-        (mailbox, cursor, agent, most),
+        "SELECT max(message_id) FROM destination WHERE mailbox = ? AND message_id < ?",
+        (mailbox, stop),
     ).fetchone()
-    return int(row[0])
+    return int(row[0] or 0)
 
 
 def _messages(

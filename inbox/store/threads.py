@@ -210,6 +210,20 @@ def is_visible(
     )
 
 
+def visibility(agent: str | None, reads: Sequence[str]) -> tuple[str, list[Any]]:
+    """SQL over `thread AS t` for `routing.visible`, and its parameters."""
+    if agent is None:
+        return "t.sealed = 0", []
+    marks = ", ".join("?" * len(reads))
+    return (
+        (
+            f"(t.sealed = 0 OR t.sender = ? OR t.mailbox IN ({marks}) OR EXISTS"
+            " (SELECT 1 FROM lease AS past WHERE past.thread_id = t.id AND past.holder = ?))"
+        ),
+        [agent, *reads, agent],
+    )
+
+
 def holders_ever(connection: sqlite3.Connection, thread_id: str) -> frozenset[str]:
     """Everyone who holds or has held a lease on the thread."""
     rows = connection.execute(

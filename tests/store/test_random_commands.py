@@ -178,7 +178,7 @@ class Commands(RuleBasedStateMachine):
         mailboxes = ["pool"] if pool else []
         reads = [agent, *mailboxes]
         if not peek:
-            self.model.reap(reads)
+            self.model.reap_for_fetch(agent, reads)
         code, fetched = self.call(agent, "fetch", mailboxes=mailboxes, limit=limit, peek=peek)
         self._learn_messages()
         unread = {
@@ -190,9 +190,20 @@ class Commands(RuleBasedStateMachine):
         assert (code, [message.id for message, _ in fetched.items]) == ("ok", expected)
         if flushed and not peek:
             self.buses[agent].mark_read(fetched)
-            for number in expected:
-                for mailbox in unread[number]:
-                    self.model.cursors[agent, mailbox] = number
+        if (flushed or not expected) and not peek:
+            self._move_cursors(agent, reads, unread, expected)
+
+    def _move_cursors(self, agent, reads, unread, shown):
+        """Over what was shown, and over one's own messages up to the next unread one."""
+        for mailbox in reads:
+            left = [n for n, where in unread.items() if mailbox in where and n not in shown]
+            passed = [
+                number
+                for number, message in self.model.messages.items()
+                if mailbox in message.to and number < min(left, default=number + 1)
+            ]
+            if max(passed, default=0) > self._cursor(agent, mailbox):
+                self.model.cursors[agent, mailbox] = max(passed)
 
     def _cursor(self, agent, mailbox):
         return self.model.cursors.get((agent, mailbox), 0)

@@ -314,6 +314,11 @@ class Model:
             if self._overdue(thread):
                 self.reap_thread(thread)
 
+    def reap_for_fetch(self, agent: str, mailboxes: list[str]) -> None:
+        """A sender that looks notices what became of its own threads, too."""
+        sent = {t.mailbox for t in self.threads.values() if t.lease and t.sender == agent}
+        self.reap([*mailboxes, *sent])
+
     def reap_thread(self, thread: Thread) -> None:
         """The lease first, then the question."""
         if thread.lease is not None and self._expired(thread.lease):
