@@ -3,7 +3,8 @@
 A worker that dies by SIGKILL can end nothing, and its lease runs out without it: the next
 worker's command would meet the orphan in the same worktree. The guardian reads the groups from
 a pipe that only the worker can write to; the end of the pipe is the end of the worker. With no
-group left it ends at once, so it never outlives a worker that has ended by itself.
+group left it ends at once, so it never outlives a worker that has ended by itself. The private
+folders of the commands that it ended go, too.
 """
 
 import contextlib
@@ -11,25 +12,34 @@ import os
 import subprocess
 from collections.abc import Callable
 
-# POSIX sh, with `sleep` as the only program. A group is followed for ten seconds at most.
-_SCRIPT = """
+# POSIX sh, with `sleep` and `rm` as the only programs. A group is followed for ten seconds at
+# most. A group is a number, so that it can be part of a variable's name.
+_SCRIPT = r"""
 trap '' INT TERM HUP
 groups=
-while read -r verb group; do
+while read -r verb group folder; do
     others=
     for other in $groups; do [ "$other" = "$group" ] || others="$others $other"; done
     groups=$others
-    [ "$verb" = begin ] && groups="$groups $group"
+    [ "$verb" = begin ] && groups="$groups $group" && eval "folder_$group=\$folder"
 done
+orphans=$groups
+tidy() {
+    for group in $orphans; do
+        eval "folder=\$folder_$group"
+        [ -z "$folder" ] || rm -rf -- "$folder"
+    done
+}
 for group in $groups; do kill -s TERM -- "-$group"; kill -s CONT -- "-$group"; done
 for second in 1 2 3 4 5 6 7 8 9 10; do
     alive=
     for group in $groups; do kill -s 0 -- "-$group" && alive="$alive $group"; done
     groups=$alive
-    [ -n "$groups" ] || exit 0
+    [ -n "$groups" ] || { tidy; exit 0; }
     sleep 1
 done
 for group in $groups; do kill -s KILL -- "-$group"; done
+tidy
 """
 
 
@@ -55,9 +65,11 @@ class Guardian:
         except OSError as error:
             self._lost(error)
 
-    def begin(self, group: int) -> None:
-        """This group must not outlive the worker."""
-        self._tell(f"begin {group}\n")
+    def begin(self, group: int, folder: str | None) -> None:
+        """This group must not outlive the worker, nor must its private folder."""
+        # A name with a line end cannot be told in a line; such a folder stays.
+        named = folder if folder is not None and "\n" not in folder else ""
+        self._tell(f"begin {group} {named}\n")
 
     def end(self, group: int) -> None:
         """This group is empty; its number means nothing any more."""
@@ -78,7 +90,7 @@ class Guardian:
             return
         assert self._process.stdin is not None
         try:
-            os.write(self._process.stdin.fileno(), line.encode())
+            os.write(self._process.stdin.fileno(), os.fsencode(line))
         except OSError as error:
             self._process = None
             self._lost(error)

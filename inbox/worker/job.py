@@ -89,6 +89,11 @@ class Job:
         """The thread that this is about."""
         return self._thread.id
 
+    @property
+    def folder(self) -> str | None:
+        """The private folder of its command, once there is one."""
+        return self._folder
+
     def begin(self) -> None:
         """Say that the thread is claimed, and start its command."""
         thread = self._thread

@@ -241,7 +241,8 @@ class Worker:
     def _tell(self, happening: Happening) -> None:
         self._summary.count(happening)
         if happening.type == "started":
-            self._guardian.begin(happening.facts["pid"])
+            folders = [job.folder for job in self._jobs if job.thread_id == happening.thread]
+            self._guardian.begin(happening.facts["pid"], folders[0] if folders else None)
         self._told.append(happening)
 
     def _pass_on(self, *, wait: bool) -> None:

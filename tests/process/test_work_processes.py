@@ -246,6 +246,8 @@ def test_a_killed_worker_loses_nothing_and_the_next_one_takes_over(project):
         pid = first.hear("started")["pid"]
         first.process.kill()
         until(lambda: not is_alive(pid), within=20)
+    scratch = project.folder / "scratch"
+    until(lambda: not any(scratch.iterdir()), within=20)
     code, finished = work_once(project, "echo second", agent="w2")
     assert (code, finished["outcome"]) == (0, "done")
     shown = show(project, thread).thread
