@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from .artifacts import sync_folder
 from .clock import Clock, SystemClock
 from .database import DEFAULT_BUSY_SECONDS, size_of, uri_path
-from .errors import InboxOrchError
+from .errors import InboxOrchError, usage
 from .gate import Gate, file_failure
-from .ids import new_id
+from .ids import new_id, printable
 from .layout import FOLDER_NAME, Layout, layout_of
 from .refusals import translated
 
@@ -94,6 +94,11 @@ def _existing_ancestor(path: str) -> str:
 
 def _make_folders(layout: Layout) -> None:
     folder = os.path.dirname(layout.database)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise usage(
+            f"{printable(folder)} is there, and is no folder",
+            hint="move it away, or name another place",
+        )
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)

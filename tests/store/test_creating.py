@@ -5,6 +5,7 @@ import os
 import pytest
 
 from inbox_orch.shared import creating
+from support.buses import refused
 
 
 @pytest.fixture
@@ -53,3 +54,13 @@ def test_a_death_while_the_ignore_file_is_written_leaves_no_half_of_it(path, mon
     assert creating.create(str(path))
     assert (path.parent / ".gitignore").read_text() == "*\n"
     assert not list(path.parent.glob(".gitignore?*"))
+
+
+def test_a_file_in_the_place_of_the_folder_is_a_wrong_call(path):
+    path.parent.write_text("mine")
+
+    with refused("usage") as failure:
+        creating.create(str(path))
+
+    assert "is no folder" in failure.value.message
+    assert path.parent.read_text() == "mine"
