@@ -271,6 +271,7 @@ class Ready(Shape):
     items: list[Standing]
     truncated: bool
     next_cursor: None
+    base_conflicts: list[BaseConflict]
     stale: bool
 
 

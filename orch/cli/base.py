@@ -1,6 +1,6 @@
 """What the commands of `orch` have in common: opening the scheduler, the run, how things look."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -54,6 +54,14 @@ def key_option(command: Command) -> Command:
 def chosen_run(scheduler: Scheduler, name: str | None) -> Run:
     """The run that the options lead to."""
     return scheduler.run(name or None)
+
+
+def base_conflict(key: str, paths: Sequence[str]) -> Sentence:
+    """What stands in the way of a task whose dependencies do not merge."""
+    return Sentence(
+        f"{key}: what it depends on does not merge: {', '.join(paths)}",
+        (key, "base_conflict", tuple(paths)),
+    )
 
 
 def read_body(body: str | None, body_file: str | None) -> str | None:

@@ -4,12 +4,12 @@ import os
 
 import click
 
-from inbox_orch.shared.blocks import Block, Sentence, Table
+from inbox_orch.shared.blocks import Block, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.dispatching import Dispatched
-from .base import chosen_run, key_option, open_scheduler, run_option
+from .base import base_conflict, chosen_run, key_option, open_scheduler, run_option
 
 
 @click.command(
@@ -83,12 +83,4 @@ def _blocks(done: Dispatched) -> list[Block]:
     )
     headings = ("ATTEMPT", "STATE", "MAILBOX", "THREAD", "WORKTREE")
     blocks: list[Block] = [Table(headings, rows, "nothing is ready", (0, 1, 3), (4,))]
-    blocks += [
-        Sentence(
-            f"{conflict['key']}: what it depends on does not merge: "
-            + ", ".join(conflict["paths"]),
-            (conflict["key"], "base_conflict", conflict["paths"]),
-        )
-        for conflict in done.conflicts
-    ]
-    return blocks
+    return blocks + [base_conflict(c["key"], c["paths"]) for c in done.conflicts]

@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.blocks import Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from .base import chosen_run, open_scheduler, run_option
+from .base import base_conflict, chosen_run, open_scheduler, run_option
 
 
 @click.command("ready", cls=Verb, agent=True, examples=("orch ready --json",))
@@ -14,14 +14,10 @@ from .base import chosen_run, open_scheduler, run_option
 def command(context: click.Context, run_name: str | None) -> None:
     """List the tasks that can be dispatched now, in the order in which they would be."""
     scheduler = open_scheduler(context)
-    ready, stale = scheduler.ready(chosen_run(scheduler, run_name))
-    data = {
-        "items": [standing.as_json() for standing in ready],
-        "truncated": False,
-        "next_cursor": None,
-        "stale": stale,
-    }
-    rows = tuple((s.task.key, s.task.priority, s.task.mailbox, s.task.title) for s in ready)
+    ready = scheduler.ready(chosen_run(scheduler, run_name))
+    rows = tuple((s.task.key, s.task.priority, s.task.mailbox, s.task.title) for s in ready.items)
     shell_of(context).output.result(
-        data, Table(("TASK", "PRIO", "MAILBOX", "TITLE"), rows, "nothing is ready")
+        ready.as_json(),
+        Table(("TASK", "PRIO", "MAILBOX", "TITLE"), rows, "nothing is ready"),
+        *(base_conflict(s.task.key, s.conflict_paths) for s in ready.base_conflicts),
     )

@@ -48,6 +48,8 @@ class Repository:
 
         Error `usage` when it belongs to none; `git_missing`; `git_failed` when git refuses it.
         """
+        if not os.path.isdir(folder):
+            raise usage(f"there is no folder {shown(folder)}", hint="--repo DIR names another")
         common = _common_directory_at(folder)
         bare = output_of(common, "rev-parse", "--is-bare-repository") == "true"
         path = common if bare else _main_working_tree(common, folder)
@@ -192,6 +194,14 @@ class Repository:
         return shown(text)[:4000] if status == 0 else ""
 
     # -- working trees -----------------------------------------------------------------------
+
+    def working_tree_at(self, folder: str | None) -> str | None:
+        """The top of the working tree of this repository that `folder` lies in, the main one by
+        default; None where there is none (a bare repository)."""
+        if folder is None or not self.is_at(folder):
+            return None if self.bare else self.path
+        status, text = git(folder, "rev-parse", "--show-toplevel", reads=True, accepted=(0, 128))
+        return text.rstrip("\n") if status == 0 else None if self.bare else self.path
 
     def dirty_paths(self, folder: str | None = None) -> tuple[str, ...]:
         """What is not committed in a working tree (the main one), untracked files included.

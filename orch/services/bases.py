@@ -51,7 +51,8 @@ def base_for(
 ) -> Base:
     """The base of the next attempt. Makes objects at most; no ref, no working tree is touched.
 
-    `option` is read in the folder `within`, where it was given.
+    `option` and HEAD are read in the folder `within`, where the call was made: a linked worktree
+    has a HEAD of its own.
     Errors: `usage` (a ref that names no commit), `dep_not_in_base`.
     """
     if option is not None:
@@ -68,7 +69,7 @@ def base_for(
     if not heads:
         if run.base_commit is not None:
             return Base(run.base_commit, run.base_ref, "run")
-        return Base(repository.commit_of("HEAD"), "HEAD", "HEAD")
+        return Base(repository.commit_of("HEAD", within), "HEAD", "HEAD")
     independent = repository.independent(heads)
     if len(independent) == 1:
         return Base(independent[0], None, "task", heads)

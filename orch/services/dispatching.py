@@ -99,7 +99,7 @@ class Dispatching(Provisioning):
         self.verify(run)
         for _ in range(_MOST_CHOICES):
             chosen, conflicts = self._choose(run, asked, store=not dry_run)
-            dirty = self._refuse_dirty(run, chosen, allow_dirty)
+            dirty = self._refuse_dirty(run, chosen, allow_dirty, within)
             if dry_run:
                 return Dispatched(tuple(_planned(c, run) for c in chosen), True, None, conflicts)
             allocated = self._allocate(run, chosen, dirty, asked)
@@ -129,7 +129,12 @@ class Dispatching(Provisioning):
         else:
             candidates = readiness.dispatch_order(picture.standings, dependencies)
         chosen: list[Chosen] = []
-        conflicts: list[dict[str, Any]] = []
+        # Those found earlier are not ready; whoever dispatches wants to know why nothing comes.
+        conflicts = [
+            {"task": s.task.id, "key": s.task.key, "paths": list(s.conflict_paths)}
+            for s in picture.standings
+            if s.state == "base_conflict" and not named
+        ]
         for task in candidates:
             if len(chosen) >= slots:
                 break
@@ -160,19 +165,21 @@ class Dispatching(Provisioning):
             self.record_task(tx, run, present, "base_conflict_found", facts)
 
     def _refuse_dirty(
-        self, run: Run, chosen: Sequence[Chosen], allow_dirty: bool
+        self, run: Run, chosen: Sequence[Chosen], allow_dirty: bool, within: str | None
     ) -> tuple[str, ...]:
-        """What is not committed in the main working tree; error `dirty_repository` when an
-        attempt would start from HEAD and miss it."""
+        """What is not committed in the working tree that the call was made in (else the main
+        one); error `dirty_repository` when an attempt would start from its HEAD and miss it."""
         bases = [c.base for c in chosen if c.base is not None]
         if not bases:
             return ()
-        dirty = self.repository(run).dirty_paths()
+        repository = self.repository(run)
+        tree = repository.working_tree_at(within)
+        dirty = () if tree is None else repository.dirty_paths(tree)
         if dirty and not allow_dirty and any(b.source == "HEAD" for b in bases):
             shown = ", ".join(dirty[:5]) + (f" and {len(dirty) - 5} more" if dirty[5:] else "")
             raise InboxOrchError(
                 "dirty_repository",
-                f"{run.repository} has changes that no worker would see: {shown}",
+                f"{tree} has changes that no worker would see: {shown}",
                 hint="commit them; or --allow-dirty, or an explicit --base, goes without them",
                 details={"paths": list(dirty)},
             )

@@ -300,6 +300,14 @@ def _worktree_root(chosen: str | None) -> str:
     path = os.path.abspath(chosen)
     if not path.isprintable() or any(0xD800 <= ord(c) < 0xE000 for c in path):
         raise usage("the worktrees' folder must be UTF-8 without control characters")
+    above = path
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above) or not os.access(above, os.W_OK | os.X_OK):
+        raise usage(
+            f"no worktree can be made below {path}: {above} is no folder that may be written",
+            hint="give another one with --worktree-root DIR",
+        )
     return path
 
 

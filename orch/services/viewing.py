@@ -85,6 +85,27 @@ class Status(NamedTuple):
         }
 
 
+class Ready(NamedTuple):
+    """What can be dispatched, and what could be if the work it depends on merged. `stale`: what
+    happened on the bus could not be folded in."""
+
+    items: tuple[Standing, ...]
+    base_conflicts: tuple[Standing, ...]
+    stale: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "items": [standing.as_json() for standing in self.items],
+            "truncated": False,
+            "next_cursor": None,
+            "base_conflicts": [
+                {"task": s.task.id, "key": s.task.key, "paths": list(s.conflict_paths)}
+                for s in self.base_conflicts
+            ],
+            "stale": self.stale,
+        }
+
+
 class Viewing(Verifying):
     """`status`, `ready`, `blocked`, `answer`, `run list`, `run show`."""
 
@@ -111,14 +132,18 @@ class Viewing(Verifying):
         )
         return Status(run, picture.outcome, rows, stale, self.obstacle(run), cursor, now_ms)
 
-    def ready(self, run: Run) -> tuple[list[Standing], bool]:
-        """The tasks that `dispatch` would take, in its order, and whether that may be stale."""
+    def ready(self, run: Run) -> Ready:
+        """The tasks that `dispatch` would take, in its order, and those that only lack a base."""
         stale = self.fold_if_writable(run)
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
             dependencies = tasks.dependencies_of_run(connection, run.id)
         order = readiness.dispatch_order(picture.standings, dependencies)
-        return [picture.of(task.id) for task in order], stale
+        return Ready(
+            tuple(picture.of(task.id) for task in order),
+            tuple(s for s in picture.standings if s.state == "base_conflict"),
+            stale,
+        )
 
     def questions(self, run: Run) -> list[Question]:
         """The open questions of a run, oldest first."""

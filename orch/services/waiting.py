@@ -172,8 +172,11 @@ class Waiting(Dispatching, Viewing):
             obstacle=self.obstacle(run),
         )
         if until == "change":
+            if changes or picture.outcome == "succeeded":
+                return waited
             # A settled run changes no more: say how it stands rather than wait for nothing.
-            return waited if changes or picture.outcome != "running" else None
+            running = picture.outcome == "running"
+            return None if running else waited._replace(failure=_unsuccessful(waited))
         if until == "blocked":
             return _until_blocked(waited, picture)
         if until == "run":

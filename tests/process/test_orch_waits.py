@@ -116,7 +116,7 @@ def test_a_settled_run_is_told_at_once_instead_of_waited_for(project: Enterprise
     act(project, dispatch(project)["a"], "fail", fatal=True)
     wait(project, "--wait", "20")
 
-    assert wait(project, "--wait", "20")["data"]["outcome"] == "failed"
+    assert wait(project, "--wait", "20", code=11)["data"]["outcome"] == "failed"
 
 
 def test_at_its_end_it_names_what_could_be_dispatched(project: Enterprise):

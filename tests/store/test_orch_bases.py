@@ -161,7 +161,10 @@ def test_a_conflict_is_found_by_dispatch_and_shown_by_ready_and_status(site: Sit
     assert [(c["key"], c["paths"]) for c in done.conflicts] == [("c", ["same.txt"])]
     standing = site.standing(run, "c")
     assert (standing.state, standing.conflict_paths) == ("base_conflict", ("same.txt",))
-    assert site.scheduler.ready(run)[0] == []
+    ready = site.scheduler.ready(run)
+    assert ready.items == ()
+    assert [s.task.key for s in ready.base_conflicts] == ["c"]
+    assert site.scheduler.dispatch(run).conflicts == done.conflicts
     assert site.scheduler.status(run).outcome == "stuck"
     with refused("base_conflict"):
         site.dispatch(run, "c")
@@ -360,3 +363,20 @@ def test_nothing_of_ours_makes_the_repository_dirty(site: Site):
     assert git(site.repository, "status", "--porcelain", "--untracked-files=all") == ""
     assert (site.repository / ".git" / "config").read_bytes() == config
     assert worktree_paths(site.repository) == {item["worktree"]}
+
+
+def test_head_and_dirtiness_are_those_of_the_working_tree_that_the_call_was_made_in(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    linked = site.repository.parent / "linked"
+    git(site.repository, "worktree", "add", "--quiet", str(linked), "-b", "linked")
+    head = commit(linked, "mine.txt", "mine")
+    (linked / "unfinished.txt").write_text("x")
+
+    with refused("dirty_repository") as failure:
+        site.scheduler.dispatch(run, within=str(linked))
+    assert failure.value.details["paths"] == ["unfinished.txt"]
+
+    (linked / "unfinished.txt").unlink()
+    (item,) = site.scheduler.dispatch(run, within=str(linked)).items
+    assert (item["base_commit"], item["base_source"]) == (head, "HEAD")

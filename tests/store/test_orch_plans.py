@@ -332,8 +332,16 @@ def test_an_unborn_head_is_told_at_the_dispatch(site: Site):
 def test_a_folder_without_a_repository_is_a_wrong_call(site: Site):
     with refused("usage"):
         site.open_run(repository=site.folder)
-    with refused("git_failed"):
+    with refused("usage"):
         site.open_run(repository=site.folder / "nowhere")
+
+
+def test_a_file_in_the_place_of_the_worktrees_is_a_wrong_call(site: Site):
+    path = site.folder / "file"
+    path.touch()
+    for root in (path, path / "below"):
+        with refused("usage"):
+            site.open_run(worktree_root=str(root))
 
 
 def test_a_branch_called_orch_leaves_no_room(site: Site):
