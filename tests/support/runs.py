@@ -65,8 +65,7 @@ class Site:
         answer = self.scheduler.run_init(
             title="A run",
             repository=str(repository or self.repository),
-            worktree_root=str(self.worktrees),
-            **options,
+            **{"worktree_root": str(self.worktrees), **options},
         )
         return self.scheduler.run(answer.data["run"]["name"])
 
