@@ -33,9 +33,8 @@ class Gate:
                 line = _Line(self._descriptor, self._path)
                 line.wait(timeout_seconds)
         except BaseException:
-            # A signal can arrive at any step; whoever has left the line does not own the
-            # descriptor any more.
-            if line is None:
+            # A signal can arrive at any step, also after the lock was granted.
+            if line is None or line.leave():
                 self.release()
             self._descriptor = None
             raise
@@ -64,8 +63,8 @@ class Gate:
 class _Line(threading.Thread):
     """A place in the kernel's queue, held by a thread so that a deadline and signals are kept.
 
-    Whoever settles second closes the descriptor: the waiter may have given up before the
-    kernel grants the lock.
+    The descriptor is the waiter's again once the lock was granted; if it has left before, the
+    thread closes it.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
@@ -85,15 +84,10 @@ class _Line(threading.Thread):
                 self._granted.set()
 
     def wait(self, timeout_seconds: float) -> None:
-        """Return once the lock is held; leave the queue on a time-out or a signal."""
-        try:
-            # Inside, because a signal can interrupt the caller when the thread has begun to run.
-            self.start()
-            self._granted.wait(timeout_seconds)
-        except BaseException:
-            self._leave(keep_if_granted=False)
-            raise
-        if not self._leave(keep_if_granted=True):
+        """Return once the lock is held. Whoever is interrupted in it has to `leave`."""
+        self.start()
+        self._granted.wait(timeout_seconds)
+        if not self.leave():
             raise InboxOrchError(
                 "busy",
                 f"other writers held the database for {timeout_seconds:g} s",
@@ -101,13 +95,11 @@ class _Line(threading.Thread):
                 details={"gate": self._path, "waited_seconds": timeout_seconds},
             )
 
-    def _leave(self, *, keep_if_granted: bool) -> bool:
+    def leave(self) -> bool:
+        """Wait no longer; whether the lock was granted, and the descriptor is the caller's."""
         with self._settled:
-            granted = self._granted.is_set()
             self._left = True
-            if granted and not keep_if_granted:
-                os.close(self._descriptor)
-            return granted
+            return self._granted.is_set()
 
 
 def _lock_at_once(descriptor: int) -> bool:
