@@ -374,9 +374,14 @@ class Job:
             self.look()
 
     def _write_nothing(self, seen: Standing) -> None:
-        if seen.hold is Hold.CANCELLED:
-            self._acknowledge_cancel()
-        self._over(_without_us(seen))
+        def end() -> None:
+            if seen.hold is Hold.CANCELLED:
+                self._acknowledge_cancel()
+            self._over(_without_us(seen))
+
+        # The step, so that it is tried again when it is refused for the moment.
+        self._step = end
+        end()
 
     def _acknowledge_cancel(self) -> None:
         """The command has ended, so that whoever cancelled may now go on with its worktree."""
