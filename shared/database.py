@@ -331,6 +331,11 @@ class Database:
             self._gate.release()
 
     @property
+    def in_transaction(self) -> bool:
+        """Whether the caller is inside a `transaction` already, so that the gate is taken."""
+        return self._current is not None
+
+    @property
     def connection(self) -> sqlite3.Connection:
         """The bare connection, for SQLite's own backup and integrity check."""
         self._guard_process()

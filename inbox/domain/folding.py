@@ -103,7 +103,7 @@ class FoldedThread:
         elif target != self.state or self.state not in UNMOVED[fact.kind]:
             self._object(fact, f"says that the thread is {target}; it is {self.state}")
         if fact.kind == "thread_pruned":
-            self._once(fact, self.pruned)
+            # Not once only: what was written on a pruned thread is pruned in its turn.
             self.pruned = True
         if fact.kind == "cancel_seen":
             self._once(fact, self.cancel_seen)

@@ -28,8 +28,9 @@ class Caring(Desk):
         `verify` also checks every index and every text, folds the event log from the start and
         compares it with the tables, and compares bodies and files with their digests. `fix`
         repairs what needs no guessing; nothing else is written.
-        Problems are in the result, not raised. Error `corrupt`: the file itself is damaged;
-        `details.findings` says how, and the hint how to read out what can be read.
+        Problems are in the result, not raised. Errors: `usage` (`fix` inside a transaction);
+        `corrupt`: the file itself is damaged; `details.findings` says how, and the hint how to
+        read out what can be read.
         """
         from .examining import examine
 
@@ -65,7 +66,9 @@ class Caring(Desk):
         """Remove bodies, payloads, artifacts and keys of threads that have been final for at
         least `older_than_days`; rows and events stay, marked. `dry_run` only counts.
 
-        Errors: `usage`, and those of every write.
+        What was written on a pruned thread later goes the next time; keys that belong to no
+        thread go when they themselves are that old.
+        Errors: `usage` (also inside a transaction), and those of every write.
         """
         from .pruning import prune
 

@@ -15,6 +15,7 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.layout import FOLDER_NAME, Layout, layout_of
+from inbox_orch.shared.processes import start_time
 from inbox_orch.shared.refusals import translated
 
 from ..store import care, copies
@@ -52,7 +53,8 @@ def back_up(desk: Desk, path: str, *, force: bool, artifacts: bool) -> BackedUp:
         # Most are copied before the snapshot is taken, so that pruning meanwhile costs little.
         with desk.database.snapshot() as connection:
             wanted = list(care.contents(connection))
-        _copy_contents(desk, store, wanted, copied)
+        with _own_errors(target):
+            _copy_contents(desk, store, wanted, copied)
     with _own_errors(target), _temporary_beside(target.database) as temporary:
         newest, wanted = _copy_database(desk, temporary)
         missing = 0 if store is None else _copy_contents(desk, store, wanted, copied)
@@ -142,17 +144,9 @@ def _collect_parts(folder: str, name: str) -> None:
     for other in os.listdir(folder):
         if other.startswith(f".{name}.") and _PART in other:
             process = other.removeprefix(f".{name}.").split("-", 1)[0]
-            if process.isdigit() and not _is_running(int(process)):
+            if process.isdigit() and start_time(int(process)) is None:
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(folder, other))
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError as error:
-        return error.errno != errno.ESRCH
-    return True
 
 
 # -- the copy ------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.migrations.apply import fresh_schema
 from inbox_orch.shared import bells, database, events, refusals
 from inbox_orch.shared.creating import UNSAFE_FILESYSTEMS, filesystem_type
-from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.layout import FOLDER_NAME, Layout
 
 from ..store import care
@@ -81,6 +81,8 @@ class Examined(NamedTuple):
 def examine(desk: Desk, *, verify: bool, fix: bool) -> Examined:
     """Every check, in the order in which they are shown. Error `corrupt`."""
     layout = desk.database.layout
+    if fix and desk.database.in_transaction:
+        raise usage("repairs cannot be made inside a transaction")
     with recovery_hint(layout):
         with desk.database.snapshot() as connection:
             newest = events.latest(connection)

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.database import Transaction
+from inbox_orch.shared.errors import usage
 
 from ..store import care, pruning
 from ..store.pruning import Removal
@@ -46,21 +47,21 @@ class Pruned(NamedTuple):
 
 def prune(desk: Desk, older_than_days: float, *, dry_run: bool, agent: str | None) -> Pruned:
     """See `Caring.prune`."""
+    if desk.database.connection.in_transaction:
+        raise usage("pruning takes several commits and cannot be done inside a transaction")
     actor = agent or desk.agent or SYSTEM
     age_ms = int(older_than_days * _DAY_MS)
     if dry_run:
         return _forecast(desk, age_ms)
-    threads, total = 0, Removal(0, 0, 0, 0)
-    files, file_bytes = 0, 0
-    while True:
-        removals = _prune_batch(desk, age_ms, actor)
+    before = desk.now_ms - age_ms
+    total = Removal(0, 0, 0, _prune_keys(desk, before))
+    threads = files = file_bytes = 0
+    for removals in _batches(desk, before, actor):
         contents = dict.fromkeys(sha256 for r in removals for sha256 in r.contents)
         number, size = _collect(desk, contents)
         threads, files, file_bytes = threads + len(removals), files + number, file_bytes + size
         for removal in removals:
             total = total.plus(removal)
-        if len(removals) < THREADS_AT_ONCE:
-            break
     number, size = _collect(desk, _unreferenced(desk), _UNREFERENCED_AGE_MS)
     return Pruned(
         False,
@@ -78,10 +79,26 @@ def prune(desk: Desk, older_than_days: float, *, dry_run: bool, agent: str | Non
 # -- rows ----------------------------------------------------------------------------------
 
 
-def _prune_batch(desk: Desk, age_ms: int, actor: str) -> list[Removal]:
+def _prune_keys(desk: Desk, before_ms: int) -> int:
     with desk.database.transaction() as tx:
-        due = pruning.due(tx.connection, tx.now.wall_ms - age_ms, THREADS_AT_ONCE)
-        return [_prune_thread(desk, tx, thread_id, actor) for thread_id in due]
+        return pruning.remove_old_keys(tx.connection, before_ms)
+
+
+def _batches(desk: Desk, before_ms: int, actor: str) -> Iterator[list[Removal]]:
+    """What was removed from the threads that are due, then from those that were pruned before."""
+    full = True
+    while full:
+        with desk.database.transaction() as tx:
+            due = pruning.due(tx.connection, before_ms, THREADS_AT_ONCE)
+            removals = [_prune_thread(desk, tx, t, actor) for t in due]
+        yield removals
+        full = len(due) == THREADS_AT_ONCE
+    with desk.database.snapshot() as connection:
+        again = iter(pruning.written_later(connection, before_ms))
+    while batch := list(islice(again, THREADS_AT_ONCE)):
+        with desk.database.transaction() as tx:
+            removals = [_prune_thread(desk, tx, t, actor) for t in batch]
+        yield removals
 
 
 def _prune_thread(desk: Desk, tx: Transaction, thread_id: str, actor: str) -> Removal:

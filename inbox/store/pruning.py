@@ -37,19 +37,46 @@ def due(connection: sqlite3.Connection, finished_before_ms: int, limit: int) -> 
     return [row[0] for row in rows]
 
 
+# Threads that were pruned before and on which somebody has written since. Such writes are rare
+# and this is asked by `prune` alone, so that no index makes every message dearer.
+_WRITTEN_LATER = (
+    "SELECT m.thread_id FROM message AS m JOIN thread AS t ON t.id = m.thread_id"
+    " WHERE m.body IS NOT NULL AND t.pruned = 1 AND t.finished_at <= :t"
+    " UNION SELECT a.thread_id FROM artifact AS a JOIN thread AS t ON t.id = a.thread_id"
+    " WHERE a.pruned = 0 AND t.pruned = 1 AND t.finished_at <= :t"
+)
+
+
+def written_later(connection: sqlite3.Connection, finished_before_ms: int) -> list[str]:
+    """Threads that have been final since before then, were pruned, and have been written on
+    since. Goes through all messages: not to be called behind the gate."""
+    rows = connection.execute(_WRITTEN_LATER, {"t": finished_before_ms}).fetchall()
+    return [row[0] for row in rows]
+
+
+_OLD_KEYS = "FROM request WHERE thread_id IS NULL AND created_at <= ?"
+
+
+def remove_old_keys(connection: sqlite3.Connection, stored_before_ms: int) -> int:
+    """Take the keys that belong to no thread and were stored before then; returns how many."""
+    return connection.execute(f"DELETE {_OLD_KEYS}", (stored_before_ms,)).rowcount
+
+
 _COUNT_MESSAGES = (
-    "SELECT count(*), coalesce(sum(length(CAST(coalesce(m.body, '') AS BLOB))"
+    "SELECT count(*), coalesce(sum(length(CAST(m.body AS BLOB))"
     " + length(CAST(coalesce(m.payload, '') AS BLOB))), 0) FROM message AS m"
+    " WHERE m.body IS NOT NULL"
 )
 
 
 def empty_thread(connection: sqlite3.Connection, thread_id: str) -> Removal:
     """Take everything from a final thread and mark it and its artifacts as pruned."""
     messages, body_bytes = connection.execute(
-        f"{_COUNT_MESSAGES} WHERE m.thread_id = ?", (thread_id,)
+        f"{_COUNT_MESSAGES} AND m.thread_id = ?", (thread_id,)
     ).fetchone()
     connection.execute(
-        "UPDATE message SET body = NULL, payload = NULL WHERE thread_id = ?", (thread_id,)
+        "UPDATE message SET body = NULL, payload = NULL WHERE thread_id = ? AND body IS NOT NULL",
+        (thread_id,),
     )
     rows = connection.execute(
         "UPDATE artifact SET pruned = 1 WHERE thread_id = ? AND pruned = 0 RETURNING sha256",
@@ -61,7 +88,11 @@ def empty_thread(connection: sqlite3.Connection, thread_id: str) -> Removal:
     return Removal(messages, body_bytes, len(rows), keys, contents)
 
 
-_DUE = "FROM thread AS t WHERE t.finished_at IS NOT NULL AND t.pruned = 0 AND t.finished_at <= :t"
+_DUE = (
+    "SELECT t.id FROM thread AS t"
+    " WHERE t.finished_at IS NOT NULL AND t.pruned = 0 AND t.finished_at <= :t"
+    f" UNION {_WRITTEN_LATER}"
+)
 
 
 class Forecast(NamedTuple):
@@ -79,18 +110,19 @@ class Forecast(NamedTuple):
 def forecast(connection: sqlite3.Connection, finished_before_ms: int) -> Forecast:
     """What `empty_thread` on every thread that is due would come to."""
     when = {"t": finished_before_ms}
-    among = f"IN (SELECT t.id {_DUE})"
-    threads = connection.execute(f"SELECT count(*) {_DUE}", when).fetchone()[0]
-    messages = connection.execute(f"{_COUNT_MESSAGES} WHERE m.thread_id {among}", when).fetchone()
-    artifacts = connection.execute(
-        f"SELECT count(*) FROM artifact WHERE pruned = 0 AND thread_id {among}", when
-    ).fetchone()[0]
-    keys = connection.execute(
-        f"SELECT count(*) FROM request WHERE thread_id {among}", when
-    ).fetchone()[0]
-    files = connection.execute(
+
+    def one(query: str) -> tuple[int, ...]:
+        row = connection.execute(f"WITH due (id) AS ({_DUE}) {query}", when).fetchone()
+        return tuple(row)
+
+    among = "thread_id IN (SELECT id FROM due)"
+    (threads,) = one("SELECT count(*) FROM due")
+    messages = one(f"{_COUNT_MESSAGES} AND m.{among}")
+    (artifacts,) = one(f"SELECT count(*) FROM artifact WHERE pruned = 0 AND {among}")
+    (keys,) = one(f"SELECT count(*) FROM request WHERE {among}")
+    files = one(
         "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT max(bytes) AS size FROM artifact"
-        f" WHERE pruned = 0 GROUP BY sha256 HAVING min(thread_id {among}) = 1)",
-        when,
-    ).fetchone()
-    return Forecast._make((threads, *messages, artifacts, keys, *files))
+        f" WHERE pruned = 0 GROUP BY sha256 HAVING min({among}) = 1)"
+    )
+    old = connection.execute(f"SELECT count(*) {_OLD_KEYS}", (finished_before_ms,)).fetchone()[0]
+    return Forecast._make((threads, *messages, artifacts, keys + old, *files))

@@ -11,6 +11,7 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.store import copies
+from inbox_orch.shared.artifacts import ArtifactStore
 from inbox_orch.shared.signals import Signalled
 from support.buses import Office, refused
 
@@ -202,6 +203,15 @@ def test_a_missing_content_is_counted_and_the_rest_is_copied(office, leader, thr
 
 
 # -- export --------------------------------------------------------------------------------
+
+
+def test_a_content_that_cannot_be_looked_at_is_named_not_a_bug(leader, thread, target, monkeypatch):
+    def broken(self, sha256):
+        return "x" * 300
+
+    monkeypatch.setattr(ArtifactStore, "path", broken)
+    with refused("io_error"):
+        leader.backup(target, artifacts=True)
 
 
 def test_the_export_has_everything_but_the_token(office, leader, thread):

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from inbox_orch.inbox.services import pruning
+from inbox_orch.shared import requests
 from inbox_orch.shared.artifacts import ArtifactStore
 from support.buses import Office, refused
 
@@ -205,7 +206,8 @@ def test_many_threads_are_pruned_batch_by_batch(office, leader, finished, monkey
     monkeypatch.setattr(leader.database, "transaction", counted)
 
     assert leader.prune(0).threads == 10
-    assert len(transactions) == 3
+    # Three for the threads, and one for the keys of none.
+    assert len(transactions) == 4
 
 
 def test_what_was_written_on_a_pruned_thread_later_is_sound(leader, finished):
@@ -221,3 +223,54 @@ def test_what_was_written_on_a_pruned_thread_later_is_sound(leader, finished):
 def test_days_out_of_range_are_a_wrong_call(leader, days):
     with refused("usage"):
         leader.prune(days)
+
+
+def test_what_was_written_on_a_pruned_thread_later_goes_the_next_time(
+    office, leader, finished, attach
+):
+    thread = finished()
+    leader.prune(0)
+    leader.reply(thread, body="one more word", attach=[attach("a.txt", "late")], key="late")
+
+    assert leader.prune(1).threads == 0
+    office.clock.advance(2 * DAY)
+    foretold = leader.prune(1, dry_run=True)
+    pruned = leader.prune(1)
+
+    assert pruned == foretold._replace(dry_run=False)
+    assert (pruned.threads, pruned.messages, pruned.body_bytes) == (1, 1, 13)
+    assert (pruned.artifacts, pruned.keys, pruned.files) == (1, 1, 1)
+    assert leader.show(thread).messages[-1].body is None
+    assert contents(office) == []
+    assert leader.prune(0).threads == 0
+    assert not leader.doctor(verify=True).problems
+
+
+def test_keys_that_belong_to_no_thread_go_by_their_own_age(office, leader):
+    def key(name):
+        with leader.transaction() as tx:
+            requests.store(
+                tx.connection,
+                command="run init",
+                agent="leader",
+                key=name,
+                digest="",
+                response="{}",
+                thread_id=None,
+                now_ms=tx.now.wall_ms,
+            )
+
+    key("old")
+    office.clock.advance(2 * DAY)
+    key("new")
+
+    assert leader.prune(1, dry_run=True).keys == 1
+    assert leader.prune(1).keys == 1
+    rows = leader.database.connection.execute("SELECT key FROM request").fetchall()
+    assert [row[0] for row in rows] == ["new"]
+
+
+@pytest.mark.parametrize("care", [lambda bus: bus.prune(0), lambda bus: bus.doctor(fix=True)])
+def test_what_takes_several_commits_is_refused_inside_a_transaction(leader, care):
+    with leader.transaction(), refused("usage"):
+        care(leader)
