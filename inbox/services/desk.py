@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from inbox_orch.shared import events, requests
 from inbox_orch.shared.clock import Clock, Moment
@@ -21,6 +21,8 @@ from ..store import cursors, messages, threads
 
 if TYPE_CHECKING:
     from inbox_orch.shared.artifacts import ArtifactStore, Stored
+
+Kind = TypeVar("Kind", Message, Lease)
 
 SYSTEM = "_system"  # no agent can have this name
 
@@ -340,6 +342,14 @@ class Desk:
             raise not_found("thread", wanted, hint="`inbox list` shows the threads")
         return thread
 
+    def check_visible(
+        self, connection: Any, thread: Thread, agent: str | None, reads: Sequence[str]
+    ) -> Thread:
+        """The thread; error `not_found` when it is sealed to this agent."""
+        if not threads.is_visible(connection, thread, agent, reads):
+            raise not_found("thread", thread.id, hint="it may be sealed: give --agent")
+        return thread
+
     # -- keys --------------------------------------------------------------------------------
 
     def replay(
@@ -347,7 +357,7 @@ class Desk:
     ) -> Written | None:
         """The first result of an earlier call with this key; error `key_conflict`."""
         found = requests.first_result(tx.connection, command, agent, key, digest)
-        return None if found is None else _thaw(json.loads(found))._replace(replayed=True)
+        return None if found is None else _thaw(found)._replace(replayed=True)
 
     def remember(
         self,
@@ -367,7 +377,7 @@ class Desk:
             agent=agent,
             key=check_key(key),
             digest=digest,
-            response=json.dumps(result, ensure_ascii=False),
+            response=_frozen(result),
             thread_id=result.thread.id,
             now_ms=tx.now.wall_ms,
         )
@@ -405,22 +415,49 @@ def artifact_facts(artifact: Artifact) -> dict[str, Any]:
     return {"name": artifact.name, "sha256": artifact.sha256, "bytes": artifact.bytes}
 
 
-def _thaw(stored: list[Any]) -> Written:
-    """A `Written` from its JSON, in which every tuple has become a list."""
-    thread, message, lease, *rest = stored
-    *columns, its_lease = thread
-    return Written(
-        Thread._make((*columns, None if its_lease is None else Lease(*its_lease))),
-        None if message is None else _thaw_message(message),
-        None if lease is None else Lease(*lease),
-        *rest,
-    )
+def _frozen(result: Written) -> str:
+    """A result as JSON by the names of its fields; a later release may have other ones."""
+    thread, message, lease = result.thread, result.message, result.lease
+    shape = result._asdict() | {
+        "thread": _fields_of(thread) | {"lease": _fields_of(thread.lease)},
+        "message": _fields_of(message),
+        "lease": _fields_of(lease),
+    }
+    if message is not None:
+        shape["message"]["artifacts"] = [artifact._asdict() for artifact in message.artifacts]
+    return json.dumps(shape, ensure_ascii=False)
 
 
-def _thaw_message(stored: list[Any]) -> Message:
-    message = Message(*stored)
-    return message._replace(
-        to=tuple(message.to),
-        options=tuple(message.options),
-        artifacts=tuple(Artifact(*a) for a in message.artifacts),
-    )
+def _fields_of(thing: Thread | Message | Lease | None) -> dict[str, Any]:
+    return {} if thing is None else thing._asdict()
+
+
+def _thaw(text: str) -> Written:
+    """A `Written` from what `_frozen` made of it, perhaps in another release."""
+    stored = json.loads(text)
+    thread = stored["thread"]
+    values = _values(Thread, thread | {"lease": _thing(Lease, thread["lease"])})
+    nested = {
+        "thread": Thread._make(values),
+        "message": _thaw_message(stored["message"]),
+        "lease": _thing(Lease, stored["lease"]),
+    }
+    return Written._make(_values(Written, stored | nested))
+
+
+def _thaw_message(stored: dict[str, Any]) -> Message | None:
+    artifacts = tuple(Artifact._make(_values(Artifact, a)) for a in stored.get("artifacts", ()))
+    message = _thing(Message, stored | {"artifacts": artifacts} if stored else stored)
+    if message is None:
+        return None
+    return message._replace(to=tuple(message.to), options=tuple(message.options))
+
+
+def _thing(kind: type[Kind], stored: dict[str, Any]) -> Kind | None:
+    return kind._make(_values(kind, stored)) if stored else None
+
+
+def _values(kind: Any, stored: dict[str, Any]) -> list[Any]:
+    """The values of a tuple's fields; one that was not stored has its default, or is None."""
+    defaults = kind._field_defaults
+    return [stored.get(name, defaults.get(name)) for name in kind._fields]

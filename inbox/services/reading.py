@@ -278,6 +278,4 @@ class Reading(Desk):
         thread = self.find_thread(connection, thread_id, self.database.clock.now())
         name = agent if agent is not None else self.agent
         reads = self.reading(name, mailboxes) if name is not None else ()
-        if not threads.is_visible(connection, thread, name, reads):
-            raise not_found("thread", thread.id, hint="it may be sealed: give --agent")
-        return thread
+        return self.check_visible(connection, thread, name, reads)

@@ -1,6 +1,7 @@
 """What anybody may do to a thread: send it, write on it, cancel it, unseal it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
@@ -9,8 +10,9 @@ from inbox_orch.shared.requests import digest_of
 
 from ..domain import limits, states
 from ..domain.limits import check_number
+from ..domain.model import Message, Thread
 from ..store import cursors, leases, messages, threads
-from .desk import ENDED, Written, message_facts
+from .desk import ENDED, Draft, Written, message_facts
 from .reaping import Reaping, question_closed
 
 
@@ -51,18 +53,16 @@ class Sending(Reaping):
         if key is not None:
             check_key(key)
         draft = self.draft(body, payload, attach)
-        digest = digest_of(
-            {
-                "to": to,
-                "subject": subject,
-                "priority": priority,
-                "delay": delay_seconds,
-                "max_deliveries": max_deliveries,
-                "sealed": sealed,
-                **draft.facts(),
-            }
-        )
-        thread_id = thread_id or new_id()
+        request = {
+            "to": to,
+            "subject": subject,
+            "priority": priority,
+            "delay": delay_seconds,
+            "max_deliveries": max_deliveries,
+            "sealed": sealed,
+            **draft.facts(),
+        }
+        digest = digest_of(request)
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "send", author, key, digest)
             if earlier is not None:
@@ -73,43 +73,48 @@ class Sending(Reaping):
             if strict and not known:
                 raise _unknown_recipient(tx, to)
             available_at = tx.now.wall_ms + int(delay_seconds * 1000)
-            threads.insert(
-                tx.connection,
-                {
-                    "id": thread_id,
-                    "subject": subject,
-                    "sender": author,
-                    "mailbox": to,
-                    "state": states.PENDING,
-                    "priority": priority,
-                    "sealed": sealed,
-                    "available_at": available_at,
-                    "delayed": available_at > tx.now.wall_ms,
-                    "max_deliveries": max_deliveries,
-                    "created_at": tx.now.wall_ms,
-                    "updated_at": tx.now.wall_ms,
-                },
-            )
-            thread = self.thread_now(tx, thread_id)
-            message = self.write_message(tx, thread, draft, kind="task", author=author)
-            self.record(
-                tx,
-                states.event_of("send", None, states.PENDING),
-                thread,
-                actor=author,
-                data={
-                    "from": None,
-                    "sender": author,
-                    "subject_sha256": digest_of({"subject": subject}),
-                    "priority": priority,
-                    "sealed": sealed,
-                    "available_at": available_at,
-                    "max_deliveries": max_deliveries,
-                    **message_facts(message),
-                },
-            )
+            columns = {
+                "subject": subject,
+                "sender": author,
+                "mailbox": to,
+                "priority": priority,
+                "sealed": sealed,
+                "available_at": available_at,
+                "delayed": available_at > tx.now.wall_ms,
+                "max_deliveries": max_deliveries,
+            }
+            thread, message = self._open(tx, columns, draft)
             result = Written(thread, message, recipient_known=known)
             return self.remember(tx, "send", author, key, digest, result)
+
+    def _open(
+        self, tx: Transaction, columns: dict[str, Any], draft: Draft
+    ) -> tuple[Thread, Message]:
+        """The new thread with its first message and its event."""
+        thread_id, author = new_id(), columns["sender"]
+        times = {"created_at": tx.now.wall_ms, "updated_at": tx.now.wall_ms}
+        threads.insert(
+            tx.connection, {"id": thread_id, "state": states.PENDING, **columns, **times}
+        )
+        thread = self.thread_now(tx, thread_id)
+        message = self.write_message(tx, thread, draft, kind="task", author=author)
+        self.record(
+            tx,
+            states.event_of("send", None, states.PENDING),
+            thread,
+            actor=author,
+            data={
+                "from": None,
+                "sender": author,
+                "subject_sha256": digest_of({"subject": thread.subject}),
+                "priority": thread.priority,
+                "sealed": thread.sealed,
+                "available_at": thread.available_at,
+                "max_deliveries": thread.max_deliveries,
+                **message_facts(message),
+            },
+        )
+        return thread, message
 
     def reply(
         self,
@@ -123,7 +128,8 @@ class Sending(Reaping):
         """Write on a thread, whoever holds it. On a blocked one, by anybody but the asker, it
         answers the question (`answered` in the result).
 
-        Errors: `usage`, `not_found`, `key_conflict`, and those of every write.
+        Errors: `usage`, `not_found` (also for a sealed thread that the author may not see),
+        `key_conflict`, and those of every write.
         """
         author = self.acting(agent)
         if key is not None:
@@ -135,7 +141,7 @@ class Sending(Reaping):
             earlier = self.replay(tx, "reply", author, key, digest)
             if earlier is not None:
                 return earlier
-            thread = self.reap_thread(tx, self.find_thread(tx.connection, thread_id, tx.now))
+            thread = self.reap_thread(tx, self._find_for(tx, thread_id, author))
             tx.keep()
             answers = self._question_answered_by(tx, thread.question, author)
             message = self.write_message(
@@ -167,7 +173,7 @@ class Sending(Reaping):
         author = self.acting(agent)
         draft = self.draft(body)
         with self.database.transaction() as tx:
-            thread = self.reap_thread(tx, self.find_thread(tx.connection, thread_id, tx.now))
+            thread = self.reap_thread(tx, self._find_for(tx, thread_id, author))
             tx.keep()
             if thread.state == states.CANCELLED:
                 return Written(thread, already=True)
@@ -202,7 +208,7 @@ class Sending(Reaping):
         """
         author = self.acting(agent)
         with self.database.transaction() as tx:
-            thread = self.find_thread(tx.connection, thread_id, tx.now)
+            thread = self._find_for(tx, thread_id, author)
             if thread.sender != author:
                 raise InboxOrchError(
                     "invalid_state",
@@ -221,6 +227,14 @@ class Sending(Reaping):
             after = self.thread_now(tx, thread.id)
             self.record(tx, "thread_unsealed", after, actor=author, data={"from": thread.state})
             return Written(after, already=False)
+
+    def _find_for(self, tx: Transaction, thread_id: str, author: str) -> Thread:
+        """The thread, unless it is sealed to the author. These calls name no mailboxes, so that
+        an agent reads what it has read before."""
+        thread = self.find_thread(tx.connection, thread_id, tx.now)
+        known = cursors.unknown_to(tx.connection, author, (thread.mailbox,)) == []
+        reads = (author, thread.mailbox) if known else (author,)
+        return self.check_visible(tx.connection, thread, author, reads)
 
     def _question_answered_by(
         self, tx: Transaction, question: int | None, author: str

@@ -98,21 +98,18 @@ class Waiting(Holding, Fetching):
         """Events as they are committed, those that the agent may see, for `wait_seconds`.
 
         `after` is an event id; by default only what comes from now on. No cursor moves.
-        Errors: `usage`, `not_found`.
+        Errors: `usage`; `not_found`, also for a sealed thread that the agent may not see.
         """
         limits.check_wait_seconds(wait_seconds)
+        name = agent if agent is not None else self.agent
+        named = tuple(check_name(m, "mailbox") for m in mailboxes)
         if thread_id is not None:
+            reads = named if name is None else (name, *named)
             with self.database.snapshot() as connection:
                 thread = self.find_thread(connection, thread_id, self.database.clock.now())
-            thread_id = thread.id
-        return self._events(
-            self._watch_start(after),
-            thread_id,
-            tuple(check_name(m, "mailbox") for m in mailboxes),
-            tuple(kinds),
-            wait_seconds,
-            agent if agent is not None else self.agent,
-        )
+                thread_id = self.check_visible(connection, thread, name, reads).id
+        start = self._watch_start(after)
+        return self._events(start, thread_id, named, tuple(kinds), wait_seconds, name)
 
     def latest_event(self) -> str:
         """The id of the newest event, "0" when there is none."""

@@ -114,6 +114,9 @@ class Commands(RuleBasedStateMachine):
         self._reply(author, self._thread(thread), body)
 
     def _reply(self, author, thread, body):
+        if not self.model.may_see(self.model.threads[thread], author):
+            assert self.call(author, "reply", thread, body=body)[0] == "not_found"
+            return
         answered = self.model.reply(self.model.threads[thread], author)
         code, replied = self.call(author, "reply", thread, body=body)
         assert (code, replied.answered) == ("ok", answered)
@@ -129,12 +132,18 @@ class Commands(RuleBasedStateMachine):
         )
 
     def _cancel(self, author, thread):
+        if not self.model.may_see(self.model.threads[thread], author):
+            assert self.call(author, "cancel", thread)[0] == "not_found"
+            return
         expected = self.model.cancel(self.model.threads[thread])
         code, cancelled = self.call(author, "cancel", thread)
         assert code == ("invalid_state" if expected == "invalid_state" else "ok")
         assert code != "ok" or cancelled.already == (expected == "already")
 
     def _unseal(self, author, thread):
+        if not self.model.may_see(self.model.threads[thread], author):
+            assert self.call(author, "unseal", thread)[0] == "not_found"
+            return
         expected = self.model.unseal(self.model.threads[thread], author)
         code, unsealed = self.call(author, "unseal", thread)
         assert code == ("invalid_state" if expected == "invalid_state" else "ok")
@@ -157,6 +166,7 @@ class Commands(RuleBasedStateMachine):
     def _claim(self, agent, pool, seconds, named):
         mailboxes = ["pool"] if pool else []
         chosen = None if named is None else self.model.threads[named]
+        self.model.readers |= {(agent, mailbox) for mailbox in (agent, *mailboxes)}
         expected, thread = self.model.claim([agent, *mailboxes], chosen)
         code, claimed = self.call(agent, "claim", named, mailboxes=mailboxes, lease_seconds=seconds)
         assert code == expected
@@ -178,6 +188,7 @@ class Commands(RuleBasedStateMachine):
         mailboxes = ["pool"] if pool else []
         reads = [agent, *mailboxes]
         if not peek:
+            self.model.readers |= {(agent, mailbox) for mailbox in reads}
             self.model.reap_for_fetch(agent, reads)
         code, fetched = self.call(agent, "fetch", mailboxes=mailboxes, limit=limit, peek=peek)
         self._learn_messages()

@@ -61,6 +61,7 @@ class Thread:
     finished_at: int | None = None
     cancel_seen: bool = False
     pruned: bool = False
+    written_later: bool = False
     late: bool = False
 
     @property
@@ -88,6 +89,7 @@ class Model:
     leases: dict[str, Lease] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
     expected: Counter[Message] = field(default_factory=Counter)
+    readers: set[tuple[str, str]] = field(default_factory=set)
     cursors: dict[tuple[str, str], int] = field(default_factory=dict)
     keys: dict[tuple[str, str, str], tuple[object, str]] = field(default_factory=dict)
 
@@ -106,6 +108,12 @@ class Model:
         if key is not None:
             self.keys["send", thread.sender, key] = (request, thread.id)
         self.say(thread, "task", thread.sender, thread.mailbox)
+
+    def may_see(self, thread: Thread, agent: str) -> bool:
+        """Whether a sealed thread exists for an agent that calls without naming mailboxes."""
+        holders = {lease.holder for lease in self.leases.values() if lease.thread is thread}
+        reads = (agent, thread.mailbox) in self.readers or thread.mailbox == agent
+        return not thread.sealed or reads or agent == thread.sender or agent in holders
 
     def reply(self, thread: Thread, author: str) -> bool:
         """`reply`; whether it answers the question."""
@@ -145,12 +153,12 @@ class Model:
         due = [
             thread
             for thread in self.threads.values()
-            if not thread.pruned
+            if (not thread.pruned or thread.written_later)
             and thread.finished_at is not None
             and thread.finished_at <= self.clock.wall_ms
         ]
         for thread in due:
-            thread.pruned = True
+            thread.pruned, thread.written_later = True, False
             self.keys = {k: v for k, v in self.keys.items() if v[1] != thread.id}
         return len(due)
 
@@ -357,6 +365,7 @@ class Model:
 
     def say(self, thread: Thread, kind: str, sender: str | None, *to: str) -> None:
         """A message that must have appeared; `sender` None: whoever calls."""
+        thread.written_later = thread.pruned
         self.expected[Message(thread.id, kind, sender or "?", frozenset(to))] += 1
 
     def _say_last(self, thread: Thread, kind: str) -> None:
