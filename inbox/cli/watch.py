@@ -35,11 +35,9 @@ def command(
     """
     bus = open_bus(context)
     output = shell_of(context).output
-    last = after if after is not None else bus.latest_event()
     stream = bus.watch(
-        after=last, thread_id=thread, mailboxes=mailboxes, kinds=kinds, wait_seconds=wait_seconds
+        after=after, thread_id=thread, mailboxes=mailboxes, kinds=kinds, wait_seconds=wait_seconds
     )
     for event in stream:
         output.line({"type": "event", **event.as_json()})
-        last = str(event.seq)
-    output.line({"type": "end", "next_cursor": last})
+    output.line({"type": "end", "next_cursor": stream.next_cursor})

@@ -65,6 +65,7 @@ class Contract(NamedTuple):
 
     def adapter(self) -> TypeAdapter[Any]:
         """Validates one JSON value of the output, a line of it for a stream."""
+        # The generic is filled in with a value: pydantic reads it at run time, mypy cannot.
         shapes: list[Any] = [Success[result] for result in self.results]  # type: ignore[valid-type]
         shapes += [FailureWithData[data] for data in self.beside_error]  # type: ignore[valid-type]
         shapes += [*self.lines, Failure]

@@ -5,7 +5,7 @@ written and flushed.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared import events, waits
@@ -39,6 +39,25 @@ class Replies(NamedTuple):
             "truncated": self.truncated,
             "next_cursor": self.next_cursor,
         }
+
+
+class Watch(Iterator[Event]):
+    """The events of a watch. `next_cursor` goes on behind the last one that was handed out and,
+    once the watch has ended, behind all that it has looked through."""
+
+    def __init__(self, stream: Generator[Event, None, int], start: int) -> None:
+        self._stream = stream
+        self.next_cursor = str(start)
+
+    def __next__(self) -> Event:
+        try:
+            event = next(self._stream)
+        except StopIteration as end:
+            if end.value is not None:
+                self.next_cursor = str(end.value)
+            raise
+        self.next_cursor = str(event.seq)
+        return event
 
 
 class Waiting(Holding, Fetching):
@@ -94,7 +113,7 @@ class Waiting(Holding, Fetching):
         kinds: Sequence[str] = (),
         wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
         agent: str | None = None,
-    ) -> Iterator[Event]:
+    ) -> Watch:
         """Events as they are committed, those that the agent may see, for `wait_seconds`.
 
         `after` is an event id; by default only what comes from now on. No cursor moves.
@@ -109,7 +128,8 @@ class Waiting(Holding, Fetching):
                 thread = self.find_thread(connection, thread_id, self.database.clock.now())
                 thread_id = self.check_visible(connection, thread, name, reads).id
         start = self._watch_start(after)
-        return self._events(start, thread_id, named, tuple(kinds), wait_seconds, name)
+        found = self._events(start, thread_id, named, tuple(kinds), wait_seconds, name)
+        return Watch(found, start)
 
     def latest_event(self) -> str:
         """The id of the newest event, "0" when there is none."""
@@ -178,8 +198,9 @@ class Waiting(Holding, Fetching):
         kinds: tuple[str, ...],
         wait_seconds: float,
         agent: str | None,
-    ) -> Iterator[Event]:
-        """Batches, each read in a short snapshot that is closed before anything is handed out."""
+    ) -> Generator[Event, None, int]:
+        """Batches, each read in a short snapshot that is closed before anything is handed out;
+        returns up to where it has looked."""
         clock = self.database.clock
         deadline = clock.now().monotonic_ms + wait_seconds * 1000
         topic = events.EVERYTHING if thread_id is None else events.thread_topic(thread_id)
@@ -220,6 +241,7 @@ class Waiting(Holding, Fetching):
         end = int(self.latest_event())
         while seq < end:
             yield from found_within(0) or ()
+        return seq
 
     def _watched_mailboxes(
         self, thread_id: str | None, mailboxes: tuple[str, ...]
