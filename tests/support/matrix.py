@@ -42,6 +42,11 @@ def plain(*arguments: str) -> Cell:
     return Cell(lambda project: arguments)
 
 
+def unsealed_by_its_holder(project: Project) -> tuple[str, ...]:
+    """The one who may see it, but not open it to others."""
+    return ("unseal", project.claim(project.send(sealed=True)).thread, "--agent", "w1")
+
+
 def given(arguments: Arguments) -> Cell:
     """Arguments for what the project has been given first."""
     return Cell(arguments)
@@ -217,7 +222,7 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
         "ok": given(lambda project: ("unseal", project.send(sealed=True), *AS_LEADER)),
         "usage": given(lambda project: ("unseal", project.send(sealed=True))),
         "not_found": plain("unseal", ULID, *AS_LEADER),
-        "conflict": given(lambda p: ("unseal", p.send(sealed=True), "--agent", "w1")),
+        "conflict": given(unsealed_by_its_holder),
         "busy": given(lambda project: ("unseal", project.send(sealed=True), *AS_LEADER)),
         "no_database": plain("unseal", ULID, *AS_LEADER),
         "stale": NO_LEASE,
