@@ -137,8 +137,8 @@ def test_a_branch_that_is_there_already_is_left_alone(site: Site, run):
 
 
 def test_the_third_failure_to_provision_fails_the_task(site: Site):
-    site.worktrees.write_text("a file")
     run = site.open_run()
+    site.worktrees.write_text("a file")
     site.add(run, "a")
     for _ in range(3):
         site.scheduler.dispatch(run)
