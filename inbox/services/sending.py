@@ -63,6 +63,8 @@ class Sending(Reaping):
             **draft.facts(),
         }
         digest = digest_of(request)
+        # Before the transaction: the library that makes ids is slow to load, and others wait.
+        new_thread = new_id() if thread_id is None else check_id(thread_id, "thread")
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "send", author, key, digest)
             if earlier is not None:
@@ -74,6 +76,7 @@ class Sending(Reaping):
                 raise _unknown_recipient(tx, to)
             available_at = tx.now.wall_ms + int(delay_seconds * 1000)
             columns = {
+                "id": new_thread,
                 "subject": subject,
                 "sender": author,
                 "mailbox": to,
@@ -91,12 +94,10 @@ class Sending(Reaping):
         self, tx: Transaction, columns: dict[str, Any], draft: Draft
     ) -> tuple[Thread, Message]:
         """The new thread with its first message and its event."""
-        thread_id, author = new_id(), columns["sender"]
+        author = columns["sender"]
         times = {"created_at": tx.now.wall_ms, "updated_at": tx.now.wall_ms}
-        threads.insert(
-            tx.connection, {"id": thread_id, "state": states.PENDING, **columns, **times}
-        )
-        thread = self.thread_now(tx, thread_id)
+        threads.insert(tx.connection, {"state": states.PENDING, **columns, **times})
+        thread = self.thread_now(tx, columns["id"])
         message = self.write_message(tx, thread, draft, kind="task", author=author)
         self.record(
             tx,
