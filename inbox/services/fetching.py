@@ -80,7 +80,7 @@ class Fetching(Reaping):
             return due
 
         if wait_seconds is None:
-            return _as_fetched(look().found) or _nothing_fetched(name)
+            return _as_fetched(look().found) or self._nothing(name, reads)
         limits.check_wait_seconds(wait_seconds)
         found = _as_fetched(waits.wait(self.database, reads, look, wait_seconds=wait_seconds))
         if found is None:
@@ -88,7 +88,7 @@ class Fetching(Reaping):
                 "timeout",
                 f"no message came within {wait_seconds:g} s",
                 hint="call again to go on waiting; nothing is missed in between",
-                data=_nothing_fetched(name).as_json(),
+                data=self._nothing(name, reads).as_json(),
             )
         return found
 
@@ -111,6 +111,12 @@ class Fetching(Reaping):
         items = tuple((message, by_id[message.thread_id]) for message in found)
         return Fetched(agent, items, more, moves, str(found[-1].id if found else 0))
 
+    def _nothing(self, agent: str, reads: Sequence[str]) -> Fetched:
+        """An empty result, with the cursor that the agent has come to."""
+        with self.database.snapshot() as connection:
+            positions = cursors.positions(connection, agent, reads)
+        return Fetched(agent, (), False, {}, str(max(positions.values())))
+
     def _watched(self, agent: str, reads: Sequence[str]) -> tuple[str, ...]:
         """The mailboxes of a look, and those in which somebody holds a thread of the agent's:
         a holder that has died must be noticed by who waits for its result, too."""
@@ -121,7 +127,3 @@ class Fetching(Reaping):
 def _as_fetched(found: object | None) -> Fetched | None:
     assert found is None or isinstance(found, Fetched)
     return found
-
-
-def _nothing_fetched(agent: str) -> Fetched:
-    return Fetched(agent, (), False, {}, "0")

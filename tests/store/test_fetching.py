@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.buses import Office
+from support.buses import Office, refused
 
 
 @pytest.fixture
@@ -125,3 +125,14 @@ def test_a_look_of_others_notices_nothing_of_it(office, alice, bob):
     alice.fetch(peek=True)
 
     assert alice.show(thread).thread.state == "claimed"
+
+
+def test_an_empty_fetch_gives_the_cursor_that_the_agent_has_come_to(alice, bob):
+    message = alice.send(to="bob", subject="task", body="for bob").message
+    assert bob.fetch(peek=True, limit=1).next_cursor == str(message.id)
+    bob.mark_read(bob.fetch())
+
+    assert bob.fetch().next_cursor == str(message.id)
+    with refused("timeout") as failure:
+        bob.fetch(wait_seconds=0)
+    assert failure.value.data["next_cursor"] == str(message.id)
