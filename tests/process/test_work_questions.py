@@ -43,12 +43,12 @@ def test_the_environment_says_everything_that_a_call_needs(project):
     (project.folder / "tree").mkdir()
     payload = f'{{"worktree": "{project.folder}/tree"}}'
     thread = project.send(payload=payload)
-    script = 'pwd; echo "$INBOX_WORKTREE $PWD $INBOX_AGENT $INBOX_THREAD $INBOX_DB $GIT_DIR"; umask'
+    script = 'pwd; echo "$INBOX_WORKTREE $PWD $INBOX_AGENT $INBOX_THREAD $INBOX_DB $EDITOR"; umask'
     code, _ = work_once(
         project,
         script,
         launcher=("sh", "-c", 'umask 027; exec "$@"', "sh"),
-        environment={"GIT_DIR": "left/alone"},
+        environment={"EDITOR": "left/alone"},
     )
     tree = project.folder / "tree"
     said = f"{tree} {tree} w1 {thread} {project.path} left/alone"
