@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .clock import rfc3339
-from .database import Transaction
+from .transactions import Transaction
 
 
 class Event(NamedTuple):

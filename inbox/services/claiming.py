@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared import waits
 from inbox_orch.shared.clock import rfc3339
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, new_token
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Lease, Message, Thread

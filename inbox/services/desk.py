@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from inbox_orch.shared import events, requests
 from inbox_orch.shared.clock import Clock, Moment
-from inbox_orch.shared.database import DEFAULT_BUSY_SECONDS, Database, Transaction
+from inbox_orch.shared.database import DEFAULT_BUSY_SECONDS, Database
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_id, check_key, check_name
 from inbox_orch.shared.locate import locate
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Lease, Message, Thread

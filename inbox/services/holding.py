@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import check_id
 from inbox_orch.shared.requests import digest_of
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import usage
+from inbox_orch.shared.transactions import Transaction
 
 from ..store import care, pruning
 from ..store.pruning import Removal

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from inbox_orch.shared.clock import Moment
-from inbox_orch.shared.database import Transaction
+from inbox_orch.shared.transactions import Transaction
 from inbox_orch.shared.waits import Look
 
 from ..domain import limits

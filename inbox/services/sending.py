@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, check_key, check_name, new_id
 from inbox_orch.shared.requests import digest_of
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import limits, states
 from ..domain.limits import check_number

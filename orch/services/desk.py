@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared import events, processes, requests
-from inbox_orch.shared.database import Database, Transaction
+from inbox_orch.shared.database import Database
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_key, check_name, printable
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import readiness, states
 from ..domain.limits import FOREIGN_SECONDS

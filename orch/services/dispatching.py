@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared import requests
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_key, check_name, new_id
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import names, readiness, states
 from ..domain.model import Run, Task

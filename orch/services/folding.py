@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 from inbox_orch.inbox.domain.model import Thread
-from inbox_orch.shared.database import Transaction
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import states
 from ..domain.limits import CANCEL_GRACE_SECONDS

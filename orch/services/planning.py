@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from inbox_orch.shared import events
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import check_name, new_id
 from inbox_orch.shared.requests import digest_of
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import graph, limits
 from ..domain.model import Dependency, Run, Task

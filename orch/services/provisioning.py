@@ -7,9 +7,9 @@ import json
 import sqlite3
 from typing import Any
 
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_id
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import texts
 from ..domain.limits import MAX_DELIVERIES

@@ -9,8 +9,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain.limits import MOST_MISSING_WORKTREES
 from ..domain.model import Attempt, Run, Task

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared import events
 from inbox_orch.shared.clock import rfc3339
-from inbox_orch.shared.database import Transaction
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.requests import digest_of
+from inbox_orch.shared.transactions import Transaction
 
 from ..domain import readiness
 from ..domain.model import Attempt, Run, Task

@@ -100,7 +100,10 @@ def may_hold_sql(path: Path) -> bool:
     return (
         folder == "migrations"
         or path.parts[1] == "store"
-        or (folder == "shared" and path.stem in {"creating", "database", "events", "requests"})
+        or (
+            folder == "shared"
+            and path.stem in {"creating", "database", "events", "requests", "transactions"}
+        )
         or path.parts[:2] == ("orch", "git")  # what it executes is git
     )
 
