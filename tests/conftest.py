@@ -1,6 +1,7 @@
 """What every test may count on: where the installed commands are, and a clean environment."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,11 @@ from hypothesis import settings
 from support.runs import Site
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# A shell that runs the tests in the background has SIGINT ignored, and every command that a test
+# starts would inherit that. With a handler here, they start with the default again.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no failure, and the same examples every time make a red run repeatable.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
