@@ -31,15 +31,14 @@ class Layout(NamedTuple):
         return self.database + "-shm"
 
     def holds(self, path: str) -> bool:
-        """Whether a path leads to a file of this database, or to a place that is kept for them:
+        """Whether a path leads to a file of this database, or into the folder of any project's:
         writing there by any other way than SQLite's would lose what is stored."""
         real = os.path.realpath(path)
         if real in (self.database, self.wal, self.shm, self.database + "-journal", self.gate):
             return True
-        folders = [self.artifacts, self.bells]
-        if os.path.basename(os.path.dirname(self.database)) == FOLDER_NAME:
-            folders.append(os.path.dirname(self.database))
-        return any(real == f or real.startswith(f + os.sep) for f in folders)
+        if FOLDER_NAME in real.split(os.sep):
+            return True
+        return any(real == f or real.startswith(f + os.sep) for f in (self.artifacts, self.bells))
 
 
 def layout_of(database: str) -> Layout:

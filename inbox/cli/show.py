@@ -49,7 +49,7 @@ def command(
         found, content = bus.artifact(thread, artifact, mailboxes=mailboxes)
         with content:
             if target not in (None, "-") and bus.database.layout.holds(str(target)):
-                raise usage(f"{target} belongs to the database", hint="name another file")
+                raise usage(f"{target} belongs to a database", hint="name another file")
             _hand_out(output, found, content, target)
         return
     shown = bus.show(thread, full=full, mailboxes=mailboxes)

@@ -14,7 +14,7 @@ from inbox_orch.shared.artifacts import ArtifactStore, sync_folder
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.layout import FOLDER_NAME, Layout, layout_of
+from inbox_orch.shared.layout import Layout, layout_of
 from inbox_orch.shared.processes import start_time
 from inbox_orch.shared.refusals import translated
 
@@ -78,15 +78,13 @@ def _check_target(live: Layout, target: Layout, *, force: bool) -> None:
     """Refuse what would harm the live database, another one, or a file that is there."""
     path = target.database
     if live.holds(path):
-        raise usage(f"{printable(path)} belongs to the live database", hint="name another file")
-    if os.path.lexists(path) and not os.path.isdir(path) and not os.path.isfile(path):
-        raise usage(f"{printable(path)} is no regular file", hint="name a file")
-    if os.path.basename(os.path.dirname(path)) == FOLDER_NAME:
         # Whoever has it open would go on with the old one, and lose what is acknowledged.
         raise usage(
-            f"{printable(path)} lies in a project's own folder",
+            f"{printable(path)} belongs to a live database",
             hint="back up to a file elsewhere, and put it there when nobody uses the project",
         )
+    if os.path.lexists(path) and not os.path.isdir(path) and not os.path.isfile(path):
+        raise usage(f"{printable(path)} is no regular file", hint="name a file")
     if not os.path.isdir(os.path.dirname(path)):
         raise usage(f"there is no folder {printable(os.path.dirname(path))}", path=printable(path))
     if os.path.isdir(path):

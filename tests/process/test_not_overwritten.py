@@ -38,6 +38,14 @@ def test_an_artifact_is_never_written_over_the_database(project, name):
         assert bus.show(thread).thread.state == "pending"
 
 
+def test_an_artifact_is_never_written_over_another_projects_database(project, tmp_path):
+    other = Project(tmp_path / "other")
+    theirs = artifact_of(other)
+    refused(project, "show", artifact_of(project), "--artifact", "x", "--output", str(other.path))
+    with other.bus("leader") as bus:
+        assert bus.show(theirs).thread.state == "pending"
+
+
 def test_a_link_to_the_database_is_seen_through(project):
     thread = artifact_of(project)
     link = project.folder / "link"
