@@ -5,11 +5,11 @@ import sqlite3
 from sqlite_utils import Database
 from sqlite_utils.migrations import Migrations
 
-from . import APPLICATION_ID, SCHEMA_VERSION, m0001_bus, m0002_scheduler
+from . import APPLICATION_ID, SCHEMA_VERSION, m0001_bus, m0002_scheduler, m0003_scheduler_whole
 
 STEPS = Migrations("inbox_orch")
-for _number, _step in enumerate((m0001_bus.apply, m0002_scheduler.apply), start=1):
-    STEPS(name=f"{_number:04d}")(_step)
+for _number, _step in enumerate((m0001_bus, m0002_scheduler, m0003_scheduler_whole), start=1):
+    STEPS(name=f"{_number:04d}")(_step.apply)
 
 
 def migrate(connection: sqlite3.Connection, *, stop_before: str | None = None) -> None:

@@ -13,9 +13,9 @@ from .bells import Bells
 from .database import Database
 from .errors import InboxOrchError
 
-FALLBACK_SECONDS = 0.25
+FALLBACK_SECONDS = (0.25, 2.0)
 POLL_SECONDS = (0.02, 0.1)
-CHECKED_EVERY = 4  # pauses between two looks at whether the file is still there
+_STRETCH = 1.5  # of one pause to the next
 
 Found = TypeVar("Found")
 
@@ -53,7 +53,7 @@ def wait(
         return look().found
     deadline = database.clock.now().monotonic_ms + wait_seconds * 1000
     with _bells(database, topics) as bells:
-        pause = _Pause(bells.armed)
+        pause = Pause(bells.armed)
         while True:
             version = _version(database)
             seen, busy = _look(look)
@@ -93,33 +93,32 @@ def _bells(database: Database, topics: Iterable[str]) -> Bells:
     return Bells(database.layout.bells, topics)
 
 
-class _Pause:
-    """How long to sleep between two looks at `data_version`; ±15 % so that many waiters do
-    not look at the same moment. `number` counts the pauses."""
+class Pause:
+    """How long to sleep between two looks at `data_version`: longer while nothing happens, since
+    waking up is what an idle waiter costs. ±15 %, so that many do not look at the same moment."""
 
     def __init__(self, armed: bool) -> None:
-        self._armed = armed
-        self._seconds = FALLBACK_SECONDS if armed else POLL_SECONDS[0]
-        self.number = 0
+        self.armed = armed
+        self._shortest, self._longest = FALLBACK_SECONDS if armed else POLL_SECONDS
+        self._seconds = self._shortest
 
     def next(self) -> float:
+        """Seconds."""
         import random
 
         seconds = self._seconds
-        self.number += 1
-        if not self._armed:
-            self._seconds = min(POLL_SECONDS[1], self._seconds * 1.5)
+        self._seconds = min(self._longest, seconds * _STRETCH)
         return seconds * random.uniform(0.85, 1.15)
 
     def reset(self) -> None:
-        if not self._armed:
-            self._seconds = POLL_SECONDS[0]
+        """Something happened: more may follow soon."""
+        self._seconds = self._shortest
 
 
 def _sleep(
     database: Database,
     bells: Bells,
-    pause: _Pause,
+    pause: Pause,
     version: int | None,
     seen: Look,
     deadline: float,
@@ -135,8 +134,7 @@ def _sleep(
         seconds_left = _seconds_until(database, seen, deadline)
         if retry_soon or seconds_left <= 0.001:
             return
-        if pause.number % CHECKED_EVERY == 0:
-            database.check_in_place()
+        database.check_in_place()
         if _version(database) != version:
             pause.reset()
             return

@@ -4,7 +4,6 @@ It sleeps until a command writes or ends, a bell rings, a signal arrives, or som
 and holds no transaction meanwhile. Whatever ends it, no process of a command is left behind.
 """
 
-import random
 import selectors
 import time
 from collections import deque
@@ -70,6 +69,7 @@ class Worker:
         self._claim_at = 0
         self._idle_since = self._now()
         self._glance_at = 0
+        self._pause = waits.Pause(armed=True)
         self._version = -1
 
     def run(self) -> Finished:
@@ -157,14 +157,16 @@ class Worker:
         now = self._now()
         if now < self._glance_at:
             return
-        seconds = sum(waits.POLL_SECONDS) / 2 if self._polls else waits.FALLBACK_SECONDS
-        self._glance_at = now + int(1000 * seconds * random.uniform(0.85, 1.15))
+        if self._pause.armed == self._polls:
+            self._pause = waits.Pause(armed=not self._polls)
+        self._glance_at = now + int(1000 * self._pause.next())
         if self._quiet:
             return
         self._bus.database.check_in_place()
         version = self._bus.database.data_version()
         if version != self._version:
             self._version = version
+            self._pause.reset()
             self._claim_at = 0
             for job in self._jobs:
                 job.look()

@@ -1,14 +1,23 @@
 """`orch task add`."""
 
+from collections.abc import Callable
+
 import click
 
 from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Number, Verb, shell_of
 
 from ..domain import limits
-from .base import chosen_run, key_option, open_scheduler, read_body, run_option
+from ..domain.model import Limits
+from .base import Command, chosen_run, key_option, open_scheduler, read_body, run_option
 
+CLOCK = Number(1, limits.MAX_CLOCK_SECONDS)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
+
+
+def clock_option(name: str, when: str) -> Callable[[Command], Command]:
+    """A time limit of an attempt."""
+    return click.option(name, type=CLOCK, metavar="SECONDS", help=f"End an attempt when {when}.")
 
 
 @click.command(
@@ -56,6 +65,23 @@ ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
     metavar="N",
     help="Tries that are lost or cannot be provisioned.",
 )
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CMD",
+    help="Must succeed in the worktree before the work is accepted; repeatable.",
+)
+@clock_option("--timeout", "it has been worked on so long, less the time blocked")
+@clock_option("--queue-timeout", "no worker has claimed it for so long")
+@clock_option("--silent-timeout", "its worker has renewed and said nothing for so long")
+@clock_option("--block-timeout", "its question is open for so long")
+@click.option(
+    "--check-timeout",
+    type=CLOCK,
+    metavar="SECONDS",
+    help=f"At most so long for each check.  [default: {limits.DEFAULT_CHECK_SECONDS:g}]",
+)
 @click.option("--no-worktree", is_flag=True, help="It changes no code.")
 @click.option("--allow-empty", is_flag=True, help="Accept it without a commit.")
 @key_option
@@ -73,6 +99,12 @@ def command(
     priority: int,
     max_attempts: int,
     max_infra_attempts: int,
+    checks: tuple[str, ...],
+    timeout: float | None,
+    queue_timeout: float | None,
+    silent_timeout: float | None,
+    block_timeout: float | None,
+    check_timeout: float | None,
     no_worktree: bool,
     allow_empty: bool,
     key: str | None,
@@ -92,6 +124,8 @@ def command(
         max_infra_attempts=max_infra_attempts,
         worktree=not no_worktree,
         allow_empty=allow_empty,
+        checks=checks,
+        time_limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
         key=key,
     )
     task = answer.data["task"]

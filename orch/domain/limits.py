@@ -1,5 +1,7 @@
 """The ranges of what comes from outside."""
 
+from collections.abc import Sequence
+
 from inbox_orch.shared.errors import usage
 
 DEFAULT_MAX_ATTEMPTS = 3
@@ -12,6 +14,10 @@ DEFAULT_WAIT_SECONDS = 90.0
 MAX_WAIT_SECONDS = 366 * 24 * 3600.0
 CANCEL_GRACE_SECONDS = 60.0
 MAX_DELIVERIES = 3
+MAX_CLOCK_SECONDS = 366 * 24 * 3600.0
+DEFAULT_CHECK_SECONDS = 600.0
+MOST_CHECKS = 50
+MAX_COMMAND_BYTES = 16 * 1024
 MOST_MISSING_WORKTREES = 3
 """With more of them missing at once, what holds them has gone away, and no work is lost."""
 FOREIGN_SECONDS = 600.0
@@ -25,6 +31,18 @@ def check_title(title: str) -> str:
     if any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in title):
         raise usage("a title is one line of text without control characters")
     return title
+
+
+def check_commands(commands: Sequence[str]) -> None:
+    """Shell commands that are not blank; error `usage`."""
+    if len(commands) > MOST_CHECKS:
+        raise usage(f"a task has at most {MOST_CHECKS} checks, not {len(commands)}")
+    for command in commands:
+        size = len(command.encode("utf-8", "replace"))
+        if not command.strip() or size > MAX_COMMAND_BYTES or "\0" in command:
+            raise usage(f"a check is a shell command of 1 to {MAX_COMMAND_BYTES} bytes, not blank")
+        if any(0xD800 <= ord(c) < 0xE000 for c in command):
+            raise usage("a check is a shell command in UTF-8")
 
 
 def check_task_body(body: str) -> str:

@@ -24,6 +24,7 @@ class Run(NamedTuple):
     config: str
     created_at: int
     closed_at: int | None
+    cancelled_at: int | None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -40,11 +41,27 @@ class Run(NamedTuple):
             "max_parallel": self.max_parallel,
             "created_at": rfc3339(self.created_at),
             "closed_at": rfc3339(self.closed_at),
+            "cancelled_at": rfc3339(self.cancelled_at),
         }
 
 
+class Limits(NamedTuple):
+    """For how many seconds an attempt may wait for a worker, be worked on (less the time blocked),
+    be silent, wait for an answer, and each check may run; None: for ever."""
+
+    queue_seconds: float | None = None
+    run_seconds: float | None = None
+    silent_seconds: float | None = None
+    block_seconds: float | None = None
+    check_seconds: float | None = None
+
+    def as_json(self) -> dict[str, float | None]:
+        return self._asdict()
+
+
 class Task(NamedTuple):
-    """One piece of work of a run."""
+    """One piece of work of a run. `next_base` is where its next attempt starts instead of at the
+    computed base."""
 
     id: str
     number: int
@@ -58,6 +75,8 @@ class Task(NamedTuple):
     priority: int
     worktree: bool
     allow_empty: bool
+    checks: tuple[str, ...]
+    limits: Limits
     max_attempts: int
     max_infra_attempts: int
     attempts: int
@@ -66,6 +85,8 @@ class Task(NamedTuple):
     not_before: int | None
     accepted_attempt: str | None
     accepted_head: str | None
+    next_base: str | None
+    next_base_source: str | None
     reason: str | None
     created_at: int
     updated_at: int
@@ -81,6 +102,8 @@ class Task(NamedTuple):
             "priority": self.priority,
             "worktree": self.worktree,
             "allow_empty": self.allow_empty,
+            "checks": list(self.checks),
+            "limits": self.limits.as_json(),
             "attempts": self.attempts,
             "max_attempts": self.max_attempts,
             "max_infra_attempts": self.max_infra_attempts,
@@ -89,6 +112,8 @@ class Task(NamedTuple):
             "not_before": rfc3339(self.not_before),
             "accepted_attempt": self.accepted_attempt,
             "accepted_head": self.accepted_head,
+            "next_base": self.next_base,
+            "next_base_source": self.next_base_source,
             "reason": self.reason,
             "created_at": rfc3339(self.created_at),
             "updated_at": rfc3339(self.updated_at),
@@ -104,7 +129,12 @@ class Dependency(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One try at a task: one thread, and for a code task one branch and one worktree."""
+    """One try at a task: one thread, and for a code task one branch and one worktree.
+
+    `clock` is the one that ran out; `conflict` what the attempt did not merge with when it was
+    integrated; `removed_at` when clean-up took the worktree away, and `salvage_commit` what was
+    kept of it then.
+    """
 
     id: str
     run_id: str
@@ -125,9 +155,13 @@ class Attempt(NamedTuple):
     reason: str | None
     details: str | None
     fatal: bool
+    clock: str | None
+    conflict: str | None
+    salvage_commit: str | None
     created_at: int
     updated_at: int
     ended_at: int | None
+    removed_at: int | None
 
     @property
     def live(self) -> bool:
@@ -155,7 +189,11 @@ class Attempt(NamedTuple):
             "reason": self.reason,
             "details": None if self.details is None else json.loads(self.details),
             "fatal": self.fatal,
+            "clock": self.clock,
+            "conflict": None if self.conflict is None else json.loads(self.conflict),
+            "salvage_commit": self.salvage_commit,
             "created_at": rfc3339(self.created_at),
             "updated_at": rfc3339(self.updated_at),
             "ended_at": rfc3339(self.ended_at),
+            "removed_at": rfc3339(self.removed_at),
         }

@@ -1,5 +1,6 @@
 """Building a run: the run itself, its tasks, what depends on what."""
 
+import json
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from inbox_orch.shared.requests import digest_of
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import graph, limits
-from ..domain.model import Dependency, Run, Task
+from ..domain.model import Dependency, Limits, Run, Task
 from ..domain.names import check_task_key, run_name
 from ..domain.readiness import CONDITIONS
 from ..git.repository import Repository, check_version
@@ -72,6 +73,7 @@ class Planning(Desk):
                 config="{}",
                 created_at=tx.now.wall_ms,
                 closed_at=None,
+                cancelled_at=None,
                 **place,
             )
             runs.insert(tx.connection, run)
@@ -94,14 +96,18 @@ class Planning(Desk):
         max_infra_attempts: int = limits.DEFAULT_MAX_ATTEMPTS,
         worktree: bool = True,
         allow_empty: bool = False,
+        checks: Sequence[str] = (),
+        time_limits: Limits | None = None,
         key: str | None = None,
     ) -> Answer:
-        """Add a task. `depends_on` are keys or ids of tasks that must have succeeded.
+        """Add a task. `depends_on` are keys or ids of tasks that must have succeeded; `checks` are
+        shell commands that must succeed in the worktree before the work is accepted.
 
         Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
         task's key is taken), `key_conflict`.
         """
         self._check_task(run, key_name, title, body, kind, mailbox, worktree)
+        limits.check_commands(checks)
         columns: dict[str, Any] = {
             "title": title,
             "body": body,
@@ -111,6 +117,8 @@ class Planning(Desk):
             "max_infra_attempts": max_infra_attempts,
             "worktree": worktree,
             "allow_empty": allow_empty,
+            "checks": json.dumps(list(checks)),
+            "limits": json.dumps((time_limits or Limits()).as_json()),
         }
         asked = {"run": run.id, "task": key_name, "to": mailbox, "depends_on": list(depends_on)}
         actor, digest = self.actor(run), digest_of({**asked, **columns})
@@ -138,8 +146,6 @@ class Planning(Desk):
                 "id": task_id,
                 "run_id": run.id,
                 "state": "pending",
-                "checks": "[]",
-                "limits": "{}",
                 "created_at": tx.now.wall_ms,
                 "updated_at": tx.now.wall_ms,
             },

@@ -5,9 +5,10 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..domain.model import Dependency, Task
+from ..domain.model import Dependency, Limits, Task
 
 _COLUMNS = ", ".join(Task._fields)
+_CHECKS, _LIMITS = Task._fields.index("checks"), Task._fields.index("limits")
 
 
 def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
@@ -114,4 +115,9 @@ def base_conflicts(
 
 def _task(row: sqlite3.Row) -> Task:
     task = Task._make(row)
-    return task._replace(worktree=bool(task.worktree), allow_empty=bool(task.allow_empty))
+    return task._replace(
+        worktree=bool(task.worktree),
+        allow_empty=bool(task.allow_empty),
+        checks=tuple(json.loads(row[_CHECKS])),
+        limits=Limits(**json.loads(row[_LIMITS])),
+    )

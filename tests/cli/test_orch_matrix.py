@@ -10,6 +10,7 @@ import pytest
 from inbox_orch.orch import schemas
 from inbox_orch.orch.cli import program
 from inbox_orch.orch.domain import readiness, states
+from inbox_orch.orch.schemas import things
 from inbox_orch.shared.commandline import Program, Verb
 from inbox_orch.shared.errors import EXITS_WITH_DATA
 from support.commands import locked_by_another
@@ -46,10 +47,10 @@ def test_the_states_in_the_models_are_those_of_the_tables():
     def values(literal: object) -> set[str]:
         return set(get_args(literal))
 
-    assert values(schemas.RunState) == set(states.RUN_STATES)
-    assert values(schemas.TaskState) == set(states.TASK_STATES)
-    assert values(schemas.AttemptState) == set(states.ATTEMPT_STATES)
-    assert values(schemas.Condition) == set(readiness.CONDITIONS)
+    assert values(things.RunState) == set(states.RUN_STATES)
+    assert values(things.TaskState) == set(states.TASK_STATES)
+    assert values(things.AttemptState) == set(states.ATTEMPT_STATES)
+    assert values(things.Condition) == set(readiness.CONDITIONS)
 
 
 @pytest.mark.parametrize("closed", [(), (2,)], ids=["stderr_open", "stderr_closed"])

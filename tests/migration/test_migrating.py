@@ -9,7 +9,7 @@ from sqlite_utils import Database
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.cli import COMMANDS
 from inbox_orch.migrations import SCHEMA_VERSION
-from inbox_orch.migrations.apply import STEPS, fresh_schema
+from inbox_orch.migrations.apply import STEPS, fresh_schema, migrate
 from support.buses import refused
 from support.clicktree import AFTERWARDS, NEEDED
 from support.commands import Project
@@ -77,6 +77,29 @@ def test_of_16_processes_that_open_an_old_database_one_migrates_it(tmp_path):
 
     assert sorted(migrated) == [0] * 15 + [1]
     assert schema_of(database_path(tmp_path)) == fresh_schema()
+
+
+def test_what_was_begun_under_an_older_schema_is_still_begun_under_this_one():
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    migrate(connection, stop_before="0003")
+    connection.execute(
+        "INSERT INTO run (id, name, title, state, leader, on_failure, config, created_at)"
+        " VALUES (?, 'r', 'R', 'open', 'leader', 'continue', '{}', 1)",
+        ("0" * 26,),
+    )
+    columns = "run_id, kind, data, owner_boot_id, owner_process, owner_started, owner_namespace"
+    connection.execute(
+        f"INSERT INTO intent (number, {columns}, opened_at)"
+        " VALUES (7, ?, 'dispatch', '{}', 'boot', 1, 2, 3, 4)",
+        ("0" * 26,),
+    )
+
+    migrate(connection)
+
+    kept = connection.execute(f"SELECT number, {columns}, opened_at FROM intent").fetchall()
+    assert kept == [(7, "0" * 26, "dispatch", "{}", "boot", 1, 2, 3, 4)]
+    connection.close()
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from support.processes import say
 
 path, gun, wait_seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 if sys.argv[4] == "alone":
-    waits.FALLBACK_SECONDS = 1000.0
+    waits.FALLBACK_SECONDS = (1000.0, 1000.0)
 with Bus.open(path, agent="w") as bus:
     claimed = bus.claim()
     after = None

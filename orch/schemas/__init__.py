@@ -1,0 +1,66 @@
+"""The output contract of `orch` as models: what `orch schema` prints and the tests hold.
+
+What both commands have in common comes from the models of the bus. Like those, these are never
+loaded by the other commands, and know nothing of the database.
+"""
+
+from inbox_orch.inbox.schemas import (
+    AllSchemas,
+    CommandSchema,
+    Examined,
+    Help,
+    OneSchema,
+    Version,
+)
+
+from .envelope import Contract
+from .results import (
+    Answered,
+    Blocked,
+    Demonstrated,
+    DependencyAdded,
+    Dispatched,
+    NotYet,
+    Ready,
+    Reconciled,
+    RunList,
+    RunOpened,
+    RunShown,
+    Status,
+    TaskAdded,
+    Waited,
+)
+
+COMMANDS: dict[str, Contract] = {
+    "orch": Contract((Version,)),
+    "run init": Contract((RunOpened,)),
+    "run list": Contract((RunList,)),
+    "run show": Contract((RunShown,)),
+    "task add": Contract((TaskAdded,)),
+    "dep add": Contract((DependencyAdded,)),
+    "ready": Contract((Ready,)),
+    "dispatch": Contract((Dispatched,), (Dispatched,)),
+    "status": Contract((Status,)),
+    "wait": Contract((Waited,), (Waited, NotYet)),
+    "blocked": Contract((Blocked,)),
+    "answer": Contract((Answered,)),
+    "doctor": Contract((Examined,), (Examined,)),
+    "reconcile": Contract((Reconciled,)),
+    "schema": Contract((OneSchema, AllSchemas)),
+    "demo": Contract((Demonstrated,), (Demonstrated,)),
+    "help": Contract((Help,)),
+}
+
+
+def command_schema(name: str) -> CommandSchema:
+    """The JSON Schema (draft 2020-12) of a command's output; KeyError for an unknown one."""
+    document = COMMANDS[name].adapter().json_schema()
+    return CommandSchema(
+        id=name,
+        stream=False,
+        json_schema={
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "orch" if name == "orch" else f"orch {name}",
+            **document,
+        },
+    )

@@ -1,0 +1,162 @@
+"""The `data` of the commands that build a run, hand it out and look at it."""
+
+from inbox_orch.inbox.schemas import Count, Message, Seconds, Serial, Shape, Thread, Ulid
+
+from .things import (
+    BaseConflict,
+    Change,
+    Dependency,
+    HandedOut,
+    Key,
+    Outcome,
+    Planned,
+    Question,
+    Run,
+    Standing,
+    StandingState,
+    StatusRow,
+    Task,
+)
+
+
+class RunOpened(Shape):
+    """`run init`. `database_created`: the project had no database before."""
+
+    run: Run
+    database_created: bool
+    replayed: bool = False
+
+
+class RunList(Shape):
+    """`run list`."""
+
+    items: list[Run]
+    truncated: bool
+    next_cursor: None
+
+
+class RunShown(Shape):
+    """`run show`."""
+
+    run: Run
+
+
+class TaskAdded(Shape):
+    """`task add`."""
+
+    task: Task
+    depends_on: list[Key]
+    replayed: bool = False
+
+
+class DependencyAdded(Shape):
+    """`dep add`. `already`: the edge was there."""
+
+    dependency: Dependency
+    already: bool
+
+
+class Ready(Shape):
+    """`ready`. `stale`: the database cannot be written here, so nothing was folded in."""
+
+    items: list[Standing]
+    truncated: bool
+    next_cursor: None
+    base_conflicts: list[BaseConflict]
+    stale: bool
+
+
+class Dispatched(Shape):
+    """`dispatch`; also beside the error `degraded`."""
+
+    items: list[HandedOut | Planned]
+    truncated: bool
+    next_cursor: None
+    dry_run: bool
+    base_conflicts: list[BaseConflict]
+    replayed: bool = False
+
+
+class Reconciled(Shape):
+    """`reconcile`: how much there was to do. `obstacle`: why submitted work could not be
+    looked at."""
+
+    finished_intents: Count
+    folded: Count
+    verified: Count
+    outcome: Outcome
+    obstacle: str | None
+
+
+class Waited(Shape):
+    """`wait`; also beside the errors of exit 11. `items` only with `--until change`.
+    `obstacle`: why submitted work could not be looked at."""
+
+    run: Run
+    until: str
+    outcome: Outcome
+    items: list[Change]
+    truncated: bool
+    questions: list[Question]
+    unreachable: list[Key]
+    next_cursor: Serial
+    obstacle: str | None
+
+
+class NotYet(Shape):
+    """`wait` at its time-out: where to go on from."""
+
+    next_cursor: Serial
+    outcome: Outcome
+    obstacle: str | None
+
+
+class Status(Shape):
+    """`status`. `counts`: how many tasks stand how; `obstacle`: why submitted work cannot be
+    looked at now."""
+
+    run: Run
+    outcome: Outcome
+    counts: dict[StandingState, Count]
+    items: list[StatusRow]
+    truncated: bool
+    next_cursor: Serial
+    stale: bool
+    obstacle: str | None
+
+
+class Blocked(Shape):
+    """`blocked`."""
+
+    items: list[Question]
+    truncated: bool
+    next_cursor: None
+    stale: bool
+
+
+class Answered(Shape):
+    """`answer`."""
+
+    task: Ulid
+    key: Key
+    thread: Thread
+    message: Message
+    answered: bool
+    replayed: bool = False
+
+
+class Expectation(Shape):
+    """Something that must hold at the end of the demonstration."""
+
+    text: str
+    held: bool
+
+
+class Demonstrated(Shape):
+    """`demo`; also beside the error `problems_found`. The folder is gone without --keep."""
+
+    held: bool
+    expectations: list[Expectation]
+    commits: list[str]
+    seconds: Seconds
+    folder: str

@@ -1,0 +1,225 @@
+"""The things of the scheduler in JSON, each with one shape wherever it appears.
+
+In them `task` is an id, and `key` a task's key.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from inbox_orch.inbox.schemas import Author, Count, Event, Message, Name, Seconds, Shape, Time, Ulid
+
+Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,39}$")]
+Commit = Annotated[str, Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})$", description="A commit id.")]
+Positive = Annotated[int, Field(ge=1)]
+
+RunState = Literal["open", "paused", "cancelling", "closed"]
+TaskState = Literal["pending", "active", "blocked", "succeeded", "failed", "cancelled", "skipped"]
+StandingState = Literal[
+    "ready",
+    "waiting",
+    "backing_off",
+    "base_conflict",
+    "unreachable",
+    "active",
+    "blocked",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "skipped",
+]
+AttemptState = Literal[
+    "allocating",
+    "provisioned",
+    "offered",
+    "running",
+    "blocked",
+    "submitted",
+    "verifying",
+    "ending",
+    "succeeded",
+    "rejected",
+    "failed",
+    "timed_out",
+    "lost",
+    "cancelled",
+    "provision_failed",
+]
+Outcome = Literal["running", "succeeded", "failed", "partial", "cancelled", "stuck"]
+BaseSource = Literal["option", "run", "HEAD", "task", "merge", "integration", "attempt"]
+Condition = Literal["success", "finished", "failed"]
+
+
+class Run(Shape):
+    """A set of tasks for one repository (or for none)."""
+
+    id: Ulid
+    name: str
+    title: str
+    state: RunState
+    leader: Name
+    repository: str | None
+    base_ref: str | None
+    base_commit: Commit | None
+    worktree_root: str | None
+    on_failure: Literal["continue", "fail-fast", "abort"]
+    max_parallel: Positive | None
+    created_at: Time
+    closed_at: Time | None
+    cancelled_at: Time | None
+
+
+class Limits(Shape):
+    """Seconds after which an attempt, or a check, is ended; null: never."""
+
+    queue_seconds: Seconds | None
+    run_seconds: Seconds | None
+    silent_seconds: Seconds | None
+    block_seconds: Seconds | None
+    check_seconds: Seconds | None
+
+
+class IntegrationConflict(Shape):
+    """What an attempt did not merge with, and where."""
+
+    onto: Commit
+    paths: list[str]
+
+
+class Task(Shape):
+    """One piece of work of a run."""
+
+    id: Ulid
+    key: Key
+    title: str
+    kind: str
+    mailbox: Name
+    state: TaskState
+    priority: int
+    worktree: bool
+    allow_empty: bool
+    checks: list[str]
+    limits: Limits
+    attempts: Count
+    max_attempts: Positive
+    max_infra_attempts: Positive
+    work_failures: Count
+    infra_failures: Count
+    not_before: Time | None
+    accepted_attempt: Ulid | None
+    accepted_head: Commit | None
+    next_base: Commit | None
+    next_base_source: BaseSource | None
+    reason: str | None
+    created_at: Time
+    updated_at: Time
+
+
+class Standing(Task):
+    """A task, and how it stands now. `because`: keys of the tasks that it waits for, or that
+    made it unreachable; `until`: the end of a back-off; `conflict_paths`: where what it depends
+    on does not merge."""
+
+    standing: StandingState
+    because: list[Key]
+    until: Time | None
+    conflict_paths: list[str]
+
+
+class Attempt(Shape):
+    """One try at a task. `ending_as`: what it becomes once nobody can be working on it."""
+
+    id: Ulid
+    run: Ulid
+    task: Ulid
+    number: Positive
+    state: AttemptState
+    ending_as: Literal["cancelled", "timed_out"] | None
+    mailbox: Name
+    thread: Ulid | None
+    branch: str | None
+    worktree: str | None
+    base_ref: str | None
+    base_commit: Commit | None
+    base_source: BaseSource | None
+    dirty_paths: list[str]
+    head_commit: Commit | None
+    commits_ahead: Count | None
+    reason: str | None
+    details: dict[str, Any] | None
+    fatal: bool
+    clock: Literal["queue", "run", "silent", "block"] | None
+    conflict: IntegrationConflict | None
+    salvage_commit: Commit | None
+    created_at: Time
+    updated_at: Time
+    ended_at: Time | None
+    removed_at: Time | None
+
+
+class HandedOut(Attempt):
+    """An attempt with everything that its worker needs; no brief before it is offered."""
+
+    key: Key
+    db: str
+    db_id: Ulid
+    brief: str | None
+
+
+class Planned(Shape):
+    """An attempt that a dry run would make."""
+
+    task: Ulid
+    key: Key
+    number: Positive
+    state: Literal["planned"]
+    mailbox: Name
+    branch: str | None
+    base_ref: str | None
+    base_commit: Commit | None
+    base_source: BaseSource | None
+
+
+class BaseConflict(Shape):
+    """A task whose base cannot be merged, and the paths."""
+
+    task: Ulid
+    key: Key
+    paths: list[str]
+
+
+class Dependency(Shape):
+    """`key` waits for `upstream_key`."""
+
+    task: Ulid
+    key: Key
+    upstream: Ulid
+    upstream_key: Key
+    condition: Condition
+
+
+class Question(Shape):
+    """A worker's open question; `attempt` is its id."""
+
+    task: Ulid
+    key: Key
+    attempt: Ulid
+    number: Positive
+    thread: Ulid
+    asked_by: Author
+    message: Message
+    deadline: Time | None
+
+
+class Change(Event):
+    """An event about a task or an attempt, with the task's key."""
+
+    key: Key
+
+
+class StatusRow(Standing):
+    """A task with its newest attempt and who holds it."""
+
+    attempt: Attempt | None
+    holder: Name | None
+    progress: Annotated[int, Field(ge=0, le=100)] | None
