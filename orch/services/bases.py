@@ -13,8 +13,9 @@ from ..git.repository import Repository
 class Base(NamedTuple):
     """The commit, the ref as it was asked for, where it came from.
 
-    `source` is `option`, `run`, `HEAD`, `task` or `merge`; `heads` are the accepted heads that
-    it was computed from; `conflicts` are paths, and then there is no commit.
+    `source` is `option`, `run`, `HEAD`, `task`, `merge`, or where the task's own next base came
+    from (`integration`, `attempt`); `heads` are the commits that it was computed from;
+    `conflicts` are paths, and then there is no commit.
     """
 
     commit: str | None
@@ -40,6 +41,11 @@ class Heads:
         heads = (self._tasks[task_id].accepted_head for task_id in order)
         return tuple(dict.fromkeys(head for head in heads if head is not None))
 
+    def basis(self, task: Task) -> tuple[str, ...]:
+        """All that the base of its next attempt is computed from, as the task stands now: when
+        that changes, the base has to be chosen anew and a stored conflict is void."""
+        return _basis(self._tasks[task.id], self.of(task))
+
 
 def base_for(
     repository: Repository,
@@ -55,6 +61,7 @@ def base_for(
     has a HEAD of its own.
     Errors: `usage` (a ref that names no commit), `dep_not_in_base`.
     """
+    basis = _basis(task, heads)
     if option is not None:
         commit = repository.commit_of(option, within)
         missing = [head for head in heads if not repository.contains(commit, head)]
@@ -65,7 +72,9 @@ def base_for(
                 hint="leave --base out, or merge that work into it first",
                 details={"task": task.key, "base": commit, "missing": missing},
             )
-        return Base(commit, option, "option", heads)
+        return Base(commit, option, "option", basis)
+    if task.next_base is not None:
+        return _own_base(repository, run, task, heads)
     if not heads:
         if run.base_commit is not None:
             return Base(run.base_commit, run.base_ref, "run")
@@ -75,3 +84,22 @@ def base_for(
         return Base(independent[0], None, "task", heads)
     merged = repository.merge(independent, f"Base of task {task.key} in run {run.name}")
     return Base(merged.commit, None, "merge", heads, merged.conflicts)
+
+
+def _basis(task: Task, heads: tuple[str, ...]) -> tuple[str, ...]:
+    if task.next_base is None:
+        return heads
+    return tuple(dict.fromkeys((task.next_base, *heads)))
+
+
+def _own_base(repository: Repository, run: Run, task: Task, heads: tuple[str, ...]) -> Base:
+    """Where the task is told to start, with what it depends on merged in as far as it is not
+    there yet."""
+    start, basis = task.next_base, _basis(task, heads)
+    assert start is not None and task.next_base_source is not None
+    missing = [head for head in heads if not repository.contains(start, head)]
+    if not missing:
+        return Base(start, None, task.next_base_source, basis)
+    added = repository.independent(missing)
+    merged = repository.merge((start, *added), f"Base of task {task.key} in run {run.name}")
+    return Base(merged.commit, None, "merge", basis, merged.conflicts)

@@ -121,7 +121,7 @@ class Desk:
             # Void as soon as the heads are not those any more for which it was found.
             if task.id in found and task.state == "pending":
                 conflicting, paths = found[task.id]
-                if set(conflicting) == set(heads.of(task)):
+                if set(conflicting) == set(heads.basis(task)):
                     conflicts[task.id] = paths
         return readiness.picture(run, of_run, dependencies, conflicts, now_ms)
 

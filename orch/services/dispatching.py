@@ -216,7 +216,7 @@ class Dispatching(Provisioning):
             still = [c for c in chosen if _may_start(picture.of(c.task.id), asked)][:slots]
             dependencies = tasks.dependencies_of_run(tx.connection, run.id)
             heads = Heads([s.task for s in picture.standings], dependencies)
-            if any(c.base is not None and c.base.heads != heads.of(c.task) for c in still):
+            if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
                 return None
             made = [self._allocate_one(tx, run, c, dirty) for c in still]
             if asked.key is not None:

@@ -126,6 +126,8 @@ class Verifying(Folding):
             changes={
                 "accepted_attempt": accepted.id,
                 "accepted_head": accepted.head_commit,
+                "next_base": None,
+                "next_base_source": None,
                 "reason": None,
             },
             attempt_id=accepted.id,
