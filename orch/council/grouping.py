@@ -1,0 +1,195 @@
+"""Which items are one recommendation: what was said to be, then complete-link merging.
+
+Complete link, because a chain of neighbours would bridge distinct recommendations. Every merge
+keeps its reason.
+"""
+
+import heapq
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .likeness import Likeness
+from .model import Merge, Override, Parameters, Vote
+
+
+class Grouped(NamedTuple):
+    """Groups of places in the sequence of items, each with its merges, and what could not be
+    done as it was asked. `adjusted` are the numbers of the overrides that touched a group."""
+
+    groups: tuple[tuple[int, ...], ...]
+    merges: tuple[tuple[Merge, ...], ...]
+    adjusted: tuple[tuple[int, ...], ...]
+    warnings: tuple[str, ...]
+
+
+def group(
+    likeness: Likeness,
+    parameters: Parameters,
+    overrides: Sequence[Override] = (),
+    votes: Sequence[Vote] = (),
+) -> Grouped:
+    """Group the items of a council.
+
+    What leaders settled comes before what reviewers linked, and that before likeness. Opposed
+    items become one group only when a leader insists.
+    """
+    grouping = _Grouping(likeness)
+    grouping.settle(overrides)
+    grouping.link(votes)
+    grouping.merge_alike(parameters.merge_from)
+    return grouping.result(overrides)
+
+
+class _Grouping:
+    """Groups in the making; each is known by the smallest place in it."""
+
+    def __init__(self, likeness: Likeness) -> None:
+        self._likeness = likeness
+        self._items = likeness.items
+        self._place = {item.id: place for place, item in enumerate(self._items)}
+        self._members = {place: [place] for place in range(len(self._items))}
+        self._group_of = list(range(len(self._items)))
+        self._merges: dict[int, list[Merge]] = {place: [] for place in self._members}
+        self._kept_apart: set[tuple[int, int]] = set()
+        self._warnings: list[str] = []
+        pairs = list(itertools.combinations(range(len(self._items)), 2))
+        self._scores = {pair: likeness.score(*pair) for pair in pairs}
+        self._opposed = {pair for pair in pairs if likeness.opposition(*pair) is not None}
+        self._may_merge = {
+            pair for pair in pairs if pair not in self._opposed and likeness.may_merge(*pair)
+        }
+
+    # -- what was said -----------------------------------------------------------------------
+
+    def settle(self, overrides: Sequence[Override]) -> None:
+        """Replay what leaders settled; for one pair of items the last word counts."""
+        last: dict[tuple[int, int], Override] = {}
+        for override in overrides:
+            if override.kind in ("merge", "split"):
+                pair = self._pair(override.items)
+                if pair is None:
+                    self._warn_unknown(override)
+                else:
+                    last[pair] = override
+        self._kept_apart = {pair for pair, over in last.items() if over.kind == "split"}
+        merging = [(over.number, pair, over) for pair, over in last.items() if over.kind == "merge"]
+        for number, pair, override in sorted(merging):
+            rule = f"override {number}"
+            if not self._join(pair, rule, forced=override.forced):
+                self._warnings.append(
+                    f"override {number} was not carried out: {' and '.join(override.items)} are "
+                    "opposed or kept apart by others of their groups"
+                )
+
+    def link(self, votes: Sequence[Vote]) -> None:
+        """What reviewers said is the same, in their replies and in the second round."""
+        said = [
+            ((item.id, link.item), "same_as")
+            for item in self._items
+            for link in item.links
+            if link.relation == "same_as"
+        ]
+        said += [((v.item, v.same_as), "ballot same_as") for v in votes if v.same_as is not None]
+        for ids, rule in sorted(said):
+            pair = self._pair(ids)
+            if pair is None:
+                self._warnings.append(f"{ids[0]} is linked to {ids[1]}, which is no item")
+            elif not self._join(pair, rule, forced=False):
+                self._warnings.append(f"{ids[0]} and {ids[1]} are opposed, and stay apart")
+
+    # -- what is alike -----------------------------------------------------------------------
+
+    def merge_alike(self, threshold: int) -> None:
+        """Merge the two groups that are most alike, again and again, while their least alike
+        members reach `threshold`."""
+        queue: list[tuple[int, int, int]] = []
+        groups = sorted(self._members)
+        for position, one in enumerate(groups):
+            for other in groups[position + 1 :]:
+                self._offer(queue, one, other, threshold)
+        while queue:
+            score, one, other = heapq.heappop(queue)
+            # An entry is void when one of its groups has become another or has grown since.
+            if one not in self._members or other not in self._members:
+                continue
+            found = self._complete(one, other)
+            if found is None or found[0] != -score:
+                continue
+            self._unite(one, other, self._reason("likeness", found))
+            for third in sorted(self._members):
+                if third != one:
+                    self._offer(queue, min(one, third), max(one, third), threshold)
+
+    def _offer(
+        self, queue: list[tuple[int, int, int]], one: int, other: int, threshold: int
+    ) -> None:
+        found = self._complete(one, other)
+        if found is not None and found[0] >= threshold:
+            heapq.heappush(queue, (-found[0], one, other))
+
+    def _complete(self, one: int, other: int) -> tuple[int, int, int] | None:
+        """The lowest score between two groups and its pair; None when they may not merge."""
+        lowest: tuple[int, int, int] | None = None
+        for first in self._members[one]:
+            for second in self._members[other]:
+                pair = (min(first, second), max(first, second))
+                if pair in self._kept_apart or pair not in self._may_merge:
+                    return None
+                candidate = (self._scores[pair], *pair)
+                if lowest is None or candidate < lowest:
+                    lowest = candidate
+        return lowest
+
+    # -- joining -----------------------------------------------------------------------------
+
+    def _join(self, pair: tuple[int, int], rule: str, *, forced: bool) -> bool:
+        """Make one group of those of two items; False when something speaks against it."""
+        one, other = sorted((self._group_of[pair[0]], self._group_of[pair[1]]))
+        if one == other:
+            return True
+        for first in self._members[one]:
+            for second in self._members[other]:
+                crossing = (min(first, second), max(first, second))
+                if crossing in self._kept_apart or (crossing in self._opposed and not forced):
+                    return False
+        self._unite(one, other, self._reason(rule, (self._scores[pair], *pair)))
+        return True
+
+    def _unite(self, one: int, other: int, reason: Merge) -> None:
+        """`one` is the smaller place, and stays the name of the group."""
+        joining = self._members.pop(other)
+        self._members[one] = sorted(self._members[one] + joining)
+        for place in joining:
+            self._group_of[place] = one
+        self._merges[one] += [*self._merges.pop(other), reason]
+
+    def _reason(self, rule: str, found: tuple[int, int, int]) -> Merge:
+        score, one, other = found
+        first, second = sorted((self._items[one].id, self._items[other].id))
+        return Merge(rule, (first, second), score, self._likeness.shared(one, other))
+
+    def _pair(self, ids: Sequence[str]) -> tuple[int, int] | None:
+        places = sorted({self._place[name] for name in ids if name in self._place})
+        return (places[0], places[1]) if len(places) == 2 else None
+
+    def _warn_unknown(self, override: Override) -> None:
+        self._warnings.append(
+            f"override {override.number} was not carried out: there are no two items "
+            + " and ".join(override.items)
+        )
+
+    def result(self, overrides: Sequence[Override]) -> Grouped:
+        """The groups as they are now."""
+        names = sorted(self._members)
+        touched: dict[int, set[int]] = {name: set() for name in names}
+        for override in overrides:
+            for item in override.items:
+                if item in self._place:
+                    touched[self._group_of[self._place[item]]].add(override.number)
+        return Grouped(
+            tuple(tuple(self._members[name]) for name in names),
+            tuple(tuple(self._merges[name]) for name in names),
+            tuple(tuple(sorted(touched[name])) for name in names),
+            tuple(self._warnings),
+        )
