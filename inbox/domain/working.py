@@ -6,6 +6,8 @@ Pure: the worker brings what it has seen, and does what it is told here.
 from enum import Enum
 from typing import NamedTuple
 
+from inbox_orch.shared.endings import Ending
+
 from .model import Thread
 
 EX_TEMPFAIL = 75  # sysexits.h: try again later
@@ -37,17 +39,6 @@ class Standing(NamedTuple):
     answer_unread: bool = False
     renew_at: int = 0
     expires_at: int = 0
-
-
-class Ending(NamedTuple):
-    """How a command ended: its exit status, or the number of the signal that killed it.
-
-    `timed_out` is the limit in seconds that it ran into, if it did.
-    """
-
-    exit_status: int | None
-    signal: int | None = None
-    timed_out: float | None = None
 
 
 class Verdict(Enum):

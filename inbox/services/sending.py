@@ -1,7 +1,7 @@
 """What anybody may do to a thread: send it, write on it, cancel it, unseal it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, check_key, check_name, new_id
@@ -14,6 +14,9 @@ from ..domain.model import Message, Thread
 from ..store import cursors, leases, messages, threads
 from .desk import ENDED, Draft, Written, message_facts
 from .reaping import Reaping, question_closed
+
+if TYPE_CHECKING:
+    from inbox_orch.shared.artifacts import Stored
 
 
 class Sending(Reaping):
@@ -35,12 +38,13 @@ class Sending(Reaping):
         key: str | None = None,
         agent: str | None = None,
         thread_id: str | None = None,
+        files: "Sequence[Stored]" = (),
     ) -> Written:
         """Open a thread.
 
-        `to` is the mailbox, `payload` the text of a JSON object, `attach` paths of files,
-        `delay_seconds` until it may be claimed. `strict` refuses a mailbox that nobody has ever
-        read; the result says `recipient_known` in any case.
+        `to` is the mailbox, `payload` the text of a JSON object, `attach` paths of files, `files`
+        what is in `artifacts` already, `delay_seconds` until it may be claimed. `strict` refuses a
+        mailbox that nobody has ever read; the result says `recipient_known` in any case.
         `thread_id` is a new id that the caller made, so that the first message can name it.
         Errors: `usage`, `key_conflict`, `unknown_recipient`, and those of every write.
         """
@@ -52,7 +56,7 @@ class Sending(Reaping):
         limits.check_delay_seconds("delay", delay_seconds)
         if key is not None:
             check_key(key)
-        draft = self.draft(body, payload, attach)
+        draft = self.draft(body, payload, attach, files)
         request = {
             "to": to,
             "subject": subject,
@@ -125,6 +129,7 @@ class Sending(Reaping):
         attach: Sequence[str] = (),
         key: str | None = None,
         agent: str | None = None,
+        files: "Sequence[Stored]" = (),
     ) -> Written:
         """Write on a thread, whoever holds it. On a blocked one, by anybody but the asker, it
         answers the question (`answered` in the result).
@@ -136,7 +141,7 @@ class Sending(Reaping):
         if key is not None:
             check_key(key)
         thread_id = check_id(thread_id, "thread")
-        draft = self.draft(limits.check_body(body), None, attach)
+        draft = self.draft(limits.check_body(body), None, attach, files)
         digest = digest_of({"thread": thread_id, **draft.facts()})
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "reply", author, key, digest)

@@ -4,18 +4,17 @@ A handover is put together once and can be tried again: every try asks the bus f
 thing, so a repeat after a failure that was none is an exact repeat.
 """
 
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.artifacts import ArtifactStore, Stored
+from inbox_orch.shared.endings import Ending, ending_text
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.kept import Kept
 
 from ..domain.model import Thread
-from ..domain.working import Ending
 from ..services.working import Working
-from .output import Kept
 from .result import Result, read_result
 
 BODY_TAIL_BYTES = 64 * 1024
@@ -184,19 +183,3 @@ def failure_text(remains: Remains) -> str:
         or remains.stdout.tail_text(FAILURE_TAIL_BYTES),
     )
     return "\n\n".join(part for part in parts if part)
-
-
-def ending_text(ending: Ending) -> str:
-    """How a command ended, as a sentence."""
-    if ending.timed_out is not None:
-        return f"The command was stopped after {ending.timed_out:g} s, its time limit."
-    if ending.signal is not None:
-        return f"The command was killed by signal {ending.signal} ({_name(ending.signal)})."
-    return f"The command ended with exit status {ending.exit_status}."
-
-
-def _name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "without a name"

@@ -12,18 +12,20 @@ import tempfile
 from collections.abc import Callable, Mapping
 from enum import Enum
 
+from inbox_orch.shared.children import Child
+from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.kept import Kept
+from inbox_orch.shared.surroundings import without_repository
 
 from ..domain.leases import backoff_seconds
-from ..domain.working import Ending, Hold, Standing, Verdict, verdict
+from ..domain.working import Hold, Standing, Verdict, verdict
 from ..services.claiming import Claimed
 from ..services.working import Working
 from . import handover
-from .child import Child
 from .handover import Handover, NotYet, Remains
 from .happenings import Happening
 from .plan import Plan
-from .surroundings import without_repository
 from .task import BadTask, Terms, terms_of, write_task
 
 RETRY_MS = 500
@@ -221,16 +223,22 @@ class Job:
             self._bus.note_given(self._token, last)
             self._last_message = last
         try:
-            self.child = Child.start(
-                self._plan.command,
-                folder=self._terms.folder,
-                environment=self._environment(self._folder),
-                task_path=os.path.join(self._folder, "task"),
-            )
+            self.child = self._start_command(self._folder)
         except OSError as error:
             self._could_not_start(error)
             return
         self._started()
+
+    def _start_command(self, folder: str) -> Child:
+        with open(os.path.join(folder, "task"), "rb") as task:
+            return Child.start(
+                self._plan.command,
+                folder=self._terms.folder,
+                environment=self._environment(folder),
+                stdin=task.fileno(),
+                stdout=Kept("stdout", "inbox work"),
+                stderr=Kept("stderr", "inbox work"),
+            )
 
     def _write_task(self, folder: str) -> int:
         for name in ("task", "result"):

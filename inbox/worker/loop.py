@@ -12,18 +12,19 @@ from typing import NamedTuple
 
 from inbox_orch.shared import events, waits
 from inbox_orch.shared.bells import Bells
+from inbox_orch.shared.children import Child
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.groups import Leftovers
+from inbox_orch.shared.guardian import Guardian
+from inbox_orch.shared.noting import Signals
 from inbox_orch.shared.signals import Signalled
 from inbox_orch.shared.waits import doorbell_off
 
 from ..services.claiming import Claimed
 from ..services.working import Working
-from .child import Child, Leftovers
-from .guardian import Guardian
 from .happenings import Happening, Summary
 from .job import RETRY_MS, Job, Notice, Phase, Tell
 from .plan import Plan
-from .signals import Signals
 
 _FAR_MS = 3_600_000
 _MOST_UNTOLD = 1000  # happenings; nothing more is claimed for a reader that stands still

@@ -7,10 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inbox_orch.inbox.domain.model import Message, Thread
-from inbox_orch.inbox.domain.working import Ending, Hold, Standing, Verdict, verdict
-from inbox_orch.inbox.worker.output import HEAD_BYTES, TAIL_BYTES, Kept
+from inbox_orch.inbox.domain.working import Hold, Standing, Verdict, verdict
 from inbox_orch.inbox.worker.plan import find_command
 from inbox_orch.inbox.worker.task import BadTask, since_then, terms_of
+from inbox_orch.shared.endings import Ending
+from inbox_orch.shared.kept import HEAD_BYTES, TAIL_BYTES, Kept
 from support.buses import Office, refused
 
 THREAD = Thread(*(None,) * len(Thread._fields))
@@ -70,7 +71,7 @@ def test_otherwise_the_ending_decides(ending, expected):
 @example([1] * 5 + [4 * TAIL_BYTES])
 def test_output_is_kept_whole_or_as_its_head_and_tail(sizes):
     stream = b"".join(bytes([65 + n % 26]) * size for n, size in enumerate(sizes))
-    kept, start = Kept("stdout"), 0
+    kept, start = Kept("stdout", "inbox work"), 0
     for size in sizes:
         kept.add(stream[start : start + size])
         start += size
@@ -88,7 +89,7 @@ def test_output_is_kept_whole_or_as_its_head_and_tail(sizes):
 
 @given(st.text(alphabet="a€😀", max_size=40), st.integers(1, 60))
 def test_a_tail_never_begins_inside_a_character(text, most):
-    kept = Kept("stdout")
+    kept = Kept("stdout", "inbox work")
     kept.add(text.encode())
     tail = kept.tail_text(most).rpartition("]\n")[2]
     assert "\ufffd" not in tail
@@ -97,7 +98,7 @@ def test_a_tail_never_begins_inside_a_character(text, most):
 
 
 def test_a_tail_can_be_a_body_whatever_was_written():
-    kept = Kept("stdout")
+    kept = Kept("stdout", "inbox work")
     kept.add(b"a\0b\xff")
     assert kept.tail_text(100) == "a\ufffdb\ufffd"
 

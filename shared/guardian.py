@@ -1,9 +1,9 @@
-"""A guardian: a small shell process that ends the commands of a worker that was killed.
+"""A guardian: a small shell process that ends the commands of a process that was killed.
 
-A worker that dies by SIGKILL can end nothing, and its lease runs out without it: the next
-worker's command would meet the orphan in the same worktree. The guardian reads the groups from
-a pipe that only the worker can write to; the end of the pipe is the end of the worker. With no
-group left it ends at once, so it never outlives a worker that has ended by itself. The private
+Whoever dies by SIGKILL can end nothing, and what it did is taken over without it: the next
+one's command would meet the orphan in the same worktree. The guardian reads the groups from a
+pipe that only the one it guards can write to; the end of the pipe is that one's end. With no
+group left it ends at once, so it never outlives a process that has ended by itself. The private
 folders of the commands that it ended go, too.
 """
 
@@ -44,17 +44,18 @@ tidy
 
 
 class Guardian:
-    """The process, from the start of the worker to its end."""
+    """The process, from `start` to `close`."""
 
-    def __init__(self, notice: Callable[[str], None]) -> None:
-        self._notice = notice
+    def __init__(self, notice: Callable[[str], None], what: str = "this worker") -> None:
+        """`what` is killed, in the words of the notice."""
+        self._notice, self._what = notice, what
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Where it cannot be started, the worker goes without, and says so."""
+        """Where it cannot be started, one goes without, and says so."""
         try:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, "inbox-work-guardian"],
+                ["/bin/sh", "-c", _SCRIPT, "inbox-orch-guardian"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -66,7 +67,7 @@ class Guardian:
             self._lost(error)
 
     def begin(self, group: int, folder: str | None) -> None:
-        """This group must not outlive the worker, nor must its private folder."""
+        """This group must not outlive this process, nor must its private folder."""
         # A name with a line end cannot be told in a line; such a folder stays.
         named = folder if folder is not None and "\n" not in folder else ""
         self._tell(f"begin {group} {named}\n")
@@ -76,7 +77,7 @@ class Guardian:
         self._tell(f"end {group}\n")
 
     def close(self) -> None:
-        """The worker ends. Only groups that it could not end keep the guardian for a while."""
+        """The process ends. Only groups that it could not end keep the guardian for a while."""
         if self._process is None:
             return
         assert self._process.stdin is not None
@@ -97,6 +98,6 @@ class Guardian:
 
     def _lost(self, error: OSError) -> None:
         self._notice(
-            f"no guardian ({error.strerror}): should this worker be killed, "
+            f"no guardian ({error.strerror}): should {self._what} be killed, "
             "its commands would run on"
         )

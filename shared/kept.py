@@ -7,8 +7,9 @@ TAIL_BYTES = 384 * 1024
 class Kept:
     """The head and the tail of one stream; short streams are kept whole."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, by: str) -> None:
+        """`by` is the program that says so where bytes are left out."""
+        self.name, self._by = name, by
         self.total = 0
         self._head = bytearray()
         self._tail = bytearray()
@@ -31,7 +32,7 @@ class Kept:
         if self.total <= HEAD_BYTES + TAIL_BYTES:
             return bytes(self._head + self._tail)
         left_out = self.total - HEAD_BYTES - TAIL_BYTES
-        gap = f"\n[inbox work: {left_out} bytes of {self.name} are left out here]\n"
+        gap = f"\n[{self._by}: {left_out} bytes of {self.name} are left out here]\n"
         return bytes(self._head) + gap.encode() + bytes(self._tail[-TAIL_BYTES:])
 
     def tail_text(self, most: int) -> str:

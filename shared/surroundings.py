@@ -1,4 +1,4 @@
-"""What a command inherits of the worker's environment."""
+"""What a command inherits of the environment of whoever starts it."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The signals of the worker process while its loop runs.
+"""Signals of a process that looks after commands, while its loop runs.
 
 They are noted, and wake the loop through a pipe; nothing is interrupted in the middle.
 """
@@ -9,7 +9,7 @@ import signal
 from types import FrameType
 from typing import Any
 
-from inbox_orch.shared.signals import Signalled
+from .signals import Signalled
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -55,7 +55,7 @@ class Signals:
                 pass
 
     def _listen(self, number: int) -> None:
-        """Where a signal is ignored (a shell's background job, nohup), the worker goes on
+        """Where a signal is ignored (a shell's background job, nohup), the process goes on
         ignoring it. By a handler, which the command does not inherit: it gets the default, but
         for SIGHUP, where `nohup` is meant for it, too."""
         ignored = signal.getsignal(number) is signal.SIG_IGN
