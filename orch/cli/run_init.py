@@ -13,8 +13,10 @@ from inbox_orch.shared.layout import database_in
 from inbox_orch.shared.locate import locate, project_root
 
 from ..domain import limits
+from ..domain.config import Config
 from ..services.planning import POLICIES, check_run
 from .base import key_option, open_scheduler
+from .documents import config_in
 
 
 @click.command(
@@ -46,6 +48,13 @@ from .base import key_option, open_scheduler
     help="At most this many attempts at once.",
 )
 @click.option(
+    "--config",
+    "config_file",
+    type=PATH,
+    metavar="FILE|-",
+    help="YAML or JSON: files to copy, set-up, limits, checks, secrets.",
+)
+@click.option(
     "--worktree-root",
     type=PATH,
     metavar="DIR",
@@ -61,6 +70,7 @@ def command(
     base: str | None,
     on_failure: str,
     max_parallel: int | None,
+    config_file: str | None,
     worktree_root: str | None,
     key: str | None,
 ) -> None:
@@ -71,6 +81,7 @@ def command(
     shell = shell_of(context)
     if no_repo and repo is not None:
         raise usage("give either --repo or --no-repo, not both")
+    config = Config() if config_file is None else config_in(shell, config_file)
     folder = None if no_repo else (repo or os.getcwd())
     created = _ensure_database(shell, lambda: check_run(title, folder, base, worktree_root))
     answer = open_scheduler(context).run_init(
@@ -80,6 +91,7 @@ def command(
         on_failure=on_failure,
         max_parallel=max_parallel,
         worktree_root=worktree_root,
+        config=config,
         key=key,
     )
     if created is not None:

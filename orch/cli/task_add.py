@@ -6,6 +6,7 @@ import click
 
 from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Number, Verb, shell_of
+from inbox_orch.shared.errors import usage
 
 from ..domain import limits
 from ..domain.model import Limits
@@ -52,18 +53,14 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
 @click.option(
     "--max-attempts",
     type=ATTEMPTS,
-    default=limits.DEFAULT_MAX_ATTEMPTS,
-    show_default=True,
     metavar="N",
-    help="Tries that fail or are rejected.",
+    help="Tries that fail or are rejected.  [default: the run's, else 3]",
 )
 @click.option(
     "--max-infra-attempts",
     type=ATTEMPTS,
-    default=limits.DEFAULT_MAX_ATTEMPTS,
-    show_default=True,
     metavar="N",
-    help="Tries that are lost or cannot be provisioned.",
+    help="Tries that are lost or cannot be provisioned.  [default: the run's, else 3]",
 )
 @click.option(
     "--check",
@@ -72,6 +69,7 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
     metavar="CMD",
     help="Must succeed in the worktree before the work is accepted; repeatable.",
 )
+@click.option("--no-checks", is_flag=True, help="Without the checks of the run's config.")
 @clock_option("--timeout", "it has been worked on so long, less the time blocked")
 @clock_option("--queue-timeout", "no worker has claimed it for so long")
 @clock_option("--silent-timeout", "its worker has renewed and said nothing for so long")
@@ -97,9 +95,10 @@ def command(
     kind: str,
     depends_on: tuple[str, ...],
     priority: int,
-    max_attempts: int,
-    max_infra_attempts: int,
+    max_attempts: int | None,
+    max_infra_attempts: int | None,
     checks: tuple[str, ...],
+    no_checks: bool,
     timeout: float | None,
     queue_timeout: float | None,
     silent_timeout: float | None,
@@ -109,7 +108,9 @@ def command(
     allow_empty: bool,
     key: str | None,
 ) -> None:
-    """Add a task to a run."""
+    """Add a task to a run. What is not given is as the run's config says."""
+    if checks and no_checks:
+        raise usage("give either --check or --no-checks, not both")
     scheduler = open_scheduler(context)
     answer = scheduler.add_task(
         chosen_run(scheduler, run_name),
@@ -124,7 +125,7 @@ def command(
         max_infra_attempts=max_infra_attempts,
         worktree=not no_worktree,
         allow_empty=allow_empty,
-        checks=checks,
+        checks=checks if checks or no_checks else None,
         time_limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
         key=key,
     )

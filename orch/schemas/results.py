@@ -2,6 +2,7 @@
 
 from inbox_orch.inbox.schemas import Count, Message, Seconds, Serial, Shape, Thread, Ulid
 
+from .plans import Config
 from .things import (
     BaseConflict,
     Change,
@@ -36,9 +37,10 @@ class RunList(Shape):
 
 
 class RunShown(Shape):
-    """`run show`."""
+    """`run show`. The values of secrets are masked in `config`."""
 
     run: Run
+    config: Config
 
 
 class TaskAdded(Shape):

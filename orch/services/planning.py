@@ -12,6 +12,7 @@ from inbox_orch.shared.requests import digest_of
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import graph, limits
+from ..domain.config import Config, config_of
 from ..domain.model import Dependency, Limits, Run, Task
 from ..domain.names import check_task_key, run_name
 from ..domain.readiness import CONDITIONS
@@ -21,6 +22,7 @@ from .desk import Answer, Desk
 
 DEFAULT_LEADER = "leader"
 DEFAULT_MAILBOX = "workers"
+DEFAULTS = Config()
 POLICIES = ("continue", "fail-fast", "abort")
 
 
@@ -36,6 +38,7 @@ class Planning(Desk):
         on_failure: str = "continue",
         max_parallel: int | None = None,
         worktree_root: str | None = None,
+        config: Config = DEFAULTS,
         key: str | None = None,
     ) -> Answer:
         """Open a run. `repository` is a folder inside it, None for a run without git.
@@ -53,6 +56,7 @@ class Planning(Desk):
                 "max_parallel": max_parallel,
                 "worktree_root": worktree_root,
                 "repository": place["repository"],
+                "config": config.given(),
             }
         )
         run_id = new_id()
@@ -70,7 +74,7 @@ class Planning(Desk):
                 worktree_root=root,
                 on_failure=on_failure,
                 max_parallel=max_parallel,
-                config="{}",
+                config=config.canonical(),
                 created_at=tx.now.wall_ms,
                 closed_at=None,
                 cancelled_at=None,
@@ -92,33 +96,36 @@ class Planning(Desk):
         kind: str = "code",
         depends_on: Sequence[str] = (),
         priority: int = 0,
-        max_attempts: int = limits.DEFAULT_MAX_ATTEMPTS,
-        max_infra_attempts: int = limits.DEFAULT_MAX_ATTEMPTS,
+        max_attempts: int | None = None,
+        max_infra_attempts: int | None = None,
         worktree: bool = True,
         allow_empty: bool = False,
-        checks: Sequence[str] = (),
+        checks: Sequence[str] | None = None,
         time_limits: Limits | None = None,
         key: str | None = None,
     ) -> Answer:
         """Add a task. `depends_on` are keys or ids of tasks that must have succeeded; `checks` are
-        shell commands that must succeed in the worktree before the work is accepted.
+        shell commands that must succeed in the worktree before the work is accepted. What is None
+        is as the run's config says.
 
         Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
         task's key is taken), `key_conflict`.
         """
         self._check_task(run, key_name, title, body, kind, mailbox, worktree)
+        config = config_of(run)
+        checks = config.checks_for(checks, worktree=worktree)
         limits.check_commands(checks)
         columns: dict[str, Any] = {
             "title": title,
             "body": body,
             "kind": kind,
             "priority": priority,
-            "max_attempts": max_attempts,
-            "max_infra_attempts": max_infra_attempts,
+            "max_attempts": max_attempts or config.max_attempts,
+            "max_infra_attempts": max_infra_attempts or config.max_infra_attempts,
             "worktree": worktree,
             "allow_empty": allow_empty,
             "checks": json.dumps(list(checks)),
-            "limits": json.dumps((time_limits or Limits()).as_json()),
+            "limits": json.dumps(config.limits_for(time_limits).as_json()),
         }
         asked = {"run": run.id, "task": key_name, "to": mailbox, "depends_on": list(depends_on)}
         actor, digest = self.actor(run), digest_of({**asked, **columns})

@@ -1,0 +1,122 @@
+"""The config of a run as a document."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from inbox_orch.shared.errors import usage
+from inbox_orch.shared.ids import check_name, printable
+
+from ..domain.config import DEFAULT_SETUP_SECONDS, Config, from_given
+from ..domain.limits import CANCEL_GRACE_SECONDS, MOST_PARALLEL
+from .parts import ClockSeconds, Command, Commands, LimitsPart, Part, Tries, checked, validated
+from .reading import read_document
+
+MAX_CONFIG_BYTES = 256 * 1024
+MOST_ENTRIES = 1000
+MAX_VALUE_BYTES = 32 * 1024
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+# They lead git to another repository, or our commands to another database.
+_RESERVED = re.compile(
+    r"GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE|CEILING_DIRECTORIES)"
+    r"|INBOX_.*|ORCH_.*"
+)
+
+
+def _check_path(path: str) -> None:
+    parts = path.split("/")
+    if not path.isprintable() or len(path.encode("utf-8", "replace")) > 4096:
+        raise usage("a path is text without control characters")
+    if path.startswith("/") or any(part in ("", ".", "..") for part in parts):
+        raise usage(
+            f"{printable(path)!r} must lead from the top of the repository to a file below it",
+            hint="without a leading '/', './', '..', and without '/' at the end",
+        )
+    if parts[0].lower() == ".git":
+        raise usage("what belongs to git itself is not copied")
+
+
+def _check_variable(name: str) -> None:
+    if not _VARIABLE.fullmatch(name):
+        raise usage(
+            f"{printable(name)!r} cannot be the name of an environment variable",
+            hint="letters, digits and '_', the first not a digit",
+        )
+
+
+def _check_settable(name: str) -> None:
+    _check_variable(name)
+    if _RESERVED.fullmatch(name):
+        raise usage(f"{name} is set by orch itself", hint="leave it out")
+
+
+def _check_value(value: str) -> None:
+    if "\0" in value or len(value.encode("utf-8", "replace")) > MAX_VALUE_BYTES:
+        raise usage(f"a value has at most {MAX_VALUE_BYTES} bytes and no NUL")
+    if any(0xD800 <= ord(c) < 0xE000 for c in value):
+        raise usage("a value must be valid text")
+
+
+def _check_mailbox(name: str) -> None:
+    check_name(name, "mailbox")
+
+
+RelativePath = Annotated[str, checked(_check_path)]
+Variable = Annotated[str, checked(_check_variable)]
+Settable = Annotated[str, checked(_check_settable)]
+Value = Annotated[str, checked(_check_value)]
+Mailbox = Annotated[str, checked(_check_mailbox)]
+
+
+class SetupPart(Part):
+    """A command to run in each new worktree."""
+
+    command: Command
+    timeout_seconds: ClockSeconds = DEFAULT_SETUP_SECONDS
+
+
+class MailboxPart(Part):
+    """What holds for one mailbox."""
+
+    max_parallel: Annotated[int, Field(ge=1, le=MOST_PARALLEL)]
+
+
+class ConfigPart(Part):
+    """A config, whole; also as `run.config` of a plan."""
+
+    copy_: Annotated[list[RelativePath], Field(max_length=MOST_ENTRIES)] = Field([], alias="copy")
+    setup: SetupPart | None = None
+    limits: LimitsPart = LimitsPart()
+    max_attempts: Tries | None = None
+    max_infra_attempts: Tries | None = None
+    checks: Commands = Field([])
+    mailboxes: Annotated[dict[Mailbox, MailboxPart], Field(max_length=MOST_ENTRIES)] = Field({})
+    environment: Annotated[dict[Settable, Value], Field(max_length=MOST_ENTRIES)] = Field({})
+    secrets: Annotated[list[Variable], Field(max_length=MOST_ENTRIES)] = Field([])
+    submodules: bool = False
+    lfs: Literal["skip", "smudge"] = "smudge"
+    cancel_grace_seconds: Annotated[float, Field(ge=0, le=24 * 3600, allow_inf_nan=False)] = (
+        CANCEL_GRACE_SECONDS
+    )
+
+    @model_validator(mode="after")
+    def _each_once(self) -> "ConfigPart":
+        for name, entries in (("copy", self.copy_), ("secrets", self.secrets)):
+            twice = sorted({entry for entry in entries if entries.count(entry) > 1})
+            if twice:
+                raise ValueError(f"`{name}` names {printable(twice[0])!r} twice\nkeep one")
+        return self
+
+    def value(self) -> Config:
+        """The same as the frozen value that the services read."""
+        given = self.model_dump(by_alias=True, exclude_unset=True)
+        return from_given(given)
+
+
+def read_config(path: str) -> Config:
+    """The config in a file of YAML or JSON; error `usage` that lists every problem by line."""
+    source = read_document(path, MAX_CONFIG_BYTES)
+    if source.value is None:
+        return Config()
+    return validated(ConfigPart, source).value()

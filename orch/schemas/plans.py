@@ -1,0 +1,40 @@
+"""Plans and the config of runs in JSON."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inbox_orch.inbox.schemas import Name, Seconds, Shape
+
+from .things import Limits, Positive
+
+
+class Setup(Shape):
+    """A shell command that is run once in each new worktree."""
+
+    command: str
+    timeout_seconds: Seconds
+
+
+class MailboxLimit(Shape):
+    """How many attempts a mailbox may have at once."""
+
+    max_parallel: Positive
+
+
+class Config(Shape):
+    """What a run was opened with. `environment`: for set-up and checks; the values of
+    `secrets` are masked."""
+
+    copied: list[str] = Field(alias="copy")
+    setup: Setup | None
+    limits: Limits
+    max_attempts: Positive
+    max_infra_attempts: Positive
+    checks: list[str]
+    mailboxes: dict[Name, MailboxLimit]
+    environment: dict[str, str]
+    secrets: list[str]
+    submodules: bool
+    lfs: Literal["skip", "smudge"]
+    cancel_grace_seconds: Annotated[float, Field(ge=0)]
