@@ -7,9 +7,10 @@ much as fifty calls of git.
 import contextlib
 import os
 import random
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -52,27 +53,45 @@ def git(
     accepted: Sequence[int] = (0,),
     environment: dict[str, str] | None = None,
     shared_locks: Sequence[int] = (),
+    given: bytes | None = None,
 ) -> tuple[int, str]:
     """Run git in `folder`; returns its exit status and standard output, undecodable bytes as
     surrogates.
 
     `reads` keeps git from taking locks of its own, and lets it try again when it has met the
     half-done work of another process. `shared_locks` are descriptors of our own locks that git
-    shares, so that they stay held while it runs, even if we are killed.
+    shares, so that they stay held while it runs, even if we are killed. `given` is its standard
+    input.
     Errors: `git_missing`; `git_failed` for a status that is not in `accepted`.
     """
     # `-C`, because GitPython falls back to the present folder when this one is not there.
     command = ["git", "-C", folder, *_OPTIONS, *arguments]
-    given = {**(_READING if reads else {}), **(environment or {}), "LC_ALL": "C"}
-    status, output, complaint = _execute(folder, command, given, shared_locks)
+    variables = {**(_READING if reads else {}), **(environment or {}), "LC_ALL": "C"}
+    status, output, complaint = _execute(folder, command, variables, shared_locks, given)
     for _ in range(_TRIES if reads else 0):
         if status == 0 or not any(words in complaint for words in _TRANSIENT):
             break
         pause()
-        status, output, complaint = _execute(folder, command, given, shared_locks)
+        status, output, complaint = _execute(folder, command, variables, shared_locks, given)
+    text = output.decode("utf-8", "surrogateescape")
     if status not in accepted:
-        raise _failed(folder, arguments, status, complaint.strip() or output.strip())
-    return status, output
+        raise _failed(folder, arguments, status, complaint.strip() or text.strip())
+    return status, text
+
+
+def git_bytes(
+    folder: str, *arguments: str, given: bytes | None = None, output: BinaryIO | None = None
+) -> bytes:
+    """The output of a reading git command as it is; with `output` it is written there instead.
+
+    Errors: `git_missing`, `git_failed`.
+    """
+    command = ["git", "-C", folder, *_OPTIONS, *arguments]
+    variables = {**_READING, "LC_ALL": "C"}
+    status, content, complaint = _execute(folder, command, variables, (), given, output)
+    if status != 0:
+        raise _failed(folder, arguments, status, complaint.strip())
+    return content
 
 
 def is_transient(error: InboxOrchError) -> bool:
@@ -109,9 +128,14 @@ def output_of(folder: str, *arguments: str) -> str:
 
 
 def _execute(
-    folder: str, command: list[str], environment: dict[str, str], shared_locks: Sequence[int]
-) -> tuple[int, str, str]:
-    with _without_git_variables():
+    folder: str,
+    command: list[str],
+    environment: dict[str, str],
+    shared_locks: Sequence[int],
+    given: bytes | None,
+    into: BinaryIO | None = None,
+) -> tuple[int, bytes, str]:
+    with _without_git_variables(), _readable(given) as istream:
         module = _gitpython()
         try:
             status, output, complaint = module.cmd.Git().execute(
@@ -122,6 +146,8 @@ def _execute(
                 strip_newline_in_stdout=False,
                 env=environment,
                 pass_fds=tuple(shared_locks),
+                istream=istream,
+                output_stream=into,
             )
         except module.exc.GitCommandNotFound as error:
             raise InboxOrchError(
@@ -130,10 +156,23 @@ def _execute(
         except OSError as error:
             # Not executable, no memory, no process left.
             raise _failed(folder, command[len(_OPTIONS) + 3 :], -1, str(error)) from error
-    text = output.decode("utf-8", "surrogateescape")
+    if isinstance(output, str):
+        output = output.encode("utf-8", "surrogateescape")
     if isinstance(complaint, bytes):
         complaint = complaint.decode("utf-8", "surrogateescape")
-    return status, text, complaint
+    return status, output, complaint
+
+
+@contextlib.contextmanager
+def _readable(content: bytes | None) -> Iterator[BinaryIO | None]:
+    """What git reads: a file and no pipe, so that neither waits for the other."""
+    if content is None:
+        yield None
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        yield file
 
 
 @contextlib.contextmanager

@@ -1,0 +1,129 @@
+"""Which ignored files a worktree had when it was handed out: what set-up made, and what was copied.
+
+Git says nothing about ignored files, and yet a worker may have edited one. The manifest lies in
+the worktree's admin folder, where it goes with the worktree and is in nobody's way. Where there
+is none, every ignored file counts as changed: so nothing has to be written for a worktree that
+was only checked out, which has no ignored file.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.gate import file_failure
+
+from . import administration
+from .commands import git
+
+MAX_HASHED_BYTES = 1024 * 1024
+_NAME = "inbox-orch-manifest.json"
+_VERSION = 1
+
+
+class Entry(NamedTuple):
+    """One ignored file. `changed_ns` is the time of its inode, which no program can set back;
+    `sha256` is None from 1 MiB on."""
+
+    mode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+    sha256: str | None
+
+
+def write(worktree: str) -> int:
+    """Take down the ignored files of a worktree as they are now; returns how many there are.
+
+    To be called once set-up is over and before anybody works there. A repeat replaces what was
+    taken down before. Errors: `git_failed`, `disk_full`, `read_only`, `io_error`.
+    """
+    admin = administration.folder_of(worktree)
+    if admin is None:
+        raise InboxOrchError("git_failed", f"{worktree} is no worktree")
+    files = {}
+    for path in ignored_files(worktree):
+        entry = _entry(os.path.join(worktree, path), hashed=True)
+        if entry is not None:
+            files[path] = entry
+    target = os.path.join(admin, _NAME)
+    try:
+        # Whole or not at all: what is cut off would be taken for a damaged manifest.
+        with open(f"{target}.new", "w", encoding="ascii") as file:
+            json.dump({"version": _VERSION, "files": files}, file, separators=(",", ":"))
+        os.replace(f"{target}.new", target)
+    except OSError as error:
+        raise file_failure(target, error) from error
+    return len(files)
+
+
+def changed(worktree: str, ignored: Iterable[str]) -> list[str]:
+    """Those of the ignored files, given by their paths below the worktree, that differ from the
+    manifest or are not in it."""
+    paths = list(ignored)
+    known = _read(worktree) if paths else {}
+    return [p for p in paths if p not in known or _differs(os.path.join(worktree, p), known[p])]
+
+
+def ignored_files(worktree: str) -> Iterator[str]:
+    """Every ignored file by its path below the worktree, bytes that are not UTF-8 as surrogates;
+    nested repositories are left out."""
+    _, text = git(
+        worktree, *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"), reads=True
+    )
+    return (path for path in text.split("\0") if path and not path.endswith("/"))
+
+
+def _read(worktree: str) -> dict[str, Entry]:
+    """Empty when there is none, and when it is damaged: then every file counts as changed."""
+    admin = administration.folder_of(worktree)
+    if admin is None:
+        return {}
+    try:
+        with open(os.path.join(admin, _NAME), encoding="ascii") as file:
+            stored = json.load(file)
+        if stored["version"] != _VERSION:
+            return {}
+        return {path: Entry(*entry) for path, entry in stored["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _differs(path: str, known: Entry) -> bool:
+    now = _entry(path, hashed=False)
+    if now is None:
+        return False  # gone: there is nothing left to lose
+    if now == known._replace(sha256=None):
+        return False
+    if (now.mode, now.size) != (known.mode, known.size):
+        return True
+    if known.sha256 is None:
+        return now.modified_ns != known.modified_ns
+    again = _entry(path, hashed=True)
+    return again is None or again.sha256 != known.sha256
+
+
+def _entry(path: str, *, hashed: bool) -> Entry | None:
+    """How a file is now; None when it is gone."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        found = os.lstat(path)
+        digest = _digest(path, found) if hashed and found.st_size < MAX_HASHED_BYTES else None
+        return Entry(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, digest)
+    return None
+
+
+def _digest(path: str, found: os.stat_result) -> str | None:
+    """None for what has no content, or may not be read: it counts as changed once its times do."""
+    if stat.S_ISLNK(found.st_mode):
+        return hashlib.sha256(os.fsencode(os.readlink(path))).hexdigest()
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return hashlib.sha256(file.read(MAX_HASHED_BYTES)).hexdigest()
+    except PermissionError:
+        return None
