@@ -15,6 +15,11 @@ _STATEMENTS = (
     ALTER TABLE attempt ADD COLUMN clock TEXT
         CHECK (clock IN ('queue', 'run', 'silent', 'block'))
     """,
+    # When it has ended its task is pending again, and nothing is counted: it was reassigned.
+    """
+    ALTER TABLE attempt ADD COLUMN goes_back INTEGER NOT NULL DEFAULT 0
+        CHECK (goes_back IN (0, 1))
+    """,
     # What it did not merge with: {"onto": commit, "paths": [...]}.
     """
     ALTER TABLE attempt ADD COLUMN conflict TEXT

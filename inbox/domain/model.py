@@ -163,6 +163,19 @@ class Thread(NamedTuple):
         }
 
 
+class WorkTimes(NamedTuple):
+    """When a thread was worked on, for schedulers. Wall-clock milliseconds.
+
+    `first_claimed_at`; `blocked_ms`: how long questions were open that are settled now;
+    `asked_at`: since when one is open; `settled_at`: when the last one was settled.
+    """
+
+    first_claimed_at: int
+    blocked_ms: int
+    asked_at: int | None
+    settled_at: int | None
+
+
 def _shown(body: str | None) -> tuple[str | None, bool]:
     """The body cut to what is shown by default, never inside a character."""
     if body is None or len(body) * 4 <= SHOWN_BODY_BYTES:

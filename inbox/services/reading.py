@@ -9,7 +9,7 @@ from inbox_orch.shared.database import size_of
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 
 from ..domain import limits, states
-from ..domain.model import Artifact, Message, Thread
+from ..domain.model import Artifact, Message, Thread, WorkTimes
 from ..store import cursors, leases, listing, messages, threads
 from ..store.listing import Filter
 from .desk import Desk
@@ -172,6 +172,13 @@ class Reading(Desk):
         """Several threads by their ids; for the scheduler, which may see all of them."""
         with self.database.snapshot() as connection:
             return threads.get_many(connection, thread_ids, self.database.clock.now())
+
+    def work_times(self, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
+        """When those of the threads that were ever claimed were worked on; for the scheduler."""
+        from ..store import times
+
+        with self.database.snapshot() as connection:
+            return times.work_times(connection, thread_ids)
 
     def messages(self, thread_id: str, *, newest: int | None = None) -> tuple[Message, ...]:
         """The messages of a thread, whole: all of them, or the `newest` ones."""

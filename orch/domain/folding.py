@@ -39,6 +39,8 @@ def fold(facts: Iterable[Fact]) -> Folded:
         if fact.kind == "dependency_added":
             edge = (str(fact.task_id), fact.data["upstream"], fact.data["condition"])
             folded.dependencies.add(edge)
+        elif fact.kind == "dependency_removed":
+            _remove(folded, fact)
         elif fact.kind in _KINDS:
             _move(folded, _KINDS[fact.kind], fact)
         elif fact.kind not in UNMOVED:
@@ -61,6 +63,15 @@ def differences(folded: Folded, stored: Folded) -> list[str]:
         where = "events" if edge in folded.dependencies else "table"
         found.append(f"dependency {' -> '.join(edge[:2])} ({edge[2]}) is only in the {where}")
     return found
+
+
+def _remove(folded: Folded, fact: Fact) -> None:
+    edge = (str(fact.task_id), fact.data["upstream"], fact.data["condition"])
+    if edge not in folded.dependencies:
+        folded.contradictions.append(
+            f"event {fact.seq}: removes {' -> '.join(edge[:2])} ({edge[2]}), which was not there"
+        )
+    folded.dependencies.discard(edge)
 
 
 def _move(folded: Folded, kind: str, fact: Fact) -> None:

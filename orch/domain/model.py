@@ -131,9 +131,10 @@ class Dependency(NamedTuple):
 class Attempt(NamedTuple):
     """One try at a task: one thread, and for a code task one branch and one worktree.
 
-    `clock` is the one that ran out; `conflict` what the attempt did not merge with when it was
-    integrated; `removed_at` when clean-up took the worktree away, and `salvage_commit` what was
-    kept of it then.
+    `clock` is the one that ran out; `goes_back`: it was reassigned, so that its end counts
+    nothing and its task is pending again; `conflict` what the attempt did not merge with when it
+    was integrated; `removed_at` when clean-up took the worktree away, and `salvage_commit` what
+    was kept of it then.
     """
 
     id: str
@@ -156,6 +157,7 @@ class Attempt(NamedTuple):
     details: str | None
     fatal: bool
     clock: str | None
+    goes_back: bool
     conflict: str | None
     salvage_commit: str | None
     created_at: int

@@ -150,9 +150,12 @@ def _blame(never: Sequence[Standing]) -> tuple[str, ...]:
 
 
 def _outcome(run: Run, standings: Sequence[Standing]) -> str:
-    if run.state == "cancelling":
+    if run.state == "cancelling" or run.cancelled_at is not None:
         live = any(s.state in ("active", "blocked") for s in standings)
         return "running" if live else "cancelled"
+    if run.state == "closed":
+        # What has not been done by now stays undone: nothing is dispatched any more.
+        return _settled_outcome([s.state for s in standings])
     if not standings:
         return "running"
     if not all(s.settled for s in standings):

@@ -17,13 +17,18 @@ class Consequence(NamedTuple):
     delay_seconds: float | None
 
 
-def consequence(task: Task, ended_as: str, *, fatal: bool, jitter: float) -> Consequence:
+def consequence(
+    task: Task, ended_as: str, *, fatal: bool, jitter: float, goes_back: bool = False
+) -> Consequence:
     """After an attempt ended badly: another try while its budget lasts, else the task failed.
 
     Work that failed, was rejected or ran out of time counts against `max_attempts`; a lost
-    worker or worktree against `max_infra_attempts`. `jitter` is a number from 0 to 1.
+    worker or worktree against `max_infra_attempts`. What was cancelled so that another worker
+    gets it (`goes_back`) counts against nothing. `jitter` is a number from 0 to 1.
     """
     work, infra = task.work_failures, task.infra_failures
+    if ended_as == "cancelled" and goes_back:
+        return Consequence("pending", work, infra, None)
     if ended_as == "cancelled":
         return Consequence("cancelled", work, infra, None)
     if ended_as in COUNTED_AS_WORK:

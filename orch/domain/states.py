@@ -45,7 +45,17 @@ class Transition(NamedTuple):
     by: str
 
 
-RUN_TRANSITIONS = (Transition(None, "open", "run init"),)
+RUN_TRANSITIONS = (
+    Transition(None, "open", "run init"),
+    Transition("open", "paused", "run pause"),
+    Transition("paused", "open", "run resume"),
+    Transition("open", "cancelling", "run cancel"),
+    Transition("paused", "cancelling", "run cancel"),
+    Transition("cancelling", "closed", "its last attempt has ended"),
+    Transition("open", "closed", "run close"),
+    Transition("paused", "closed", "run close"),
+    Transition("closed", "open", "run reopen"),
+)
 
 TASK_TRANSITIONS = (
     Transition(None, "pending", "task add"),
@@ -60,6 +70,11 @@ TASK_TRANSITIONS = (
     Transition("blocked", "failed", "retries exhausted, or a fatal failure"),
     Transition("active", "cancelled", "its attempt was cancelled"),
     Transition("blocked", "cancelled", "its attempt was cancelled"),
+    Transition("pending", "cancelled", "cancel"),
+    Transition("pending", "skipped", "skip"),
+    Transition("failed", "pending", "retry"),
+    Transition("cancelled", "pending", "retry"),
+    Transition("succeeded", "pending", "retry --force"),
 )
 
 _BY_THREAD = tuple(
@@ -81,6 +96,9 @@ ATTEMPT_TRANSITIONS = (
     Transition("verifying", "rejected", "not accepted"),
     Transition("verifying", "lost", "the worktree is gone"),
     Transition("submitted", "lost", "the worktree is gone"),
+    Transition("submitted", "ending", "cancel"),
+    Transition("verifying", "ending", "cancel"),
+    Transition("ending", "ending", "cancel, while it was ending for another reason"),
     Transition("ending", "cancelled", "its holder knows, or is gone"),
     Transition("ending", "timed_out", "its holder knows, or is gone"),
 )

@@ -111,7 +111,8 @@ class Desk:
         return repository
 
     def picture(self, connection: sqlite3.Connection, run: Run, now_ms: int) -> Picture:
-        """The run as it stands."""
+        """The run as it stands, also if it was paused, cancelled or closed since `run` was read."""
+        run = runs.get(connection, run.id) or run
         conflicts = {}
         of_run = tasks.of_run(connection, run.id)
         dependencies = tasks.dependencies_of_run(connection, run.id)
@@ -212,6 +213,26 @@ class Desk:
         after = tasks.by_id(tx.connection, task.id)
         facts = {"from": task.state, "cause": cause}
         self.record_task(tx, run, after, f"task_{target}", facts, attempt_id)
+        return after
+
+    def move_run(
+        self,
+        tx: Transaction,
+        run: Run,
+        target: str,
+        *,
+        cause: str,
+        changes: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """One transition of a run, guarded, with its event; returns it as it is then."""
+        states.require("run", run.state, target)
+        columns = {**(changes or {}), "state": target}
+        changed = runs.update(tx.connection, run.id, columns, expected_state=run.state)
+        assert changed, "the run changed under the write lock"
+        facts = {"from": run.state, "to": target, "cause": cause}
+        events.append(tx, f"run_{target}", self.actor(run), facts, run_id=run.id)
+        after = runs.get(tx.connection, run.id)
+        assert after is not None
         return after
 
     # -- keys --------------------------------------------------------------------------------

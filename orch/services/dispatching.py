@@ -17,6 +17,7 @@ from inbox_orch.shared.transactions import Transaction
 from ..domain import names, readiness, states
 from ..domain.model import Run, Task
 from ..domain.readiness import Picture, Standing
+from ..domain.slots import Slots
 from ..store import attempts, runs, tasks
 from .bases import Base, Heads, base_for
 from .provisioning import Provisioning
@@ -120,11 +121,15 @@ class Dispatching(Provisioning):
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
             dependencies = tasks.dependencies_of_run(connection, run.id)
-            named = [self.task(connection, run, name) for name in asked.names]
-            slots = _free_slots(run, len(attempts.live_of_run(connection, run.id)))
+            # By id, since a task can be named twice: by its key and by its id.
+            named = list(
+                {t.id: t for t in (self.task(connection, run, n) for n in asked.names)}.values()
+            )
+            slots = Slots(run, [a.mailbox for a in attempts.live_of_run(connection, run.id)])
         heads = Heads([s.task for s in picture.standings], dependencies)
         if named:
-            _require_ready(picture, named, asked, slots)
+            _require_ready(picture, named, asked)
+            _require_slots(run, named, asked, slots)
             candidates = named
         else:
             candidates = readiness.dispatch_order(picture.standings, dependencies)
@@ -136,15 +141,19 @@ class Dispatching(Provisioning):
             if s.state == "base_conflict" and not named
         ]
         for task in candidates:
-            if len(chosen) >= slots:
+            mailbox = asked.mailbox or task.mailbox
+            if slots.full():
                 break
+            if not slots.free(mailbox):
+                continue  # one of another mailbox may find room
             found = self._base(run, task, heads.of(task), asked)
             if found is not None and found.commit is None:
                 if store:
                     self._store_conflict(run, task, found)
                 conflicts.append(_conflict(task, found, named=bool(named)))
             else:
-                chosen.append(Chosen(task, asked.mailbox or task.mailbox, found))
+                slots.take(mailbox)
+                chosen.append(Chosen(task, mailbox, found))
         return chosen, tuple(conflicts)
 
     def _base(self, run: Run, task: Task, heads: tuple[str, ...], asked: "_Asked") -> Base | None:
@@ -210,10 +219,15 @@ class Dispatching(Provisioning):
             if present.state != "open":
                 raise states.refuse("run", run.name, present.state, "dispatch")
             picture = self.picture(tx.connection, present, tx.now.wall_ms)
-            slots = _free_slots(present, len(attempts.live_of_run(tx.connection, run.id)))
+            slots = Slots(present, [a.mailbox for a in attempts.live_of_run(tx.connection, run.id)])
+            still = [_as_it_is_now(c, picture, asked) for c in chosen]
             if asked.names:
-                _require_ready(picture, [c.task for c in chosen], asked, slots)
-            still = [c for c in chosen if _may_start(picture.of(c.task.id), asked)][:slots]
+                named = [c.task for c in still]
+                _require_ready(picture, named, asked)
+                _require_slots(present, named, asked, slots)
+            else:
+                still = [c for c in still if _may_start(picture.of(c.task.id), asked)]
+                still = [c for c in still if slots.take(c.mailbox)]
             dependencies = tasks.dependencies_of_run(tx.connection, run.id)
             heads = Heads([s.task for s in picture.standings], dependencies)
             if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
@@ -306,10 +320,6 @@ class Dispatching(Provisioning):
         return Dispatched(tuple(items), False, replayed, conflicts)
 
 
-def _free_slots(run: Run, live: int) -> int:
-    return 10**9 if run.max_parallel is None else max(0, run.max_parallel - live)
-
-
 class _Asked(NamedTuple):
     """What the call says: the tasks that it names, and of all its attempts; the key of the call
     and what it stands for."""
@@ -320,6 +330,12 @@ class _Asked(NamedTuple):
     within: str | None
     key: str | None
     digest: str
+
+
+def _as_it_is_now(chosen: Chosen, picture: Picture, asked: _Asked) -> Chosen:
+    """The mailbox of a task may have been changed since it was chosen."""
+    task = picture.of(chosen.task.id).task
+    return chosen._replace(task=task, mailbox=asked.mailbox or task.mailbox)
 
 
 def _ids(stored: Any) -> list[str]:
@@ -344,19 +360,26 @@ def _conflict(task: Task, base: Base, *, named: bool) -> dict[str, Any]:
     return shape
 
 
-def _require_ready(picture: Picture, named: Sequence[Task], asked: _Asked, slots: int) -> None:
-    """Each task that was named must be able to start, and all of them at once."""
+def _require_ready(picture: Picture, named: Sequence[Task], asked: _Asked) -> None:
+    """Each task that was named must be able to start."""
     for task in named:
         standing = picture.of(task.id)
         if not _may_start(standing, asked):
             raise _not_ready(standing)
-    if len(named) > slots:
-        raise InboxOrchError(
-            "invalid_state",
-            f"only {slots} more attempts may run at once in this run",
-            hint="wait for one to end; `run init --max-parallel` set the limit",
-            details={"free": slots, "wanted": len(named)},
-        )
+
+
+def _require_slots(run: Run, named: Sequence[Task], asked: _Asked, slots: Slots) -> None:
+    """There must be room for all of them at once; takes none of it."""
+    trial = slots.copy()
+    for number, task in enumerate(named):
+        mailbox = asked.mailbox or task.mailbox
+        if not trial.take(mailbox):
+            raise InboxOrchError(
+                "invalid_state",
+                f"task {task.key} finds no slot: {trial.limit_of(mailbox)}",
+                hint="wait for one to end: `orch wait`; `orch run show` prints the limits",
+                details={"free": number, "wanted": len(named), "mailbox": mailbox},
+            )
 
 
 def _not_ready(standing: Standing) -> InboxOrchError:

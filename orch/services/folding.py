@@ -15,10 +15,10 @@ from ..domain.limits import CANCEL_GRACE_SECONDS
 from ..domain.model import Attempt, Run
 from ..domain.retries import consequence
 from ..store import attempts, tasks
-from .desk import Desk
+from .stopping import Stopping
 
 
-class Folding(Desk):
+class Folding(Stopping):
     """The part of the scheduler that follows the threads."""
 
     def fold(self, run: Run) -> int:
@@ -28,6 +28,14 @@ class Folding(Desk):
         may fold at once.
         """
         self.reap(run)
+        changed = self._follow_all(run)
+        stopped = self.stop_late(run) + self._abort(run) + self.sweep_again(run)
+        if stopped:
+            # Those that nobody holds have ended with that.
+            changed += self._follow_all(run)
+        return changed + stopped + self.close_cancelled(run)
+
+    def _follow_all(self, run: Run) -> int:
         changed = 0
         for attempt, thread in self._with_threads(run):
             if attempt.state == "ending":
@@ -35,8 +43,8 @@ class Folding(Desk):
             elif attempt.state in states.WITH_WORKER:
                 target = states.attempt_state_for(thread.state, thread.reason)
                 if target != attempt.state:
-                    changed += self._follow(run, attempt.id)
-        return changed + self._abort(run)
+                    changed += self.follow(run, attempt.id)
+        return changed
 
     def reap(self, run: Run) -> None:
         """Notice leases of this run that have run out."""
@@ -59,7 +67,9 @@ class Folding(Desk):
         """An attempt ends without success; its task gets another try, or has failed."""
         ended = self.move_attempt(tx, run, attempt, ended_as, cause=cause, changes=changes)
         task = tasks.by_id(tx.connection, attempt.task_id)
-        outcome = consequence(task, ended_as, fatal=ended.fatal, jitter=random.random())
+        outcome = consequence(
+            task, ended_as, fatal=ended.fatal, jitter=random.random(), goes_back=ended.goes_back
+        )
         columns: dict[str, Any] = {
             "work_failures": outcome.work_failures,
             "infra_failures": outcome.infra_failures,
@@ -94,19 +104,6 @@ class Folding(Desk):
         with self.database.transaction() as tx:
             return self._cancel_the_others(tx, run, failed[0])
 
-    def begin_ending(
-        self, tx: Transaction, run: Run, attempt: Attempt, ended_as: str, cause: str
-    ) -> Attempt:
-        """The thread was cancelled: the attempt keeps its slot until its holder knows."""
-        return self.move_attempt(
-            tx,
-            run,
-            attempt,
-            "ending",
-            cause=cause,
-            changes={"ending_as": ended_as, "reason": cause},
-        )
-
     # -- one attempt -------------------------------------------------------------------------
 
     def _with_threads(self, run: Run) -> list[tuple[Attempt, Thread]]:
@@ -115,7 +112,8 @@ class Folding(Desk):
             threads = self.bus.threads([str(a.thread_id) for a in live])
         return [(a, threads[str(a.thread_id)]) for a in live]
 
-    def _follow(self, run: Run, attempt_id: str) -> bool:
+    def follow(self, run: Run, attempt_id: str) -> bool:
+        """Carry one attempt over to where its thread is; returns whether it was elsewhere."""
         with self.database.transaction() as tx:
             attempt = attempts.get(tx.connection, attempt_id)
             assert attempt is not None
@@ -146,14 +144,7 @@ class Folding(Desk):
             return
         else:
             self.move_attempt(tx, run, attempt, target, cause=cause)
-        self._task_follows(tx, run, attempt, target)
-
-    def _task_follows(self, tx: Transaction, run: Run, attempt: Attempt, target: str) -> None:
-        """A task is blocked exactly while its attempt is."""
-        task = tasks.by_id(tx.connection, attempt.task_id)
-        wanted = "blocked" if target == "blocked" else "active"
-        if task.state != wanted:
-            self.move_task(tx, run, task, wanted, cause=f"attempt {target}", attempt_id=attempt.id)
+        self.task_follows(tx, run, attempt, target)
 
     def _last_words(self, thread: Thread) -> str:
         """The beginning of the message with which a thread ended, on one line."""
@@ -188,14 +179,6 @@ class Folding(Desk):
         What has ended on the bus and is not folded in yet keeps the end that it came to.
         """
         cause = f"task {failed_key} failed, and the run's policy is abort"
-        others = [a for a in attempts.live_of_run(tx.connection, run.id) if a.thread_id is not None]
-        threads = self.bus.threads([str(a.thread_id) for a in others])
-        cancelled = 0
-        for other in others:
-            thread = threads[str(other.thread_id)]
-            if other.state in states.WITH_WORKER and thread.finished_at is None:
-                self.bus.cancel(thread.id, body=cause, agent=run.leader)
-                self.begin_ending(tx, run, other, "cancelled", cause)
-                self._task_follows(tx, run, other, "ending")
-                cancelled += 1
-        return cancelled
+        others = attempts.live_of_run(tx.connection, run.id)
+        running = [other for other in others if other.state in states.WITH_WORKER]
+        return sum(self.stop(tx, run, other, "cancelled", cause) for other in running)

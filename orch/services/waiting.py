@@ -161,7 +161,7 @@ class Waiting(Dispatching, Viewing):
             )
             latest = events.latest(connection)
         waited = Waited(
-            run=run,
+            run=picture.run,
             until=until,
             outcome=picture.outcome,
             changes=tuple(changes) if until == "change" else (),
@@ -185,7 +185,8 @@ class Waiting(Dispatching, Viewing):
         return _until_task(waited, picture, goal)
 
     def _due(self, run: Run) -> waits.Look:
-        """When something of this run falls due by itself: a lease, a question, a grace."""
+        """When something of this run falls due by itself: a lease, a question, a clock, a
+        grace."""
         now = self.database.clock.now()
         with self.database.snapshot() as connection:
             live = attempts.live_of_run(connection, run.id)
@@ -193,7 +194,12 @@ class Waiting(Dispatching, Viewing):
             due = self.bus.due(connection, mailboxes, now)
         ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
         graces = [a.updated_at + int(CANCEL_GRACE_SECONDS * 1000) for a in ending]
-        wall = [t for t in (due.due_wall_ms, *graces) if t is not None and t > now.wall_ms]
+        # A question of somebody else's may be long overdue; a clock or a grace of this run that
+        # has run out since the last look is worth another one at once.
+        question = due.due_wall_ms
+        if question is not None and question <= now.wall_ms:
+            question = None
+        wall = [t for t in (question, self.next_clock(run), *graces) if t is not None]
         ends = [self.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
         monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
         return waits.Look(None, min(wall, default=None), min(monotonic, default=None))

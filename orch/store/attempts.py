@@ -172,4 +172,4 @@ def open_intents(connection: sqlite3.Connection, run_id: str) -> list[Intent]:
 
 def _attempt(row: sqlite3.Row) -> Attempt:
     attempt = Attempt._make(row)
-    return attempt._replace(fatal=bool(attempt.fatal))
+    return attempt._replace(fatal=bool(attempt.fatal), goes_back=bool(attempt.goes_back))

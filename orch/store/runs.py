@@ -1,6 +1,8 @@
 """Rows of `run` and `run_cursor`."""
 
 import sqlite3
+from collections.abc import Mapping
+from typing import Any
 
 from ..domain.model import Run
 
@@ -28,6 +30,24 @@ def not_closed(connection: sqlite3.Connection) -> list[Run]:
         f"SELECT {_COLUMNS} FROM run WHERE state <> 'closed' ORDER BY created_at, id"
     ).fetchall()
     return [Run._make(row) for row in rows]
+
+
+def every(connection: sqlite3.Connection) -> list[Run]:
+    """Every run, the closed ones too, oldest first."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM run ORDER BY created_at, id").fetchall()
+    return [Run._make(row) for row in rows]
+
+
+def update(
+    connection: sqlite3.Connection, run_id: str, changes: Mapping[str, Any], *, expected_state: str
+) -> bool:
+    """Change columns if the run is still in the state that the caller saw."""
+    assignments = ", ".join(f"{name} = :{name}" for name in changes)
+    done = connection.execute(
+        f"UPDATE run SET {assignments} WHERE id = :_id AND state = :_state",
+        {**changes, "_id": run_id, "_state": expected_state},
+    )
+    return done.rowcount == 1
 
 
 def cursor(connection: sqlite3.Connection, agent: str, run_id: str) -> int:

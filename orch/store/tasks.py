@@ -41,6 +41,25 @@ def of_run(connection: sqlite3.Connection, run_id: str) -> list[Task]:
     return [_task(row) for row in rows]
 
 
+def of_live_attempts(connection: sqlite3.Connection, run_id: str) -> dict[str, Task]:
+    """The tasks of a run that have a live attempt, by their ids."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM task WHERE id IN"
+        " (SELECT task_id FROM attempt WHERE run_id = ? AND ended_at IS NULL)",
+        (run_id,),
+    ).fetchall()
+    return {task.id: task for task in map(_task, rows)}
+
+
+def pending_of_run(connection: sqlite3.Connection, run_id: str) -> list[Task]:
+    """The pending tasks of a run in the order of their making."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM task WHERE run_id = ? AND state = 'pending' ORDER BY number",
+        (run_id,),
+    ).fetchall()
+    return [_task(row) for row in rows]
+
+
 def update(
     connection: sqlite3.Connection,
     task_id: str,
@@ -61,6 +80,14 @@ def insert_dependency(connection: sqlite3.Connection, dependency: Dependency) ->
     """A new edge."""
     connection.execute(
         "INSERT INTO dependency (task_id, upstream_id, condition) VALUES (?, ?, ?)", dependency
+    )
+
+
+def delete_dependency(connection: sqlite3.Connection, dependency: Dependency) -> None:
+    """An edge less."""
+    connection.execute(
+        "DELETE FROM dependency WHERE task_id = ? AND upstream_id = ?",
+        (dependency.task_id, dependency.upstream_id),
     )
 
 

@@ -1,0 +1,49 @@
+"""When a thread was worked on, from its leases and events."""
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+
+from ..domain.model import WorkTimes
+
+_ASKED = "question_asked"
+# Whatever ends a question; a release or a failure may also come without one.
+_SETTLED = ("question_answered", "question_expired", "thread_released", "thread_deferred")
+_PART = 500
+
+
+def work_times(connection: sqlite3.Connection, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
+    """Of those threads that somebody has claimed."""
+    found: dict[str, WorkTimes] = {}
+    for start in range(0, len(thread_ids), _PART):
+        part = tuple(thread_ids[start : start + _PART])
+        marks = ", ".join("?" * len(part))
+        claims = connection.execute(
+            "SELECT thread_id, min(acquired_at) FROM lease"
+            f" WHERE thread_id IN ({marks}) GROUP BY thread_id",
+            part,
+        ).fetchall()
+        found |= {row[0]: WorkTimes(row[1], 0, None, None) for row in claims}
+        questions = connection.execute(
+            f"SELECT thread_id, kind, at FROM event WHERE thread_id IN ({marks})"
+            f" AND kind IN ({', '.join('?' * (len(_SETTLED) + 1))}) ORDER BY thread_id, seq",
+            (*part, _ASKED, *_SETTLED),
+        ).fetchall()
+        for thread_id, rows in groupby(questions, itemgetter(0)):
+            if thread_id in found:
+                history = [(row[1], row[2]) for row in rows]
+                found[thread_id] = _with_questions(found[thread_id], history)
+    return found
+
+
+def _with_questions(times: WorkTimes, history: Sequence[tuple[str, int]]) -> WorkTimes:
+    blocked_ms, asked_at, settled_at = 0, None, None
+    for kind, at in history:
+        if kind == _ASKED:
+            asked_at = at
+        elif asked_at is not None:
+            # A wall clock that was set back meanwhile gives no time back.
+            blocked_ms += max(0, at - asked_at)
+            asked_at, settled_at = None, at
+    return times._replace(blocked_ms=blocked_ms, asked_at=asked_at, settled_at=settled_at)

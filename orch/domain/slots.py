@@ -1,0 +1,52 @@
+"""How many attempts may live at once: in a run, and in each mailbox of it."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from .model import Run
+
+
+def mailbox_limits(run: Run) -> dict[str, int]:
+    """From each mailbox that the run's config limits to the most attempts in it."""
+    mailboxes: Mapping[str, Mapping[str, int | None]] = json.loads(run.config).get("mailboxes", {})
+    limits = {name: settings.get("max_parallel") for name, settings in mailboxes.items()}
+    return {name: most for name, most in limits.items() if most is not None}
+
+
+class Slots:
+    """The slots that are free beside attempts that live, by the mailboxes of those."""
+
+    def __init__(self, run: Run, live: Iterable[str]) -> None:
+        self._most = run.max_parallel
+        self._most_in = mailbox_limits(run)
+        self._taken: dict[str, int] = {}
+        for mailbox in live:
+            self._taken[mailbox] = self._taken.get(mailbox, 0) + 1
+
+    def copy(self) -> "Slots":
+        """The same again, to try something out."""
+        twin = Slots.__new__(Slots)
+        twin._most, twin._most_in, twin._taken = self._most, self._most_in, dict(self._taken)
+        return twin
+
+    def full(self) -> bool:
+        """Whether the run takes no attempt more, in whichever mailbox."""
+        return self._most is not None and sum(self._taken.values()) >= self._most
+
+    def take(self, mailbox: str) -> bool:
+        """Take a slot for one attempt more in a mailbox; False when there is none."""
+        if not self.free(mailbox):
+            return False
+        self._taken[mailbox] = self._taken.get(mailbox, 0) + 1
+        return True
+
+    def free(self, mailbox: str) -> bool:
+        """Whether one attempt more may live in a mailbox."""
+        most = self._most_in.get(mailbox)
+        return not self.full() and (most is None or self._taken.get(mailbox, 0) < most)
+
+    def limit_of(self, mailbox: str) -> str:
+        """Which limit keeps an attempt out of a mailbox, in words."""
+        if self.full():
+            return f"at most {self._most} at once in this run"
+        return f"at most {self._most_in[mailbox]} at once in mailbox {mailbox}"
