@@ -1,16 +1,9 @@
 """How many attempts may live at once: in a run, and in each mailbox of it."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from .config import config_of
 from .model import Run
-
-
-def mailbox_limits(run: Run) -> dict[str, int]:
-    """From each mailbox that the run's config limits to the most attempts in it."""
-    mailboxes: Mapping[str, Mapping[str, int | None]] = json.loads(run.config).get("mailboxes", {})
-    limits = {name: settings.get("max_parallel") for name, settings in mailboxes.items()}
-    return {name: most for name, most in limits.items() if most is not None}
 
 
 class Slots:
@@ -18,7 +11,7 @@ class Slots:
 
     def __init__(self, run: Run, live: Iterable[str]) -> None:
         self._most = run.max_parallel
-        self._most_in = mailbox_limits(run)
+        self._most_in = config_of(run).mailboxes
         self._taken: dict[str, int] = {}
         for mailbox in live:
             self._taken[mailbox] = self._taken.get(mailbox, 0) + 1

@@ -11,7 +11,7 @@ from inbox_orch.inbox.domain.model import Thread
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import states
-from ..domain.limits import CANCEL_GRACE_SECONDS
+from ..domain.config import config_of
 from ..domain.model import Attempt, Run
 from ..domain.retries import consequence
 from ..store import attempts, tasks
@@ -158,7 +158,7 @@ class Folding(Stopping):
 
     def _settle_ending(self, run: Run, attempt: Attempt, thread: Thread) -> bool:
         """An ending attempt has ended once nobody can be working on it any more."""
-        grace_over = (thread.finished_at or 0) + CANCEL_GRACE_SECONDS * 1000
+        grace_over = (thread.finished_at or 0) + config_of(run).cancel_grace_seconds * 1000
         if (
             self.bus.cancel_settles_at(thread.id) is not None
             and self.database.clock.now().wall_ms < grace_over

@@ -7,7 +7,8 @@ from inbox_orch.shared import events, waits
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.events import Event
 
-from ..domain.limits import CANCEL_GRACE_SECONDS, DEFAULT_WAIT_SECONDS
+from ..domain.config import config_of
+from ..domain.limits import DEFAULT_WAIT_SECONDS
 from ..domain.model import Run
 from ..domain.readiness import Picture
 from ..domain.states import TASK_FINAL
@@ -193,7 +194,8 @@ class Waiting(Dispatching, Viewing):
             mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
             due = self.bus.due(connection, mailboxes, now)
         ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
-        graces = [a.updated_at + int(CANCEL_GRACE_SECONDS * 1000) for a in ending]
+        grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
+        graces = [a.updated_at + grace_ms for a in ending]
         # A question of somebody else's may be long overdue; a clock or a grace of this run that
         # has run out since the last look is worth another one at once.
         question = due.due_wall_ms
