@@ -62,10 +62,11 @@ class DecisionVote(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """One reviewer's reply, read and checked. `warnings` are about the reply itself."""
+    """One reviewer's reply, read and checked. `verdict` is None when a plain text gave none;
+    `warnings` are about the reply itself."""
 
     reviewer: str
-    verdict: str
+    verdict: str | None
     checked: tuple[str, ...] = ()
     decisions: tuple[DecisionVote, ...] = ()
     items: tuple[Item, ...] = ()
