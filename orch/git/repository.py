@@ -14,6 +14,7 @@ _COMMITTER = {
     "GIT_COMMITTER_NAME": "inbox-orch",
     "GIT_COMMITTER_EMAIL": "inbox-orch@localhost",
 }
+_DATES = ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")
 _MOST_PATHS = 100
 
 
@@ -141,10 +142,11 @@ class Repository:
         )
         return text.strip() if status == 0 else None
 
-    def merge(self, commits: Sequence[str], message: str) -> Merged:
+    def merge(self, commits: Sequence[str], message: str, *, at: int | None = None) -> Merged:
         """Merge commits one after the other, in memory: no working tree is touched.
 
-        Needs git 2.38 (`git merge-tree --write-tree`).
+        `at` dates the merge, in seconds since 1970; the same merge with the same date is the same
+        commit. Needs git 2.38 (`git merge-tree --write-tree`).
         """
         merged = commits[0]
         for other in commits[1:]:
@@ -163,12 +165,18 @@ class Repository:
             tree, *paths = text.rstrip("\0").split("\0")
             if status == 1:
                 return Merged(None, tuple(map(shown, dict.fromkeys(paths)))[:_MOST_PATHS])
-            merged = self._commit_tree(tree.strip(), (merged, other), message)
+            merged = self._commit_tree(tree.strip(), (merged, other), message, at)
         return Merged(merged, ())
 
-    def _commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
+    def _commit_tree(self, tree: str, parents: Sequence[str], message: str, at: int | None) -> str:
         named = [word for parent in parents for word in ("-p", parent)]
-        _, text = git(self.path, "commit-tree", tree, *named, "-m", message, environment=_COMMITTER)
+        dated = {} if at is None else dict.fromkeys(_DATES, f"@{at} +0000")
+        _, text = git(
+            self.path,
+            # Our messages are UTF-8, whatever the user writes theirs in.
+            *("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *named, "-m", message),
+            environment={**_COMMITTER, **dated},
+        )
         return text.strip()
 
     def keep(self, ref: str, commit: str) -> None:

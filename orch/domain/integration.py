@@ -1,0 +1,91 @@
+"""Bringing accepted work together: what there is to bring, and what came of each piece."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from . import graph
+from .model import Attempt, Dependency, Run, Task
+
+MERGED, CONFLICT, HELD_BACK = "merged", "conflict", "held_back"
+
+
+class Piece(NamedTuple):
+    """The accepted work of one task."""
+
+    task: Task
+    attempt: Attempt
+    head: str
+
+    @property
+    def name(self) -> str:
+        """The task's key and the attempt's number."""
+        return f"{self.task.key}/{self.attempt.number}"
+
+
+class Result(NamedTuple):
+    """What came of one piece.
+
+    `state` is `merged` (by the merge `commit`), `conflict` (in `paths`), or `held_back`: it builds
+    on work that conflicts, that of the tasks `because`, and comes when that does. `offered` is the
+    id of the attempt that was opened for a conflict to be resolved.
+    """
+
+    piece: Piece
+    state: str
+    commit: str | None = None
+    paths: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
+    offered: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        task, attempt = self.piece.task, self.piece.attempt
+        return {
+            "task": task.id,
+            "key": task.key,
+            "attempt": attempt.id,
+            "number": attempt.number,
+            "branch": attempt.branch,
+            "head": self.piece.head,
+            "state": self.state,
+            "commit": self.commit,
+            "paths": list(self.paths),
+            "because": list(self.because),
+            "offered": self.offered,
+        }
+
+
+def pieces(
+    tasks: Sequence[Task], dependencies: Sequence[Dependency], attempts: Iterable[Attempt]
+) -> list[Piece]:
+    """The accepted work of the code tasks that succeeded, each after what it depends on."""
+    accepted = {attempt.id: attempt for attempt in attempts}
+    by_id = {task.id: task for task in tasks}
+    order = graph.ordered(by_id, graph.edges_of(dependencies))
+    found = []
+    for task in (by_id[task_id] for task_id in order):
+        attempt = accepted.get(str(task.accepted_attempt))
+        if task.state == "succeeded" and task.accepted_head is not None and attempt is not None:
+            found.append(Piece(task, attempt, task.accepted_head))
+    return found
+
+
+def branch_of(run: Run) -> str:
+    """The branch on which a run's work comes together."""
+    return f"orch/{run.name}/integration"
+
+
+def merge_message(run: Run, piece: Piece) -> str:
+    """The message of the merge that brings a piece in."""
+    task, attempt = piece.task, piece.attempt
+    return f"Integrate {task.key}: {task.title}\n\nRun {run.name}, attempt {attempt.number}."
+
+
+def conflict_account(onto: str, paths: Sequence[str], head: str, branch: str | None) -> str:
+    """What the next worker has to know of a conflict, and how to go on."""
+    return (
+        f"Accepted, but it does not merge with what was integrated before it ({onto}), which your"
+        f" branch starts from. They conflict in: {', '.join(paths)}.\n"
+        f"Bring that work in and resolve the conflict: git merge {head}"
+        + (f"  (it is branch {branch})" if branch else "")
+        + "\nThen see that everything still works, and commit the merge."
+    )

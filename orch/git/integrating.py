@@ -1,0 +1,206 @@
+"""Bringing commits together without a working tree: what is missing, merging, moving a branch.
+
+A branch that is checked out anywhere is never moved behind its owner's back: it is
+fast-forwarded in that working tree, by git, or not at all. Decides nothing about tasks.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+
+from .commands import git, output_of, shown
+from .repository import Repository
+
+_MOST_REVISIONS = 1000
+"""So many fit on a command line with room to spare."""
+
+
+class Commit(NamedTuple):
+    """A commit as the history knows it; `at` is its committer's time in seconds since 1970."""
+
+    at: int
+    parents: tuple[str, ...]
+
+
+class Tree(NamedTuple):
+    """A working tree: its HEAD, and the branch that it has checked out (or is rebasing or
+    bisecting, and will come back to). `present` is False when its folder is gone."""
+
+    path: str
+    head: str | None
+    branch: str | None
+    busy: bool
+    present: bool
+
+
+class Moved(NamedTuple):
+    """What became of a branch that was to be fast-forwarded.
+
+    `state` is `up_to_date`, `fast_forwarded`, `checked_out` (in `worktree`, which is not clean or
+    cannot be reached), `refused` (git would not), or `moved` (somebody else moved it). `command`
+    is what the owner can do, `reason` why it was not done.
+    """
+
+    state: str
+    worktree: str | None = None
+    command: str | None = None
+    reason: str | None = None
+
+
+def missing_from(repository: Repository, tip: str, heads: Sequence[str]) -> dict[str, Commit]:
+    """The commits that are in the history of the heads and not in that of the tip, by their ids.
+
+    Error `git_failed` when one of them is not there.
+    """
+    found: dict[str, Commit] = {}
+    for start in range(0, len(heads), _MOST_REVISIONS):
+        text = output_of(
+            repository.path,
+            *("rev-list", "--parents", "--timestamp", "--end-of-options"),
+            *heads[start : start + _MOST_REVISIONS],
+            f"^{tip}",
+        )
+        for line in text.splitlines():
+            at, commit, *parents = line.split()
+            found[commit] = Commit(int(at), tuple(parents))
+    return found
+
+
+def reached(history: Mapping[str, Commit], head: str) -> set[str]:
+    """The commits in the history of `head`, itself included, as far as `history` goes."""
+    seen, todo = {head}, [head]
+    while todo:
+        commit = history.get(todo.pop())
+        for parent in () if commit is None else commit.parents:
+            if parent in history and parent not in seen:
+                seen.add(parent)
+                todo.append(parent)
+    return seen
+
+
+def commit_time(repository: Repository, commit: str) -> int:
+    """The committer's time of a commit, in seconds since 1970."""
+    text = output_of(
+        repository.path, "rev-list", "--timestamp", "--no-walk", "--end-of-options", commit
+    )
+    return int(text.split()[0])
+
+
+def move_branch(repository: Repository, branch: str, new: str, old: str | None) -> bool:
+    """Point a branch at another commit if it is still where it was (None: not there); False
+    when it is not. To be used for branches that no working tree has checked out."""
+    ref, before = f"refs/heads/{branch}", old or "0" * len(new)
+    status, _ = git(
+        repository.path,
+        *("update-ref", "-m", "orch integrate", ref, new, before),
+        accepted=(0, 1, 128),
+    )
+    if status == 0:
+        return True
+    if repository.ref_commit(ref) == old:
+        # It is where it was, and yet cannot be moved: git says why.
+        git(repository.path, "update-ref", "-m", "orch integrate", ref, new, before)
+        return True
+    return False
+
+
+def working_trees(repository: Repository) -> list[Tree]:
+    """Every working tree of the repository, the main one first."""
+    _, text = git(repository.path, "worktree", "list", "--porcelain", "-z", reads=True)
+    found = []
+    for entry in text.split("\0\0"):
+        facts: dict[str, str] = {}
+        for line in filter(None, entry.split("\0")):
+            name, _, value = line.partition(" ")
+            facts[name] = value
+        if "worktree" in facts and "bare" not in facts:
+            found.append(_tree(facts))
+    return found
+
+
+def _tree(facts: Mapping[str, str]) -> Tree:
+    path, head = facts["worktree"], facts.get("HEAD")
+    branch = facts.get("branch", "").removeprefix("refs/heads/") or None
+    present = os.path.exists(os.path.join(path, ".git"))
+    waiting = next(_waiting_branches(path), None) if present and branch is None else None
+    if head is not None and not head.strip("0"):
+        head = None
+    return Tree(path, head, branch or waiting, waiting is not None, present)
+
+
+def _waiting_branches(path: str) -> Iterator[str]:
+    """The branch to which a rebase or a bisection will come back; git lists none meanwhile."""
+    own = output_of(path, "rev-parse", "--path-format=absolute", "--git-dir")
+    for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"):
+        try:
+            with open(os.path.join(own, name), encoding="utf-8", errors="surrogateescape") as file:
+                yield file.read().strip().removeprefix("refs/heads/")
+        except FileNotFoundError:
+            continue
+
+
+def fast_forward(
+    repository: Repository, branch: str, new: str, old: str, source: str, *, dry_run: bool = False
+) -> Moved:
+    """Let a branch that is at `old` come forward to `new`, its descendant, which the branch
+    `source` is at.
+
+    Checked out nowhere, it is moved by compare-and-swap. Checked out somewhere, git itself
+    moves it there when nothing is uncommitted in that working tree, and refuses, leaving
+    everything as it is, when an untracked or ignored file would be overwritten.
+    """
+    if new == old:
+        return Moved("up_to_date")
+    there = [tree for tree in working_trees(repository) if tree.branch == branch]
+    if not there:
+        if dry_run or move_branch(repository, branch, new, old):
+            return Moved("fast_forwarded")
+        return Moved("moved", reason=f"{branch} was moved by somebody else meanwhile")
+    tree = there[0]
+    command = f"git -C {shlex.quote(shown(tree.path))} merge --ff-only {source}"
+    obstacle = _obstacle(repository, tree, len(there))
+    if obstacle is not None:
+        return Moved("checked_out", shown(tree.path), command, obstacle)
+    if dry_run:
+        return Moved("fast_forwarded", shown(tree.path), command)
+    try:
+        git(
+            tree.path,
+            *("-c", "submodule.recurse=false", "merge", "--quiet", "--ff-only", "--no-autostash"),
+            *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", new),
+        )
+    except InboxOrchError as error:
+        if error.code != "git_failed":
+            raise
+        return Moved("refused", shown(tree.path), command, error.message)
+    return Moved("fast_forwarded", shown(tree.path), command)
+
+
+def _obstacle(repository: Repository, tree: Tree, trees: int) -> str | None:
+    """Why a working tree must be left to its owner."""
+    if trees > 1:
+        return f"it is checked out in {trees} working trees"
+    if not tree.present:
+        return "the working tree that has it is not there now"
+    if tree.busy:
+        return "it is in the middle of a rebase or a bisection"
+    changed = changed_paths(tree.path)
+    if changed:
+        more = f" and {len(changed) - 5} more" if changed[5:] else ""
+        return "not committed there: " + ", ".join(changed[:5]) + more
+    return None
+
+
+def changed_paths(folder: str) -> tuple[str, ...]:
+    """What is changed and not committed in a working tree, without untracked files: those stand
+    in the way of no fast-forward that does not bring files of the same name, and git looks."""
+    _, text = git(
+        folder,
+        *("-c", "status.relativePaths=false", "status", "--porcelain=v1", "-z"),
+        *("--untracked-files=no", "--ignore-submodules=none", "--no-renames"),
+        reads=True,
+    )
+    return tuple(shown(entry[3:]) for entry in text.split("\0") if entry)

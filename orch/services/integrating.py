@@ -1,0 +1,321 @@
+"""`integrate`: accepted work comes together on a branch of the run, conflicts go back to be solved.
+
+What is merged is only objects until the branch is moved, by compare-and-swap, between an intent
+and its confirmation. No working tree of the user's is touched, but for the fast-forward that was
+asked for.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.transactions import Transaction
+
+from ..domain import integration
+from ..domain.integration import CONFLICT, MERGED, Result
+from ..domain.model import Attempt, Run, Task
+from ..git import integrating as git_integrating
+from ..git.integrating import Moved
+from ..git.repository import Repository
+from ..store import attempts, integrations, runs, tasks
+from ..store.attempts import Intent
+from . import merging
+from .dispatching import Dispatching
+from .merging import Plan, Work
+
+_MOST_TRIES = 10
+_NOT_FORWARDED = ("checked_out", "refused", "moved", "conflict", "not_tried")
+
+
+class Integrated(NamedTuple):
+    """What an integration came to. `dispatched` are the attempts that were opened for conflicts,
+    `undispatched` why one could not be."""
+
+    plan: Plan
+    tip: str | None
+    results: tuple[Result, ...]
+    dry_run: bool
+    onto: dict[str, Any] | None = None
+    dispatched: tuple[dict[str, Any], ...] = ()
+    undispatched: str | None = None
+
+    @property
+    def conflicts(self) -> list[Result]:
+        """The pieces that do not merge."""
+        return [result for result in self.results if result.state == CONFLICT]
+
+    @property
+    def not_forwarded(self) -> bool:
+        """Whether the branch that was to come forward did not."""
+        return self.onto is not None and self.onto["state"] in _NOT_FORWARDED
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "items": [result.as_json() for result in self.results],
+            "truncated": False,
+            "next_cursor": None,
+            "dry_run": self.dry_run,
+            "branch": self.plan.branch,
+            "before": self.plan.before,
+            "tip": self.tip,
+            "already": self.plan.already,
+            "onto": self.onto,
+            "dispatched": list(self.dispatched),
+            "undispatched": self.undispatched,
+        }
+
+
+class Integrating(Dispatching):
+    """`integrate`."""
+
+    def integrate(
+        self,
+        run: Run,
+        *,
+        onto: str | None = None,
+        dry_run: bool = False,
+        within: str | None = None,
+    ) -> Integrated:
+        """Merge the accepted work of a run, in the order of its dependencies, onto its branch
+        `orch/<run>/integration`; with `onto`, let that branch come forward to it.
+
+        What conflicts goes back to its task: a new attempt that starts from what was integrated,
+        opened at once when the run is open and there is room. HEAD, where a run without a base
+        begins, is that of the folder `within`. A dry run makes nothing but objects.
+        Errors: `usage`, `not_found` (no such branch), `busy`, `dirty_repository` (the branch of
+        the integration is checked out, and there are changes), and those of git.
+        """
+        repository = self.repository(run)
+        if not dry_run:
+            self._finish_integrations(run)
+        for _ in range(_MOST_TRIES):
+            plan = merging.plan(repository, run, self._work(run), onto, within)
+            if dry_run:
+                return _done(plan, self._forwarded(repository, plan, dry_run=True), dry_run=True)
+            if plan.changes_nothing or self._carry_out(run, repository, plan):
+                moved = self._forwarded(repository, plan, dry_run=False)
+                return self._offer_conflicts(run, _done(plan, moved, dry_run=False))
+        raise InboxOrchError(
+            "busy",
+            f"run {run.name} changes faster than it can be integrated",
+            hint="try again; nothing was moved",
+        )
+
+    def _work(self, run: Run) -> Work:
+        with self.database.snapshot() as connection:
+            of_run = tasks.of_run(connection, run.id)
+            dependencies = tasks.dependencies_of_run(connection, run.id)
+            accepted = integrations.accepted(connection, run.id)
+            in_conflict = integrations.in_open_conflict(connection, run.id)
+        keys = {task.id: task.key for task in of_run}
+        pieces = integration.pieces(of_run, dependencies, accepted)
+        return Work(pieces, [(keys[attempt.task_id], attempt) for attempt in in_conflict])
+
+    # -- moving the branch -------------------------------------------------------------------
+
+    def _carry_out(self, run: Run, repository: Repository, plan: Plan) -> bool:
+        """Move the branch and write down what came of each piece; False when something has
+        changed since it was planned."""
+        number = self._begin(run, plan)
+        if number is None:
+            return False
+        try:
+            moved = self._moved(repository, plan)
+        except BaseException:
+            self._undone(number)
+            raise
+        if not moved:
+            self._undone(number)
+            return False
+        with self.database.transaction() as tx:
+            self._confirm(tx, run, number, _facts(plan))
+        return True
+
+    def _begin(self, run: Run, plan: Plan) -> int | None:
+        """Write down what is about to be done, if what it was planned for still holds."""
+        with self.database.transaction() as tx:
+            for result in plan.results:
+                task = tasks.by_id(tx.connection, result.piece.task.id)
+                if task.accepted_attempt != result.piece.attempt.id:
+                    return None
+            return integrations.open_intent(
+                tx.connection,
+                run_id=run.id,
+                data=_facts(plan),
+                owner=self.this_process(),
+                now_ms=tx.now.wall_ms,
+            )
+
+    def _moved(self, repository: Repository, plan: Plan) -> bool:
+        if plan.before is None:
+            return git_integrating.move_branch(repository, plan.branch, plan.tip, None)
+        moved = git_integrating.fast_forward(
+            repository, plan.branch, plan.tip, plan.before, plan.tip
+        )
+        if moved.state in ("checked_out", "refused"):
+            raise InboxOrchError(
+                "dirty_repository",
+                f"{plan.branch} is checked out in {moved.worktree}: {moved.reason}",
+                hint="commit or put away what is there, or check out something else",
+                details={"branch": plan.branch, "worktree": moved.worktree},
+            )
+        return moved.state != "moved"
+
+    def _undone(self, number: int) -> None:
+        with self.database.transaction() as tx:
+            me = self.this_process()
+            integrations.close_intent(tx.connection, number, "undone", me, tx.now.wall_ms)
+
+    def _confirm(self, tx: Transaction, run: Run, number: int, facts: dict[str, Any]) -> None:
+        """The branch has moved: say so, and give back what conflicts, unless another leader has
+        taken this over and done it."""
+        me = self.this_process()
+        if not integrations.close_intent(tx.connection, number, "done", me, tx.now.wall_ms):
+            return
+        present = runs.get(tx.connection, run.id)
+        assert present is not None
+        for attempt_id, commit in facts["merged"]:
+            attempt = attempts.get(tx.connection, attempt_id)
+            assert attempt is not None
+            self.record_attempt(tx, present, attempt, "attempt_integrated", {"commit": commit})
+        for task_id in integrations.starting_from_integration(tx.connection, run.id):
+            tasks.update(
+                tx.connection, task_id, {"next_base": facts["tip"]}, expected_state="pending"
+            )
+        for attempt_id, paths in facts["conflicts"]:
+            self._record_conflict(tx, present, attempt_id, facts["tip"], paths)
+
+    def _record_conflict(
+        self, tx: Transaction, run: Run, attempt_id: str, onto: str, paths: Sequence[str]
+    ) -> None:
+        """Remember it at the attempt, and give the task another one, if the run goes on."""
+        attempt = attempts.get(tx.connection, attempt_id)
+        assert attempt is not None
+        task = tasks.by_id(tx.connection, attempt.task_id)
+        if task.accepted_attempt != attempt.id:
+            return  # somebody has decided otherwise meanwhile
+        conflict = {"onto": onto, "paths": list(paths)}
+        stored = json.dumps(conflict, ensure_ascii=False)
+        if stored != attempt.conflict:
+            changes = {"conflict": stored, "updated_at": tx.now.wall_ms}
+            attempts.update(tx.connection, attempt.id, changes, expected_state=attempt.state)
+            self.record_attempt(tx, run, attempt, "attempt_conflict", conflict)
+        if run.state in ("open", "paused"):
+            self._give_back(tx, run, task, attempt, onto, paths)
+
+    def _give_back(
+        self,
+        tx: Transaction,
+        run: Run,
+        task: Task,
+        attempt: Attempt,
+        onto: str,
+        paths: Sequence[str],
+    ) -> None:
+        reason = f"does not merge with what was integrated before: {', '.join(paths)}"
+        self.move_task(
+            tx,
+            run,
+            task,
+            "pending",
+            cause="conflict in the integration",
+            changes={
+                "accepted_attempt": None,
+                "accepted_head": None,
+                "next_base": onto,
+                "next_base_source": "integration",
+                # Whoever made the work is asked to make it fit.
+                "mailbox": attempt.mailbox,
+                "not_before": None,
+                "reason": reason[:1000],
+            },
+            attempt_id=attempt.id,
+        )
+
+    # -- what follows ------------------------------------------------------------------------
+
+    def _forwarded(self, repository: Repository, plan: Plan, *, dry_run: bool) -> Moved | None:
+        """Let the target come forward, if there is one that can."""
+        target = plan.target
+        if target is None or target.paths:
+            return None
+        return git_integrating.fast_forward(
+            repository, target.branch, plan.tip, target.commit, plan.branch, dry_run=dry_run
+        )
+
+    def _offer_conflicts(self, run: Run, done: Integrated) -> Integrated:
+        """Open the new attempts at once, as far as the run has room for them. What cannot be
+        opened now is ready, and a later dispatch opens it."""
+        offered: dict[str, dict[str, Any]] = {}
+        problem = None
+        for result in done.conflicts:
+            task = result.piece.task
+            if not self._has_room_for(run, task):
+                continue
+            try:
+                made = self.dispatch(run, task_names=[task.id])
+            except InboxOrchError as error:
+                # The integration itself is done; that must not be hidden by what came after.
+                problem = f"{task.key}: {error.message}"
+                continue
+            offered |= {item["task"]: item for item in made.items}
+        results = tuple(
+            result._replace(offered=offered[result.piece.task.id]["id"])
+            if result.piece.task.id in offered
+            else result
+            for result in done.results
+        )
+        return done._replace(
+            results=results, dispatched=tuple(offered.values()), undispatched=problem
+        )
+
+    def _has_room_for(self, run: Run, task: Task) -> bool:
+        with self.database.snapshot() as connection:
+            present = runs.get(connection, run.id)
+            assert present is not None
+            standing = self.picture(connection, present, self.database.clock.now().wall_ms)
+            live = len(attempts.live_of_run(connection, run.id))
+        full = present.max_parallel is not None and live >= present.max_parallel
+        return present.state == "open" and standing.of(task.id).state == "ready" and not full
+
+    # -- after a crash -----------------------------------------------------------------------
+
+    def finish_intents(self, run: Run) -> int:
+        return super().finish_intents(run) + self._finish_integrations(run)
+
+    def _finish_integrations(self, run: Run) -> int:
+        """Confirm what a process that is gone has moved; forget what it had not moved yet, which
+        were only objects. Returns how many there were."""
+        with self.database.snapshot() as connection:
+            begun = [i for i in attempts.open_intents(connection, run.id) if i.kind == "integrate"]
+        return sum(self._finish_integration(run, intent) for intent in begun)
+
+    def _finish_integration(self, run: Run, intent: Intent) -> bool:
+        if not (self.is_abandoned(intent) and self._take_over(intent)):
+            return False
+        repository, facts = self.repository(run), intent.data
+        present = repository.ref_commit(f"refs/heads/{facts['branch']}")
+        if present is not None and repository.contains(present, facts["tip"]):
+            with self.database.transaction() as tx:
+                self._confirm(tx, run, intent.number, facts)
+        else:
+            self._undone(intent.number)
+        return True
+
+
+def _facts(plan: Plan) -> dict[str, Any]:
+    """What an intent has to hold so that somebody else can finish it."""
+    return {
+        "branch": plan.branch,
+        "before": plan.before,
+        "tip": plan.tip,
+        "merged": [[r.piece.attempt.id, r.commit] for r in plan.of(MERGED)],
+        "conflicts": [[r.piece.attempt.id, list(r.paths)] for r in plan.of(CONFLICT)],
+    }
+
+
+def _done(plan: Plan, moved: Moved | None, *, dry_run: bool) -> Integrated:
+    onto = None if plan.target is None else merging.as_json(plan.target, moved, plan.tip)
+    tip = None if plan.before is None and plan.changes_nothing else plan.tip
+    return Integrated(plan, tip, plan.results, dry_run, onto)

@@ -1,0 +1,174 @@
+"""What an integration would come to: every piece of accepted work merged in memory, in order.
+
+Makes objects at most; no branch and no row is changed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.errors import not_found, usage
+
+from ..domain import integration
+from ..domain.integration import CONFLICT, HELD_BACK, MERGED, Piece, Result
+from ..domain.model import Attempt, Run
+from ..git import integrating as git_integrating
+from ..git.integrating import Commit
+from ..git.repository import Repository
+
+
+class Target(NamedTuple):
+    """The branch that is to come forward to what was integrated, where it is, and the paths in
+    which it does not merge with that."""
+
+    branch: str
+    commit: str
+    paths: tuple[str, ...] = ()
+
+
+class Plan(NamedTuple):
+    """What would be merged. `before` is where the branch of the integration is, None when it is
+    not there; `start` where merging begins; `tip` where it comes to. `already`: how many pieces
+    are in it."""
+
+    branch: str
+    before: str | None
+    start: str
+    tip: str
+    target: Target | None
+    results: tuple[Result, ...]
+    already: int
+
+    def of(self, state: str) -> list[Result]:
+        """The pieces of which this came."""
+        return [result for result in self.results if result.state == state]
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the branch of the integration would stay as it is, with nothing to record."""
+        return not self.results and self.before in (None, self.tip)
+
+    @property
+    def needs_check(self) -> bool:
+        """Whether something would get somewhere where it has not been."""
+        behind = self.target is not None and self.tip != self.target.commit
+        return bool(self.of(MERGED)) or (behind and self.before is not None)
+
+
+class Work(NamedTuple):
+    """What there is: the accepted pieces in order, and those that conflicted earlier and are
+    being worked on again, with the keys of their tasks."""
+
+    pieces: Sequence[Piece]
+    in_conflict: Sequence[tuple[str, Attempt]]
+
+
+def plan(
+    repository: Repository, run: Run, work: Work, onto: str | None, within: str | None
+) -> Plan:
+    """Merge what is not in the integration yet.
+
+    Errors: `not_found` (the branch `onto`), `usage`, those of git.
+    """
+    branch = integration.branch_of(run)
+    before = repository.ref_commit(f"refs/heads/{branch}")
+    target = None if onto is None else _target(repository, onto)
+    start, target = _start(repository, run, before, target, within)
+    heads = [piece.head for piece in work.pieces]
+    history = git_integrating.missing_from(repository, start, heads)
+    missing = [piece for piece in work.pieces if piece.head in history]
+    at = git_integrating.commit_time(repository, start) if missing else 0
+    merging = _Merging(repository, run, history, start, at)
+    for key, attempt in work.in_conflict:
+        merging.in_conflict.setdefault(str(attempt.head_commit), key)
+    results = tuple(merging.add(piece) for piece in missing)
+    already = len(work.pieces) - len(missing)
+    return Plan(branch, before, start, merging.tip, target, results, already)
+
+
+class _Merging:
+    """The merges of one plan, one after the other."""
+
+    def __init__(
+        self, repository: Repository, run: Run, history: dict[str, Commit], start: str, at: int
+    ) -> None:
+        self.tip = start
+        self.in_conflict: dict[str, str] = {}
+        self._repository, self._run, self._history = repository, run, history
+        self._at = at
+        self._merged: set[str] = set()
+
+    def add(self, piece: Piece) -> Result:
+        """Merge one piece more, unless it builds on work that does not merge."""
+        builds_on = git_integrating.reached(self._history, piece.head)
+        if piece.head in self._merged:
+            return Result(piece, MERGED, self.tip)
+        blocking = (key for head, key in self.in_conflict.items() if head in builds_on)
+        because = tuple(dict.fromkeys(blocking))
+        if because:
+            return Result(piece, HELD_BACK, because=because)
+        # A date of the work itself, and not the time of the call: who merges the same again gets
+        # the same commit, and two who do it at once do not disagree.
+        at = max(self._at, self._history[piece.head].at)
+        message = integration.merge_message(self._run, piece)
+        merged = self._repository.merge((self.tip, piece.head), message, at=at)
+        if merged.commit is None:
+            self.in_conflict[piece.head] = piece.task.key
+            return Result(piece, CONFLICT, paths=merged.conflicts)
+        self.tip, self._at = merged.commit, at
+        self._merged |= builds_on
+        return Result(piece, MERGED, merged.commit)
+
+
+def _target(repository: Repository, name: str) -> Target:
+    branch = name.removeprefix("refs/heads/")
+    if branch.startswith("orch/"):
+        raise usage(
+            f"{name[:100]!r} is a branch of orch's own", hint="--onto names one of yours, as main"
+        )
+    commit = repository.ref_commit(f"refs/heads/{branch}") if branch else None
+    if commit is None:
+        raise not_found("branch", name[:100], hint="--onto takes a local branch; `git branch`")
+    return Target(branch, commit)
+
+
+def _start(
+    repository: Repository,
+    run: Run,
+    before: str | None,
+    target: Target | None,
+    within: str | None,
+) -> tuple[str, Target | None]:
+    """Where merging begins: with what the target has in it, so that it can come forward."""
+    if before is None:
+        if target is not None:
+            return target.commit, target
+        return run.base_commit or repository.commit_of("HEAD", within), None
+    if target is None or repository.contains(before, target.commit):
+        return before, target
+    if repository.contains(target.commit, before):
+        return target.commit, target
+    at = max(git_integrating.commit_time(repository, c) for c in (before, target.commit))
+    message = f"Bring in {target.branch}\n\nRun {run.name}."
+    merged = repository.merge((before, target.commit), message, at=at)
+    if merged.commit is None:
+        return before, target._replace(paths=merged.conflicts)
+    return merged.commit, target
+
+
+def as_json(target: Target, moved: git_integrating.Moved | None, tip: str) -> dict[str, Any]:
+    """What became of the target; `moved` None when it was not tried."""
+    state = "conflict" if target.paths else "not_tried"
+    shape: dict[str, Any] = {
+        "branch": target.branch,
+        "before": target.commit,
+        "commit": target.commit,
+        "state": state,
+        "worktree": None,
+        "command": None,
+        "reason": None,
+        "paths": list(target.paths),
+    }
+    if moved is not None:
+        shape |= moved._asdict()
+        shape["commit"] = tip if moved.state == "fast_forwarded" else target.commit
+    return shape

@@ -1,0 +1,79 @@
+"""Rows that `integrate` reads and changes: accepted attempts, and intents that are of a run and not
+of one attempt."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from ..domain.model import Attempt
+from .attempts import Owner
+
+_COLUMNS = ", ".join("a." + column for column in Attempt._fields)
+_OWNER = "owner_boot_id, owner_process, owner_started, owner_namespace"
+
+
+def accepted(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+    """The accepted attempt of each task of a run that has one."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM task AS t"
+        " JOIN attempt AS a ON a.id = t.accepted_attempt WHERE t.run_id = ?",
+        (run_id,),
+    ).fetchall()
+    return [_attempt(row) for row in rows]
+
+
+def in_open_conflict(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+    """Attempts that did not merge, of tasks that are at it again."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
+        " WHERE a.run_id = ? AND a.conflict IS NOT NULL"
+        " AND t.state IN ('pending', 'active', 'blocked') ORDER BY a.id",
+        (run_id,),
+    ).fetchall()
+    return [_attempt(row) for row in rows]
+
+
+def starting_from_integration(connection: sqlite3.Connection, run_id: str) -> list[str]:
+    """The ids of the tasks whose next attempt is to start from where work comes together."""
+    rows = connection.execute(
+        "SELECT id FROM task WHERE run_id = ? AND state = 'pending'"
+        " AND next_base_source = 'integration' ORDER BY number",
+        (run_id,),
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def open_intent(
+    connection: sqlite3.Connection,
+    *,
+    run_id: str,
+    data: Mapping[str, Any],
+    owner: Owner,
+    now_ms: int,
+) -> int:
+    """Write down what is about to be done; returns the intent's number."""
+    cursor = connection.execute(
+        f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {_OWNER})"
+        " VALUES (?, NULL, 'integrate', ?, ?, ?, ?, ?, ?)",
+        (run_id, json.dumps(data), now_ms, *owner),
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def close_intent(
+    connection: sqlite3.Connection, number: int, outcome: str, owner: Owner, now_ms: int
+) -> bool:
+    """It is done or undone; False when somebody else has closed it or taken it over."""
+    cursor = connection.execute(
+        "UPDATE intent SET closed_at = ?, outcome = ?"
+        f" WHERE number = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        (now_ms, outcome, number, *owner),
+    )
+    return cursor.rowcount == 1
+
+
+def _attempt(row: sqlite3.Row) -> Attempt:
+    attempt = Attempt._make(row)
+    return attempt._replace(fatal=bool(attempt.fatal))
