@@ -68,6 +68,7 @@ TASK_TRANSITIONS = (
     Transition("blocked", "pending", "the attempt ended badly, retries remain"),
     Transition("active", "failed", "retries exhausted, or a fatal failure"),
     Transition("blocked", "failed", "retries exhausted, or a fatal failure"),
+    Transition("succeeded", "pending", "its work conflicts when it is integrated"),
     Transition("active", "cancelled", "its attempt was cancelled"),
     Transition("blocked", "cancelled", "its attempt was cancelled"),
     Transition("pending", "cancelled", "cancel"),

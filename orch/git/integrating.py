@@ -110,19 +110,22 @@ def move_branch(repository: Repository, branch: str, new: str, old: str | None) 
 def working_trees(repository: Repository) -> list[Tree]:
     """Every working tree of the repository, the main one first."""
     _, text = git(repository.path, "worktree", "list", "--porcelain", "-z", reads=True)
-    found = []
+    found: list[Tree] = []
     for entry in text.split("\0\0"):
         facts: dict[str, str] = {}
         for line in filter(None, entry.split("\0")):
             name, _, value = line.partition(" ")
             facts[name] = value
-        if "worktree" in facts and "bare" not in facts:
-            found.append(_tree(facts))
+        if "worktree" not in facts or "bare" in facts:
+            continue
+        # Of a submodule, git lists the git directory in the place of its working tree.
+        path = facts["worktree"] if found or repository.bare else repository.path
+        found.append(_tree(path, facts))
     return found
 
 
-def _tree(facts: Mapping[str, str]) -> Tree:
-    path, head = facts["worktree"], facts.get("HEAD")
+def _tree(path: str, facts: Mapping[str, str]) -> Tree:
+    head = facts.get("HEAD")
     branch = facts.get("branch", "").removeprefix("refs/heads/") or None
     present = os.path.exists(os.path.join(path, ".git"))
     waiting = next(_waiting_branches(path), None) if present and branch is None else None

@@ -14,6 +14,7 @@ from inbox_orch.inbox.schemas import (
 )
 
 from .envelope import Contract
+from .integration import Integrated
 from .results import (
     Answered,
     Blocked,
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Contract] = {
     "wait": Contract((Waited,), (Waited, NotYet)),
     "blocked": Contract((Blocked,)),
     "answer": Contract((Answered,)),
+    "integrate": Contract((Integrated,), (Integrated,)),
     "doctor": Contract((Examined,), (Examined,)),
     "reconcile": Contract((Reconciled,)),
     "schema": Contract((OneSchema, AllSchemas)),

@@ -35,7 +35,11 @@ class Examining(Desk):
                 else None
             )
         checks = [_git(), self._repositories(open_runs)]
-        abandoned = [str(i.attempt_id) for i in open_intents if self.is_abandoned(i)]
+        abandoned = [
+            i.attempt_id or f"{i.kind} of run {i.run_id}"
+            for i in open_intents
+            if self.is_abandoned(i)
+        ]
         checks.append(
             _check(
                 "intents",

@@ -93,7 +93,7 @@ class Integrating(Dispatching):
             plan = merging.plan(repository, run, self._work(run), onto, within)
             if dry_run:
                 return _done(plan, self._forwarded(repository, plan, dry_run=True), dry_run=True)
-            if plan.changes_nothing or self._carry_out(run, repository, plan):
+            if plan.changes_nothing or self._bring_in(run, repository, plan):
                 moved = self._forwarded(repository, plan, dry_run=False)
                 return self._offer_conflicts(run, _done(plan, moved, dry_run=False))
         raise InboxOrchError(
@@ -114,7 +114,7 @@ class Integrating(Dispatching):
 
     # -- moving the branch -------------------------------------------------------------------
 
-    def _carry_out(self, run: Run, repository: Repository, plan: Plan) -> bool:
+    def _bring_in(self, run: Run, repository: Repository, plan: Plan) -> bool:
         """Move the branch and write down what came of each piece; False when something has
         changed since it was planned."""
         number = self._begin(run, plan)
@@ -292,9 +292,13 @@ class Integrating(Dispatching):
         return sum(self._finish_integration(run, intent) for intent in begun)
 
     def _finish_integration(self, run: Run, intent: Intent) -> bool:
+        try:
+            repository = self.repository(run)
+        except InboxOrchError:
+            return False  # until it is there again
         if not (self.is_abandoned(intent) and self._take_over(intent)):
             return False
-        repository, facts = self.repository(run), intent.data
+        facts = intent.data
         present = repository.ref_commit(f"refs/heads/{facts['branch']}")
         if present is not None and repository.contains(present, facts["tip"]):
             with self.database.transaction() as tx:

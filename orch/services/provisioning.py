@@ -11,7 +11,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.transactions import Transaction
 
-from ..domain import texts
+from ..domain import integration, texts
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git import worktrees
@@ -247,6 +247,8 @@ class Provisioning(Verifying):
 
     def _account_of(self, run: Run, attempt: Attempt) -> str:
         lines = [f"Attempt {attempt.number}: {attempt.state}. {attempt.reason or ''}".rstrip()]
+        if attempt.conflict is not None:
+            lines.append(_conflict_account(attempt))
         if attempt.thread_id is not None:
             lines += [
                 f"{m.kind} by {m.sender}: {m.body}"
@@ -282,3 +284,9 @@ def _intent_of(connection: sqlite3.Connection, run: Run, attempt_id: str) -> Int
     """What was begun for an attempt and is not confirmed."""
     found = attempts.open_intents(connection, run.id)
     return next((intent for intent in found if intent.attempt_id == attempt_id), None)
+
+
+def _conflict_account(attempt: Attempt) -> str:
+    found = json.loads(str(attempt.conflict))
+    head = str(attempt.head_commit)
+    return integration.conflict_account(found["onto"], found["paths"], head, attempt.branch)

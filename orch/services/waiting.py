@@ -26,6 +26,7 @@ CHANGES = (
     "attempt_lost",
     "attempt_cancelled",
     "attempt_provision_failed",
+    "attempt_conflict",
     "task_succeeded",
     "task_failed",
     "task_cancelled",

@@ -255,3 +255,9 @@ def _below(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
             yield from _below(command, (*words, name))
         else:
             yield " ".join((*words, name))
+
+
+# They stand on what is above.
+from support import orch_cells_integrate  # noqa: E402
+
+CELLS |= orch_cells_integrate.CELLS

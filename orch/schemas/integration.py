@@ -1,0 +1,66 @@
+"""The `data` of the commands that bring work together."""
+
+from typing import Literal
+
+from inbox_orch.inbox.schemas import Count, Shape, Ulid
+
+from .things import Commit, HandedOut, Key, Positive
+
+
+class Piece(Shape):
+    """The accepted work of one task, and what came of it. `commit`: the merge that has it in;
+    `because`: keys of the tasks on whose conflicting work it builds; `offered`: the attempt that
+    was opened for the conflict to be resolved."""
+
+    task: Ulid
+    key: Key
+    attempt: Ulid
+    number: Positive
+    branch: str | None
+    head: Commit
+    state: Literal["merged", "conflict", "held_back"]
+    commit: Commit | None
+    paths: list[str]
+    because: list[Key]
+    offered: Ulid | None
+
+
+class Onto(Shape):
+    """The branch that was to come forward. `checked_out`: in `worktree`, which has to be left to
+    its owner for the `reason`; `refused`: git would not; `conflict`: in `paths`, with what was
+    integrated. `command` does it by hand."""
+
+    branch: str
+    before: Commit
+    commit: Commit
+    state: Literal[
+        "up_to_date",
+        "fast_forwarded",
+        "checked_out",
+        "refused",
+        "moved",
+        "conflict",
+        "not_tried",
+    ]
+    worktree: str | None
+    command: str | None
+    reason: str | None
+    paths: list[str]
+
+
+class Integrated(Shape):
+    """`integrate`; also beside the errors of exit 11. `before` and `tip`: the commits between
+    which `branch` has moved (would move, in a dry run); `already`: how many pieces were in it;
+    `dispatched`: the attempts that were opened for conflicts, `undispatched` why one was not."""
+
+    items: list[Piece]
+    truncated: bool
+    next_cursor: None
+    dry_run: bool
+    branch: str
+    before: Commit | None
+    tip: Commit | None
+    already: Count
+    onto: Onto | None
+    dispatched: list[HandedOut]
+    undispatched: str | None
