@@ -68,14 +68,13 @@ TASK_TRANSITIONS = (
     Transition("blocked", "pending", "the attempt ended badly, retries remain"),
     Transition("active", "failed", "retries exhausted, or a fatal failure"),
     Transition("blocked", "failed", "retries exhausted, or a fatal failure"),
-    Transition("succeeded", "pending", "its work conflicts when it is integrated"),
     Transition("active", "cancelled", "its attempt was cancelled"),
     Transition("blocked", "cancelled", "its attempt was cancelled"),
     Transition("pending", "cancelled", "cancel"),
     Transition("pending", "skipped", "skip"),
     Transition("failed", "pending", "retry"),
     Transition("cancelled", "pending", "retry"),
-    Transition("succeeded", "pending", "retry --force"),
+    Transition("succeeded", "pending", "retry --force; its work conflicts when integrated"),
 )
 
 _BY_THREAD = tuple(

@@ -15,6 +15,7 @@ from inbox_orch.shared.transactions import Transaction
 from ..domain import integration
 from ..domain.integration import CONFLICT, MERGED, Result
 from ..domain.model import Attempt, Run, Task
+from ..domain.slots import Slots
 from ..git import integrating as git_integrating
 from ..git.integrating import Moved
 from ..git.repository import Repository
@@ -275,9 +276,10 @@ class Integrating(Dispatching):
             present = runs.get(connection, run.id)
             assert present is not None
             standing = self.picture(connection, present, self.database.clock.now().wall_ms)
-            live = len(attempts.live_of_run(connection, run.id))
-        full = present.max_parallel is not None and live >= present.max_parallel
-        return present.state == "open" and standing.of(task.id).state == "ready" and not full
+            live = attempts.live_of_run(connection, run.id)
+            mailbox = tasks.by_id(connection, task.id).mailbox
+        free = Slots(present, (attempt.mailbox for attempt in live)).free(mailbox)
+        return present.state == "open" and standing.of(task.id).state == "ready" and free
 
     # -- after a crash -----------------------------------------------------------------------
 
