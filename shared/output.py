@@ -5,6 +5,7 @@ blocks (`Sentence`, `Facts`, `Table`, `Body`); how a block looks on a terminal i
 `terminal`, which is loaded only there.
 """
 
+import contextlib
 import errno
 import json
 import os
@@ -30,11 +31,20 @@ class Output:
         self.as_json = as_json
         self.answered = False
         self.exit_code = 0
+        # What stands at the lower end of the terminal, and how wide each of its lines is.
+        self._pictured = b""
+        self._picture: list[int] = []
 
     @property
     def terminal(self) -> bool:
         """Whether the output is for a person: on a terminal, or when FORCE_COLOR says so."""
         return self._on_terminal() or os.environ.get("FORCE_COLOR", "") not in ("", "0")
+
+    @property
+    def paints(self) -> bool:
+        """Whether a picture can be kept at the lower end of what is shown."""
+        terminal = os.environ.get("TERM", "dumb")
+        return self._on_terminal() and not self.as_json and terminal not in ("dumb", "")
 
     # -- results -----------------------------------------------------------------------------
 
@@ -88,6 +98,17 @@ class Output:
         self.answered = True
         self._write(self._dumped(value) + b"\n")
 
+    def last_line(self, data: Mapping[str, Any] | None, error: InboxOrchError | None) -> None:
+        """The last line of a stream, with the type `outcome`: the envelope that every other
+        command answers with. The command then has the error's exit code, if there is one."""
+        value: dict[str, Any] = {"type": "outcome", "schema": self._schema, "ok": error is None}
+        if data is not None and (error is None or error.exit_code in EXITS_WITH_DATA):
+            value["data"] = data
+        if error is not None:
+            value["error"] = error.as_json()
+            self.exit_code = error.exit_code
+        self.line(value)
+
     def text(self, text: str) -> None:
         """Text as it is: generated code, help."""
         self.answered = True
@@ -101,6 +122,17 @@ class Output:
     def show(self, *blocks: Block) -> None:
         """One more piece of a text that grows (not with --json)."""
         self.result({}, *blocks)
+
+    def picture(self, *blocks: Block) -> None:
+        """Show blocks below everything else, in the place of the last picture, until something
+        else is written. What is higher or wider than the terminal is cut."""
+        from .terminal import picture
+
+        lines, widths = picture(blocks)
+        content = self._encoded("".join(line + "\n" for line in lines))
+        if content != self._pictured or widths != self._picture:
+            self._write(content)
+            self._picture, self._pictured = widths, content
 
     @property
     def listens(self) -> bool:
@@ -124,6 +156,8 @@ class Output:
         """A line on stderr; one that cannot be written is not worth failing for."""
         if sys.stderr is None:
             return
+        with contextlib.suppress(InboxOrchError, ReaderGone):
+            self._write(b"")  # the picture gives way
         encoding = sys.stderr.encoding or "utf-8"
         line = harmless(message) + "\n"
         try:
@@ -165,7 +199,7 @@ class Output:
         """All of it, to the descriptor itself: nothing stays in a buffer of ours."""
         if sys.stdout is None:
             raise _output_failed("standard output is closed")
-        view = memoryview(content)
+        view = memoryview(self._erasing() + content)
         try:
             while view:
                 view = view[_write_some(view) :]
@@ -173,6 +207,19 @@ class Output:
             if error.errno == errno.EPIPE:
                 raise ReaderGone from error
             raise _output_failed(os.strerror(error.errno or 0)) from error
+
+    def _erasing(self) -> bytes:
+        """What takes the picture away: up to its first line, then erase down to the end (CSI F
+        and CSI J of ECMA-48). A terminal that has become narrower has broken its lines."""
+        if not self._picture:
+            return b""
+        try:
+            columns = max(1, os.get_terminal_size(1).columns)
+        except OSError:
+            columns = 80
+        rows = sum(max(1, -(-width // columns)) for width in self._picture)
+        self._picture = []
+        return f"\x1b[{rows}F\x1b[J".encode()
 
 
 def _write_some(content: memoryview) -> int:

@@ -21,9 +21,14 @@ _NARROW = 6
 _STATE_STYLES = {
     "pending": "cyan",
     "ready": "cyan",
+    "offered": "cyan",
+    "backing_off": "cyan",
     "claimed": "yellow",
     "running": "yellow",
     "active": "yellow",
+    "submitted": "yellow",
+    "verifying": "yellow",
+    "ending": "yellow",
     "blocked": "magenta",
     "done": "green",
     "succeeded": "green",
@@ -31,6 +36,10 @@ _STATE_STYLES = {
     "lost": "red",
     "rejected": "red",
     "unreachable": "red",
+    "timed_out": "red",
+    "provision_failed": "red",
+    "base_conflict": "magenta",
+    "waiting": "dim",
     "ok": "green",
     "warning": "yellow",
     "problem": "red",
@@ -57,6 +66,22 @@ def render(blocks: Sequence[Block]) -> str:
             _print_body(console, block)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+def picture(blocks: Sequence[Block]) -> tuple[list[str], list[int]]:
+    """The blocks as lines that fit into the present terminal, and how wide each of them is.
+
+    What is too high is cut at its end, and the lowest line of the terminal stays free.
+    """
+    columns, rows = shutil.get_terminal_size((80, 24))
+    lines = [Text.from_ansi(line) for line in render(blocks).splitlines()][: max(1, rows - 1)]
+    for line in lines:
+        line.truncate(max(1, columns - 1))
+    console = _console()
+    for line in lines:
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines(), [line.cell_len for line in lines]
 
 
 def _console() -> Console:

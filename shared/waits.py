@@ -43,11 +43,13 @@ def wait(
     look: Callable[[], Look],
     *,
     wait_seconds: float,
+    pulse: Callable[[], None] | None = None,
 ) -> object | None:
     """What `look` found, or None when `wait_seconds` (0 = look once) have passed.
 
     `look` decides and may write; it is called with no transaction open. A `busy` database does
-    not end the wait before its deadline.
+    not end the wait before its deadline. `pulse` is called whenever the sleep is interrupted
+    without a reason to look: for a waiter who shows how time passes.
     """
     if wait_seconds <= 0:
         return look().found
@@ -63,7 +65,8 @@ def wait(
                 if busy is not None:
                     raise busy
                 return None
-            _sleep(database, bells, pause, version, seen, deadline, retry_soon=busy is not None)
+            retry_soon = busy is not None
+            _sleep(database, bells, pause, version, seen, deadline, retry_soon, pulse)
 
 
 def _look(look: Callable[[], Look]) -> tuple[Look, InboxOrchError | None]:
@@ -122,8 +125,8 @@ def _sleep(
     version: int | None,
     seen: Look,
     deadline: float,
-    *,
     retry_soon: bool,
+    pulse: Callable[[], None] | None,
 ) -> None:
     """Sleep until there is a reason to look again. What an idle waiter does here is all that it
     costs, so it is little."""
@@ -138,6 +141,8 @@ def _sleep(
         if _version(database) != version:
             pause.reset()
             return
+        if pulse is not None:
+            pulse()
 
 
 def _seconds_until(database: Database, seen: Look, deadline: float) -> float:

@@ -14,6 +14,7 @@ COMMANDS = {
     "task": (f"{_HERE}.task", "Add tasks to a run."),
     "dep": (f"{_HERE}.dep", "Let one task wait for another."),
     "ready": (f"{_HERE}.ready", "The tasks that can be dispatched."),
+    "drive": (f"{_HERE}.drive", "Dispatch and wait until the run ends."),
     "dispatch": (f"{_HERE}.dispatch", "Open an attempt for each ready task."),
     "status": (f"{_HERE}.status", "How every task stands."),
     "wait": (f"{_HERE}.wait", "Block until something has happened."),

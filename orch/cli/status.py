@@ -25,7 +25,7 @@ def blocks(status: Status) -> list[Block]:
     stale = " (stale: the database cannot be written here)" if status.stale else ""
     text = f"{status.run.name}: {status.outcome}{stale}. {counts or 'no tasks'}"
     obstacle = [] if status.obstacle is None else [obstacle_block(status.obstacle)]
-    rows = tuple(_row(row, status.now_ms) for row in status.rows)
+    rows = tuple(row_of(row, status.now_ms) for row in status.rows)
     return [
         Sentence(text, ("run", status.run.name, status.outcome)),
         *obstacle,
@@ -39,7 +39,7 @@ def blocks(status: Status) -> list[Block]:
     ]
 
 
-def _row(row: Row, now_ms: int) -> tuple[object, ...]:
+def row_of(row: Row, now_ms: int) -> tuple[object, ...]:
     task, attempt = row.standing.task, row.attempt
     since = task.updated_at if attempt is None else max(task.updated_at, attempt.updated_at)
     state = row.standing.state

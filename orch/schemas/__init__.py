@@ -13,6 +13,14 @@ from inbox_orch.inbox.schemas import (
     Version,
 )
 
+from .driving import (
+    ChangeLine,
+    ConflictLine,
+    DispatchedLine,
+    Driven,
+    NoticeLine,
+    QuestionLine,
+)
 from .envelope import Contract
 from .integration import Integrated
 from .results import (
@@ -40,6 +48,11 @@ COMMANDS: dict[str, Contract] = {
     "task add": Contract((TaskAdded,)),
     "dep add": Contract((DependencyAdded,)),
     "ready": Contract((Ready,)),
+    "drive": Contract(
+        (Driven,),
+        (Driven,),
+        lines=(DispatchedLine, ChangeLine, QuestionLine, ConflictLine, NoticeLine),
+    ),
     "dispatch": Contract((Dispatched,), (Dispatched,)),
     "status": Contract((Status,)),
     "wait": Contract((Waited,), (Waited, NotYet)),
@@ -56,10 +69,11 @@ COMMANDS: dict[str, Contract] = {
 
 def command_schema(name: str) -> CommandSchema:
     """The JSON Schema (draft 2020-12) of a command's output; KeyError for an unknown one."""
-    document = COMMANDS[name].adapter().json_schema()
+    contract = COMMANDS[name]
+    document = contract.adapter().json_schema()
     return CommandSchema(
         id=name,
-        stream=False,
+        stream=contract.stream,
         json_schema={
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "orch" if name == "orch" else f"orch {name}",

@@ -32,19 +32,57 @@ class FailureWithData(Failure, Generic[Partial]):
     data: Partial
 
 
+class Ended(Success[Data], Generic[Data]):
+    """The last line of a stream that came to a good end."""
+
+    type: Literal["outcome"]
+
+
+class EndedOtherwise(FailureWithData[Partial], Generic[Partial]):
+    """The last line of a stream on exits 8 and 11."""
+
+    type: Literal["outcome"]
+
+
+class BrokenOff(Failure):
+    """The last line of a stream on any other exit."""
+
+    type: Literal["outcome"]
+
+
 class Contract(NamedTuple):
-    """What `data` can be: on success, and beside an error on exits 8 and 11."""
+    """What `data` can be: on success, and beside an error on exits 8 and 11. A stream has
+    `lines`, too; the envelope is then its last line."""
 
     results: tuple[type[Shape], ...]
     beside_error: tuple[type[Shape], ...] = ()
+    lines: tuple[type[Shape], ...] = ()
+
+    @property
+    def stream(self) -> bool:
+        """Whether the output is JSON Lines."""
+        return bool(self.lines)
 
     def adapter(self) -> TypeAdapter[Any]:
-        """Validates the JSON value of the output."""
+        """Validates one JSON value of the output, a line of it for a stream."""
+        if self.stream:
+            return self._lines_adapter()
         # Models that are only known here: no type checker can follow.
         success: Any = Success
         with_data: Any = FailureWithData
         shapes: list[Any] = [success[result] for result in self.results]
         shapes += [with_data[data] for data in self.beside_error]
+        union: Any = Failure
+        for shape in reversed(shapes):
+            union = shape | union
+        return TypeAdapter(union)
+
+    def _lines_adapter(self) -> TypeAdapter[Any]:
+        ended: Any = Ended
+        otherwise: Any = EndedOtherwise
+        shapes: list[Any] = [*self.lines, BrokenOff]
+        shapes += [ended[result] for result in self.results]
+        shapes += [otherwise[data] for data in self.beside_error]
         union: Any = Failure
         for shape in reversed(shapes):
             union = shape | union

@@ -28,8 +28,9 @@ class Provisioning(Verifying):
         """Whether the intent of an attempt is this process's, taking it over from a dead one."""
         with self.database.snapshot() as connection:
             intent = _intent_of(connection, run, attempt_id)
-        if intent is None:
-            return False
+        return intent is not None and self._is_ours(intent)
+
+    def _is_ours(self, intent: Intent) -> bool:
         if intent.owner == self.this_process():
             return True
         return self.is_abandoned(intent) and self._take_over(intent)
@@ -53,7 +54,7 @@ class Provisioning(Verifying):
     def _finish(self, run: Run, intent: Intent, attempt: Attempt) -> bool:
         if attempt.state == "provision_failed":
             return self._take_over(intent) and self._clear_away(run, attempt)
-        if not (self.is_abandoned(intent) and self._take_over(intent)):
+        if not self._is_ours(intent):  # it is, too, when an earlier call here came to no end
             return False
         try:
             return self.provision(run, attempt).state != "allocating"

@@ -1,10 +1,10 @@
 """`Scheduler`: all that `orch` does, over one open bus."""
 
+from .driving import Driving
 from .examining import Examining
 from .integrating import Integrating
 from .planning import Planning
-from .waiting import Waiting
 
 
-class Scheduler(Planning, Integrating, Waiting, Examining):
+class Scheduler(Planning, Integrating, Driving, Examining):
     """Runs, tasks, attempts, waits, checks. One for each open `Bus`; belongs to its thread."""

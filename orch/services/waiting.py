@@ -1,6 +1,6 @@
 """Reconciling, and waiting for something to decide. A wait reconciles as it goes."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from inbox_orch.inbox.domain.limits import parse_cursor
 from inbox_orch.shared import events, waits
@@ -33,6 +33,8 @@ CHANGES = (
     "task_skipped",
 )
 _MOST_CHANGES = 1000
+OTHERS_LOOK_SECONDS = 1.0
+"""How often a wait looks whether another process that has begun something is still there."""
 
 
 class Reconciled(NamedTuple):
@@ -78,6 +80,16 @@ class Waited(NamedTuple):
             "next_cursor": self.next_cursor,
             "obstacle": self.obstacle,
         }
+
+
+class Told(Protocol):
+    """Something that is told about a run, and up to which event."""
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def next_cursor(self) -> str: ...
 
 
 class Waiting(Dispatching, Viewing):
@@ -127,12 +139,12 @@ class Waiting(Dispatching, Viewing):
         assert isinstance(found, Waited)
         return found
 
-    def mark_told(self, waited: Waited, agent: str | None = None) -> None:
+    def mark_told(self, told: Told, agent: str | None = None) -> None:
         """Move the agent's cursor in the run, forward only."""
-        name = agent or self.actor(waited.run)
+        name = agent or self.actor(told.run)
         with self.database.transaction(durable=False) as tx:
             runs.advance_cursor(
-                tx.connection, name, waited.run.id, int(waited.next_cursor), tx.now.wall_ms
+                tx.connection, name, told.run.id, int(told.next_cursor), tx.now.wall_ms
             )
 
     # -- looking -----------------------------------------------------------------------------
@@ -187,10 +199,11 @@ class Waiting(Dispatching, Viewing):
         return _until_task(waited, picture, goal)
 
     def _due(self, run: Run) -> waits.Look:
-        """When something of this run falls due by itself: a lease, a question, a clock, a
-        grace."""
+        """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
+        when to look again whether another process still carries out what it has begun."""
         now = self.database.clock.now()
         with self.database.snapshot() as connection:
+            begun = attempts.open_intents(connection, run.id)
             live = attempts.live_of_run(connection, run.id)
             mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
             due = self.bus.due(connection, mailboxes, now)
@@ -205,6 +218,9 @@ class Waiting(Dispatching, Viewing):
         wall = [t for t in (question, self.next_clock(run), *graces) if t is not None]
         ends = [self.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
         monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
+        if any(intent.owner != self.this_process() for intent in begun):
+            # That a process has died is no change of the database: nothing else tells of it.
+            monotonic.append(now.monotonic_ms + int(OTHERS_LOOK_SECONDS * 1000))
         return waits.Look(None, min(wall, default=None), min(monotonic, default=None))
 
     def _timed_out(self, run: Run, until: str, start: int, wait_seconds: float) -> InboxOrchError:

@@ -1,0 +1,64 @@
+"""The lines of `drive`, each with its `type`, and the `data` of its last one."""
+
+from typing import Literal
+
+from inbox_orch.inbox.schemas import Count, Serial, Shape
+
+from .things import (
+    BaseConflict,
+    Change,
+    HandedOut,
+    Key,
+    Outcome,
+    Question,
+    Run,
+    StandingState,
+)
+
+
+class DispatchedLine(HandedOut):
+    """An attempt is with its worker's mailbox; whichever leader has dispatched it."""
+
+    type: Literal["dispatched"]
+
+
+class ChangeLine(Change):
+    """An attempt was submitted or ended, a question was asked, a task is final."""
+
+    type: Literal["change"]
+
+
+class QuestionLine(Question):
+    """A question is open; `orch answer` answers it, also while the drive goes on."""
+
+    type: Literal["question"]
+
+
+class ConflictLine(BaseConflict):
+    """A task cannot be dispatched, since what it depends on does not merge."""
+
+    type: Literal["base_conflict"]
+
+
+class NoticeLine(Shape):
+    """Something is in the way; the drive goes on with everything else, and tries again."""
+
+    type: Literal["notice"]
+    code: str
+    message: str
+    hint: str | None
+
+
+class Driven(Shape):
+    """How a drive has ended. `counts`: how many tasks stand how; `obstacle`: why submitted work
+    cannot be looked at, or nothing can be dispatched."""
+
+    run: Run
+    until: str
+    outcome: Outcome
+    counts: dict[StandingState, Count]
+    questions: list[Question]
+    base_conflicts: list[BaseConflict]
+    unreachable: list[Key]
+    next_cursor: Serial
+    obstacle: str | None
