@@ -214,7 +214,7 @@ class Output:
         if not self._picture:
             return b""
         try:
-            columns = max(1, os.get_terminal_size(1).columns)
+            columns = os.get_terminal_size(1).columns or 80
         except OSError:
             columns = 80
         rows = sum(max(1, -(-width // columns)) for width in self._picture)

@@ -76,7 +76,7 @@ def picture(blocks: Sequence[Block]) -> tuple[list[str], list[int]]:
     columns, rows = shutil.get_terminal_size((80, 24))
     lines = [Text.from_ansi(line) for line in render(blocks).splitlines()][: max(1, rows - 1)]
     for line in lines:
-        line.truncate(max(1, columns - 1))
+        line.truncate(max(1, columns))
     console = _console()
     for line in lines:
         console.print(line, no_wrap=True, overflow="ignore", crop=False)

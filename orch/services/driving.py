@@ -337,6 +337,7 @@ class _Course:
         seconds = min(_MOST_HOLD_SECONDS, _FIRST_HOLD_SECONDS * 2.0**self._tries)
         self.held, self.held_until = error, now_ms + seconds * 1000
         self._tries += 1
+        self.in_vain_at = None
 
     def let_go(self) -> None:
         """Nothing keeps it from dispatching."""
