@@ -1,7 +1,8 @@
-"""Which items are one recommendation: what was said to be, then complete-link merging.
+"""Which items are one recommendation: complete-link merging, then what was said to be the same.
 
-Complete link, because a chain of neighbours would bridge distinct recommendations. Every merge
-keeps its reason.
+Complete link, because a chain of neighbours would bridge distinct recommendations. What is said
+to be the same comes after it and joins whole groups: before it, an item that a leader adds to a
+group would push out those that are unlike it. Every merge keeps its reason.
 """
 
 import heapq
@@ -31,13 +32,14 @@ def group(
 ) -> Grouped:
     """Group the items of a council.
 
-    What leaders settled comes before what reviewers linked, and that before likeness. Opposed
-    items become one group only when a leader insists.
+    What a leader has split stays apart whatever else is said. Opposed items become one group only
+    when a leader insists.
     """
     grouping = _Grouping(likeness)
-    grouping.settle(overrides)
-    grouping.link(votes)
+    merging = grouping.settle(overrides)
     grouping.merge_alike(parameters.merge_from)
+    grouping.link(votes)
+    grouping.merge(merging)
     return grouping.result(overrides)
 
 
@@ -62,8 +64,11 @@ class _Grouping:
 
     # -- what was said -----------------------------------------------------------------------
 
-    def settle(self, overrides: Sequence[Override]) -> None:
-        """Replay what leaders settled; for one pair of items the last word counts."""
+    def settle(self, overrides: Sequence[Override]) -> list[Override]:
+        """Keep apart what leaders have split; what they have merged, to be carried out later.
+
+        For one pair of items the last word counts.
+        """
         last: dict[tuple[int, int], Override] = {}
         for override in overrides:
             if override.kind in ("merge", "split"):
@@ -73,13 +78,19 @@ class _Grouping:
                 else:
                     last[pair] = override
         self._kept_apart = {pair for pair, over in last.items() if over.kind == "split"}
-        merging = [(over.number, pair, over) for pair, over in last.items() if over.kind == "merge"]
-        for number, pair, override in sorted(merging):
-            rule = f"override {number}"
+        merging = [override for override in last.values() if override.kind == "merge"]
+        return sorted(merging, key=lambda override: override.number)
+
+    def merge(self, overrides: Sequence[Override]) -> None:
+        """Join the groups that leaders have merged."""
+        for override in overrides:
+            pair = self._pair(override.items)
+            assert pair is not None
+            rule = f"override {override.number}"
             if not self._join(pair, rule, forced=override.forced):
                 self._warnings.append(
-                    f"override {number} was not carried out: {' and '.join(override.items)} are "
-                    "opposed or kept apart by others of their groups"
+                    f"{rule} was not carried out: {' and '.join(override.items)} are opposed or "
+                    "kept apart, themselves or others of their groups"
                 )
 
     def link(self, votes: Sequence[Vote]) -> None:

@@ -54,7 +54,9 @@ def status_line(tally: Tally) -> str:
 def escaped(text: str) -> str:
     """A text on one line that markdown takes for nothing but text."""
     plain = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
-    return _AT_LINE_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", plain))
+    marked = _AT_LINE_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", plain))
+    # Some renderers make links of bare addresses.
+    return marked.replace("://", ":\\//").replace("www.", "www\\.")
 
 
 def fenced(text: str) -> list[str]:

@@ -85,3 +85,11 @@ def test_waits_have_a_delay_a_price_and_no_time_out(tmp_path):
     assert all(0 < row["p50_ms"] <= row["p99_ms"] for row in figures["latency"])
     assert all(row["mean_percent"] > 0 for row in figures["idle"])
     assert [(row["bells"], row["timed_out"]) for row in figures["race"]] == [("on", 0), ("off", 0)]
+
+
+def test_councils_are_grouped_as_well_as_promised_beside_merging_nothing(tmp_path):
+    figures = bench("council", tmp_path)
+
+    assert figures["holds"]
+    assert figures["different_outputs"] == 1
+    assert {row["method"] for row in figures["sets"]} == {"tally", "nothing merged"}
