@@ -89,6 +89,26 @@ def append(
     return cursor.lastrowid
 
 
+class Entry(NamedTuple):
+    """An event about a task, to be recorded with many others."""
+
+    kind: str
+    task_id: str
+    data: dict[str, Any]
+
+
+def append_many(
+    transaction: Transaction, entries: Sequence[Entry], actor: str, *, run_id: str
+) -> None:
+    """Record many changes of one run, in their order; the wake-ups are those of `append`."""
+    at = transaction.now.wall_ms
+    transaction.connection.executemany(
+        "INSERT INTO event (at, kind, actor, run_id, task_id, data) VALUES (?, ?, ?, ?, ?, ?)",
+        ((at, kind, actor, run_id, task_id, _encode(data)) for kind, task_id, data in entries),
+    )
+    transaction.ring(EVERYTHING, run_topic(run_id))
+
+
 EVERYTHING = "_all"
 
 

@@ -1,15 +1,15 @@
 """`inbox show`."""
 
 import os
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 import click
 
 from inbox_orch.shared.blocks import Block, Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
-from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.gate import file_failure
+from inbox_orch.shared.errors import usage
 from inbox_orch.shared.output import Output
+from inbox_orch.shared.writing import write_file
 
 from ..domain.model import Artifact
 from ..services.reading import Reading
@@ -70,47 +70,6 @@ def _hand_out(output: Output, artifact: Artifact, content: BinaryIO, target: str
     path = None
     if target is not None:
         path = os.path.abspath(target)
-        _write_file(path, content)
+        write_file(path, content)
     text = f"Wrote {artifact.bytes} bytes to {path}"
     output.result({"artifact": artifact.as_json(), "path": path}, Sentence(text, (path,)))
-
-
-def _write_file(path: str, content: BinaryIO) -> None:
-    """A file appears whole or not at all; a pipe or a device is written to.
-
-    A link stays one: its target is what is replaced.
-    """
-    path = os.path.realpath(path)
-    try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as device:
-                _copy(content, device)
-        else:
-            _replace_file(path, content)
-    except OSError as error:
-        failure = file_failure(path, error)
-        if failure.code in ("no_database", "io_error"):
-            raise usage(f"cannot write {path}: {error.strerror}") from error
-        raise InboxOrchError(failure.code, failure.message, hint=failure.hint) from error
-
-
-def _replace_file(path: str, content: BinaryIO) -> None:
-    """By a temporary file beside it and a rename, with the mode that a new file has."""
-    import tempfile
-
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as temporary:
-        try:
-            _copy(content, temporary)
-            temporary.flush()
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(temporary.fileno(), 0o666 & ~mask)
-            os.rename(temporary.name, path)
-        except BaseException:
-            os.unlink(temporary.name)
-            raise
-
-
-def _copy(source: BinaryIO, target: IO[bytes]) -> None:
-    while chunk := source.read(_CHUNK):
-        target.write(chunk)

@@ -13,6 +13,7 @@ COMMANDS = {
     "run": (f"{_HERE}.run", "Open and look at runs."),
     "task": (f"{_HERE}.task", "Add tasks to a run."),
     "dep": (f"{_HERE}.dep", "Let one task wait for another."),
+    "plan": (f"{_HERE}.plan", "Take in and write out whole graphs of tasks."),
     "ready": (f"{_HERE}.ready", "The tasks that can be dispatched."),
     "drive": (f"{_HERE}.drive", "Dispatch and wait until the run ends."),
     "dispatch": (f"{_HERE}.dispatch", "Open an attempt for each ready task."),

@@ -22,6 +22,7 @@ class Problem(NamedTuple):
     instead: str | None = None
     code: str = "usage"
     line: int | None = None
+    cycle: tuple[str, ...] = ()
 
 
 def refusal(
@@ -36,18 +37,19 @@ def refusal(
     placed.sort(key=lambda problem: problem.line or 0)
     codes = {problem.code for problem in placed}
     first = placed[0]
-    place = f"{printable(name)}:{first.line}: {_text(first)}"
+    shown = printable(name, 4096)
+    place = f"{shown}:{first.line}: {_text(first)}"
     if len(placed) == 1:
         message, hint = place, first.instead
     else:
-        message = f"{printable(name)} has {len(placed)} problems; the first: {place}"
+        message = f"{shown} has {len(placed)} problems; the first: {place}"
         hint = first.instead or "nothing was changed; correct them and call again"
     return InboxOrchError(
         codes.pop() if len(codes) == 1 else "usage",
         message,
         hint=hint,
         details={
-            "file": printable(name),
+            "file": shown,
             "problems": [_as_json(problem) for problem in placed[:MOST_SHOWN]],
             "problem_count": len(placed),
         },
@@ -74,7 +76,9 @@ def _text(problem: Problem) -> str:
 
 
 def _as_json(problem: Problem) -> dict[str, Any]:
+    cycle = {"cycle": list(problem.cycle)} if problem.cycle else {}
     return {
+        **cycle,
         "line": problem.line,
         "where": dotted(problem.path),
         "message": _text(problem),

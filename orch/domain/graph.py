@@ -1,7 +1,7 @@
 """The dependency graph: order, cycles, distance to the end. Iterative, for graphs of any depth."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from .model import Dependency
 
@@ -87,3 +87,24 @@ def _walked_back(came_from: Mapping[str, str | None], goal: str) -> list[str]:
         way.append(node)
         node = came_from[node]
     return way[::-1]
+
+
+def cycle(nodes: Collection[str], edges: Edges) -> list[str] | None:
+    """A cycle among `nodes`, its first node once more at the end; None if there is none."""
+    done: set[str] = set()
+    for start in nodes:
+        if start in done:
+            continue
+        way: dict[str, Iterator[str]] = {start: iter(edges.get(start, ()))}
+        while way:
+            here = next(reversed(way))
+            following = next(way[here], None)
+            if following is None:
+                done.add(here)
+                del way[here]
+            elif following in way:
+                keys = list(way)
+                return [*keys[keys.index(following) :], following]
+            elif following in nodes and following not in done:
+                way[following] = iter(edges.get(following, ()))
+    return None

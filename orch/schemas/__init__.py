@@ -23,6 +23,7 @@ from .driving import (
 )
 from .envelope import Contract
 from .integration import Integrated
+from .plans import PlanExported, PlanImported
 from .results import (
     Answered,
     Blocked,
@@ -47,6 +48,8 @@ COMMANDS: dict[str, Contract] = {
     "run show": Contract((RunShown,)),
     "task add": Contract((TaskAdded,)),
     "dep add": Contract((DependencyAdded,)),
+    "plan import": Contract((PlanImported,)),
+    "plan export": Contract((PlanExported,)),
     "ready": Contract((Ready,)),
     "drive": Contract(
         (Driven,),

@@ -1,12 +1,12 @@
 """Plans and the config of runs in JSON."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from inbox_orch.inbox.schemas import Name, Seconds, Shape
+from inbox_orch.inbox.schemas import Count, Name, Seconds, Shape
 
-from .things import Limits, Positive
+from .things import Limits, Positive, Run
 
 
 class Setup(Shape):
@@ -38,3 +38,22 @@ class Config(Shape):
     submodules: bool
     lfs: Literal["skip", "smudge"]
     cancel_grace_seconds: Annotated[float, Field(ge=0)]
+
+
+class PlanImported(Shape):
+    """`plan import`. `run` is null when a dry run would open one."""
+
+    run: Run | None
+    run_opened: bool
+    task_count: Count
+    dependency_count: Count
+    dry_run: bool
+    replayed: bool = False
+
+
+class PlanExported(Shape):
+    """`plan export`. `plan`: the document; `path`: the file it was written to, if any."""
+
+    run: Run
+    plan: dict[str, Any]
+    path: str | None

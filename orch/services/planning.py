@@ -2,8 +2,9 @@
 
 import json
 import os
+import sqlite3
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from inbox_orch.shared import events
 from inbox_orch.shared.errors import InboxOrchError, usage
@@ -15,6 +16,7 @@ from ..domain import graph, limits
 from ..domain.config import Config, config_of
 from ..domain.model import Dependency, Limits, Run, Task
 from ..domain.names import check_task_key, run_name
+from ..domain.plans import Opening
 from ..domain.readiness import CONDITIONS
 from ..git.repository import Repository, check_version
 from ..store import runs, tasks
@@ -47,43 +49,39 @@ class Planning(Desk):
         Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
         """
         leader = check_name(self.caller or DEFAULT_LEADER, "agent")
-        root, place = _facts(title, repository, base, worktree_root)
-        digest = digest_of(
-            {
-                "title": title,
-                "base": base,
-                "on_failure": on_failure,
-                "max_parallel": max_parallel,
-                "worktree_root": worktree_root,
-                "repository": place["repository"],
-                "config": config.given(),
-            }
-        )
-        run_id = new_id()
+        opening = Opening(title, base, on_failure, max_parallel, repository is None, config)
+        facts = Facts.of(opening, repository, worktree_root)
+        digest = digest_of(facts.as_request())
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "run init", leader, key, digest)
             if earlier is not None:
                 return earlier
-            run = Run(
-                id=run_id,
-                name=run_name(title, run_id),
-                title=title,
-                state="open",
-                leader=leader,
-                base_ref=base,
-                worktree_root=root,
-                on_failure=on_failure,
-                max_parallel=max_parallel,
-                config=config.canonical(),
-                created_at=tx.now.wall_ms,
-                closed_at=None,
-                cancelled_at=None,
-                **place,
-            )
-            runs.insert(tx.connection, run)
-            facts = {"from": None, "to": "open", "title": title, "on_failure": on_failure}
-            events.append(tx, "run_open", leader, facts, run_id=run.id)
+            run = self.insert_run(tx, leader, facts)
             return self.remember(tx, "run init", leader, key, digest, {"run": run.as_json()})
+
+    def insert_run(self, tx: Transaction, leader: str, facts: "Facts") -> Run:
+        """The row of a new run, and its event."""
+        opening, run_id = facts.opening, new_id()
+        run = Run(
+            id=run_id,
+            name=run_name(opening.title, run_id),
+            title=opening.title,
+            state="open",
+            leader=leader,
+            base_ref=opening.base,
+            worktree_root=facts.root,
+            on_failure=opening.on_failure,
+            max_parallel=opening.max_parallel,
+            config=opening.config.canonical(),
+            created_at=tx.now.wall_ms,
+            closed_at=None,
+            cancelled_at=None,
+            **facts.place,
+        )
+        runs.insert(tx.connection, run)
+        said = {"from": None, "to": "open", "title": run.title, "on_failure": run.on_failure}
+        events.append(tx, "run_open", leader, said, run_id=run.id)
+        return run
 
     def add_task(
         self,
@@ -139,7 +137,9 @@ class Planning(Desk):
             named = [self.task(tx.connection, run, name) for name in depends_on]
             upstreams = tuple(dict.fromkeys(named))
             for upstream in upstreams:
-                self._check_edge(tx, run, task, upstream)
+                # Nothing else waits for a new task yet, so that only one to itself is a cycle.
+                if upstream.id == task.id:
+                    self._check_edge(tx, run, task, upstream)
                 self._insert_dependency(tx, run, task.id, upstream.id, "success")
             data = {"task": task.as_json(), "depends_on": [u.key for u in upstreams]}
             return self.remember(tx, "task add", actor, key, digest, data)
@@ -217,8 +217,9 @@ class Planning(Desk):
                 hint="add --no-worktree",
             )
 
-    def _check_addable(self, tx: Transaction, run: Run, key: str) -> None:
-        present = runs.get(tx.connection, run.id)
+    def check_open(self, connection: sqlite3.Connection, run: Run) -> None:
+        """Error `invalid_state` when nothing can be added to a run any more."""
+        present = runs.get(connection, run.id)
         assert present is not None
         if present.state not in ("open", "paused"):
             raise InboxOrchError(
@@ -226,6 +227,9 @@ class Planning(Desk):
                 f"run {run.name} is {present.state}: nothing can be added to it",
                 details={"run": run.name, "state": present.state},
             )
+
+    def _check_addable(self, tx: Transaction, run: Run, key: str) -> None:
+        self.check_open(tx.connection, run)
         if tasks.get(tx.connection, run.id, key) is not None:
             raise InboxOrchError(
                 "invalid_state",
@@ -243,10 +247,14 @@ class Planning(Desk):
                 f"task {task.key} is {task.state}: it waits for nothing any more",
                 details={"task": task.key, "state": task.state},
             )
-        edges = graph.edges_of(tasks.dependencies_of_run(tx.connection, run.id))
-        way = graph.path(edges, upstream.id, task.id)
-        if way is not None:
-            keys = [tasks.by_id(tx.connection, task_id).key for task_id in (task.id, *way)]
+        if tasks.waits_for(tx.connection, upstream.id, task.id):
+            edges = graph.edges_of(tasks.dependencies_above(tx.connection, upstream.id))
+            way = graph.path(edges, upstream.id, task.id)
+            assert way is not None, "it was found a moment ago"
+            ids = {
+                task_id: name for name, task_id in tasks.ids_by_key(tx.connection, run.id).items()
+            }
+            keys = [ids[task_id] for task_id in (task.id, *way)]
             raise InboxOrchError(
                 "cycle",
                 "that would close a cycle: " + " -> ".join(keys),
@@ -268,18 +276,38 @@ def check_run(
     title: str, repository: str | None, base: str | None, worktree_root: str | None
 ) -> None:
     """Raise what `run_init` would raise, without a database."""
-    _facts(title, repository, base, worktree_root)
+    Facts.of(Opening(title, base), repository, worktree_root)
 
 
-def _facts(
-    title: str, repository: str | None, base: str | None, worktree_root: str | None
-) -> tuple[str, dict[str, Any]]:
-    """Where worktrees are made, and what a run stores of its repository."""
-    limits.check_title(title)
-    root = _worktree_root(worktree_root)
-    place = _repository_facts(repository, base)
-    _check_outside(root, place["repository"])
-    return root, place
+class Facts(NamedTuple):
+    """All that a run stores when it is opened: what was asked for, where worktrees are made, and
+    what is so in its repository. `asked_root` is the place for worktrees that was asked for."""
+
+    opening: Opening
+    root: str
+    place: dict[str, Any]
+    asked_root: str | None
+
+    @classmethod
+    def of(cls, opening: Opening, repository: str | None, worktree_root: str | None) -> "Facts":
+        """Looked up now; errors as of `run_init`."""
+        limits.check_title(opening.title)
+        root = _worktree_root(worktree_root)
+        place = _repository_facts(repository, opening.base)
+        _check_outside(root, place["repository"])
+        return cls(opening, root, place, worktree_root)
+
+    def as_request(self) -> dict[str, Any]:
+        """What must be the same for the same key."""
+        return {
+            "title": self.opening.title,
+            "base": self.opening.base,
+            "on_failure": self.opening.on_failure,
+            "max_parallel": self.opening.max_parallel,
+            "config": self.opening.config.given(),
+            "worktree_root": self.asked_root,
+            "repository": self.place["repository"],
+        }
 
 
 def _repository_facts(folder: str | None, base: str | None) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from .driving import Driving
 from .examining import Examining
 from .integrating import Integrating
-from .planning import Planning
+from .plans import Plans
 
 
-class Scheduler(Planning, Integrating, Driving, Examining):
+class Scheduler(Plans, Integrating, Driving, Examining):
     """Runs, tasks, attempts, waits, checks. One for each open `Bus`; belongs to its thread."""

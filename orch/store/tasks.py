@@ -18,6 +18,20 @@ def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
     connection.execute(f"INSERT INTO task ({columns}) VALUES ({marks})", dict(values))
 
 
+def insert_many(connection: sqlite3.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """New tasks that all have the same columns."""
+    if rows:
+        columns = ", ".join(rows[0])
+        marks = ", ".join(f":{name}" for name in rows[0])
+        connection.executemany(f"INSERT INTO task ({columns}) VALUES ({marks})", rows)
+
+
+def ids_by_key(connection: sqlite3.Connection, run_id: str) -> dict[str, str]:
+    """The id of every task of a run by its key."""
+    rows = connection.execute("SELECT key, id FROM task WHERE run_id = ?", (run_id,)).fetchall()
+    return {row[0]: row[1] for row in rows}
+
+
 def get(connection: sqlite3.Connection, run_id: str, key_or_id: str) -> Task | None:
     """The task of a run with this key or id."""
     row = connection.execute(
@@ -91,6 +105,13 @@ def delete_dependency(connection: sqlite3.Connection, dependency: Dependency) ->
     )
 
 
+def insert_dependencies(connection: sqlite3.Connection, dependencies: Sequence[Dependency]) -> None:
+    """New edges."""
+    connection.executemany(
+        "INSERT INTO dependency (task_id, upstream_id, condition) VALUES (?, ?, ?)", dependencies
+    )
+
+
 def dependency(connection: sqlite3.Connection, task_id: str, upstream_id: str) -> Dependency | None:
     """The edge between two tasks."""
     row = connection.execute(
@@ -108,6 +129,31 @@ def dependencies_of_run(connection: sqlite3.Connection, run_id: str) -> list[Dep
         " JOIN task AS t ON t.id = d.task_id WHERE t.run_id = ?"
         " ORDER BY t.number, d.upstream_id",
         (run_id,),
+    ).fetchall()
+    return [Dependency._make(row) for row in rows]
+
+
+# Everything that a task waits for, directly or not, itself included.
+_ABOVE = (
+    "WITH RECURSIVE above (id) AS (VALUES (?) UNION"
+    " SELECT d.upstream_id FROM above AS a JOIN dependency AS d ON d.task_id = a.id)"
+)
+
+
+def waits_for(connection: sqlite3.Connection, task_id: str, upstream_id: str) -> bool:
+    """Whether a task is, or waits for, another, directly or not."""
+    row = connection.execute(
+        f"{_ABOVE} SELECT 1 FROM above WHERE id = ? LIMIT 1", (task_id, upstream_id)
+    ).fetchone()
+    return row is not None
+
+
+def dependencies_above(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:
+    """The edges of a task and of everything that it waits for."""
+    rows = connection.execute(
+        f"{_ABOVE} SELECT d.task_id, d.upstream_id, d.condition FROM above AS a"
+        " JOIN dependency AS d ON d.task_id = a.id",
+        (task_id,),
     ).fetchall()
     return [Dependency._make(row) for row in rows]
 

@@ -1,0 +1,122 @@
+"""Plans as documents: read with every problem told by its line."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from inbox_orch.shared.ids import check_name
+
+from ..domain.config import Config
+from ..domain.limits import (
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    MOST_PARALLEL,
+    check_task_body,
+    check_title,
+)
+from ..domain.names import check_task_key
+from ..domain.plans import Link, Opening, Plan, PlannedTask
+from .config import ConfigPart, Mailbox
+from .parts import Commands, LimitsPart, Part, Tries, checked, validated
+from .reading import Source, read_document
+
+MAX_PLAN_BYTES = 128 * 1024 * 1024
+MOST_LINKS = 10_000
+
+
+def _check_kind(kind: str) -> None:
+    check_name(kind, "kind")
+
+
+def _as_link(given: Any) -> Any:
+    """A bare key stands for a dependency with the usual condition."""
+    return {"task": given} if isinstance(given, str) else given
+
+
+Key = Annotated[str, checked(check_task_key)]
+Title = Annotated[str, checked(check_title)]
+Text = Annotated[str, checked(check_task_body)]
+Kind = Annotated[str, checked(_check_kind)]
+
+
+class LinkPart(Part):
+    """One entry of `depends_on`."""
+
+    task: str
+    when: Literal["success", "finished", "failed"] = "success"
+
+
+class TaskPart(Part):
+    """One entry of `tasks`."""
+
+    task: Key
+    title: Title
+    body: Text = ""
+    to: Mailbox | None = None
+    kind: Kind = "code"
+    depends_on: Annotated[
+        list[Annotated[LinkPart, BeforeValidator(_as_link)]], Field(max_length=MOST_LINKS)
+    ] = Field([])
+    priority: Annotated[int, Field(ge=MIN_PRIORITY, le=MAX_PRIORITY)] = 0
+    max_attempts: Tries | None = None
+    max_infra_attempts: Tries | None = None
+    worktree: bool = True
+    allow_empty: bool = False
+    checks: Commands | None = None
+    limits: LimitsPart = LimitsPart()
+
+    def value(self) -> PlannedTask:
+        return PlannedTask(
+            self.task,
+            self.title,
+            self.body,
+            self.to,
+            self.kind,
+            tuple(Link(link.task, link.when) for link in self.depends_on),
+            self.priority,
+            self.max_attempts,
+            self.max_infra_attempts,
+            self.worktree,
+            self.allow_empty,
+            None if self.checks is None else tuple(self.checks),
+            self.limits.value(),
+        )
+
+
+class RunPart(Part):
+    """The run that a plan opens."""
+
+    title: Title
+    base: str | None = None
+    on_failure: Literal["continue", "fail-fast", "abort"] = "continue"
+    max_parallel: Annotated[int, Field(ge=1, le=MOST_PARALLEL)] | None = None
+    no_repo: bool = False
+    config: ConfigPart | None = None
+
+    def value(self) -> Opening:
+        return Opening(
+            self.title,
+            self.base,
+            self.on_failure,
+            self.max_parallel,
+            self.no_repo,
+            Config() if self.config is None else self.config.value(),
+        )
+
+
+class PlanPart(Part):
+    """A plan, whole."""
+
+    run: RunPart | None = None
+    tasks: list[TaskPart]
+
+
+def read_plan(path: str) -> tuple[Plan, Source]:
+    """The plan in a file of YAML or JSON, and the document with its lines.
+
+    Error `usage` that lists every problem by line.
+    """
+    source = read_document(path, MAX_PLAN_BYTES)
+    part = validated(PlanPart, source)
+    run = None if part.run is None else part.run.value()
+    return Plan(tuple(task.value() for task in part.tasks), run), source

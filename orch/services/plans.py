@@ -1,0 +1,187 @@
+"""Whole plans: taken into a run in one transaction, and written out again."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared import events
+from inbox_orch.shared.ids import check_name, new_id
+from inbox_orch.shared.requests import digest_of
+from inbox_orch.shared.transactions import Transaction
+
+from ..domain import plans
+from ..domain.config import Config, config_of
+from ..domain.model import Dependency, Run
+from ..domain.plans import Fault, Link, Opening, Plan
+from ..store import tasks
+from .desk import Answer
+from .planning import DEFAULT_LEADER, DEFAULT_MAILBOX, Facts, Planning
+
+
+class Refused(Exception):
+    """A plan that cannot be taken in, with everything that speaks against it."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__(f"{len(faults)} faults")
+        self.faults = list(faults)
+
+
+class Rows(NamedTuple):
+    """What a plan comes to: rows of tasks and dependencies, and the events of both, in order."""
+
+    tasks: list[dict[str, Any]]
+    dependencies: list[Dependency]
+    events: list[events.Entry]
+
+
+class Plans(Planning):
+    """`plan import`, `plan export`."""
+
+    def plan_import(self, run: Run, plan: Plan, *, key: str | None = None) -> Answer:
+        """Add every task of a plan to a run, with what they wait for: all or nothing.
+
+        A link may also lead to a task that the run has already. What the plan says of a run is
+        not looked at. Raises `Refused`. Errors: `invalid_state` (the run is closed),
+        `key_conflict`.
+        """
+        actor, digest = self.actor(run), digest_of({"run": run.id, "plan": _canonical(plan)})
+        with self.database.transaction() as tx:
+            earlier = self.replay(tx, "plan import", actor, key, digest)
+            if earlier is not None:
+                return earlier
+            self.check_open(tx.connection, run)
+            self._insert_plan(tx, run, plan)
+            data = _done(run, plan, opened=False)
+            return self.remember(tx, "plan import", actor, key, digest, data)
+
+    def plan_open(
+        self,
+        plan: Plan,
+        opening: Opening,
+        *,
+        repository: str | None,
+        worktree_root: str | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """Open a run and take the plan into it, in one transaction.
+
+        Raises `Refused`. Errors: those of `run_init`.
+        """
+        leader = check_name(self.caller or DEFAULT_LEADER, "agent")
+        facts = Facts.of(opening, repository, worktree_root)
+        digest = digest_of({"run": facts.as_request(), "plan": _canonical(plan)})
+        with self.database.transaction() as tx:
+            earlier = self.replay(tx, "plan import", leader, key, digest)
+            if earlier is not None:
+                return earlier
+            run = self.insert_run(tx, leader, facts)
+            self._insert_plan(tx, run, plan)
+            data = _done(run, plan, opened=True)
+            return self.remember(tx, "plan import", leader, key, digest, data)
+
+    def plan_check(self, run: Run | None, plan: Plan, *, repository: bool) -> dict[str, Any]:
+        """What importing would come to, with nothing written; `run` is None for a new one.
+
+        Raises `Refused`. Errors: `invalid_state`.
+        """
+        known: Mapping[str, str] = {}
+        if run is not None:
+            with self.database.snapshot() as connection:
+                self.check_open(connection, run)
+                known = tasks.ids_by_key(connection, run.id)
+        _refuse(plan, known, repository)
+        return {**_done(run, plan, opened=run is None), "dry_run": True}
+
+    def plan_opening_check(
+        self, opening: Opening, repository: str | None, worktree_root: str | None
+    ) -> None:
+        """Raise what `plan_open` would raise about the run, with nothing written."""
+        Facts.of(opening, repository, worktree_root)
+
+    def plan_export(self, run: Run) -> Plan:
+        """A run as the plan that, imported again, gives an equal one: its config with the values
+        of secrets left out, its tasks in the order of their making, none of them begun."""
+        with self.database.snapshot() as connection:
+            of_run = tasks.of_run(connection, run.id)
+            dependencies = tasks.dependencies_of_run(connection, run.id)
+        keys = {task.id: task.key for task in of_run}
+        links: dict[str, list[Link]] = {}
+        # By the number of what they wait for, so that equal runs give equal plans.
+        numbers = {task.id: number for number, task in enumerate(of_run)}
+        for edge in sorted(dependencies, key=lambda d: numbers[d.upstream_id]):
+            links.setdefault(edge.task_id, []).append(Link(keys[edge.upstream_id], edge.condition))
+        config = config_of(run)
+        planned = tuple(
+            plans.planned(task._asdict(), links.get(task.id, ()), config, DEFAULT_MAILBOX)
+            for task in of_run
+        )
+        return Plan(planned, _opening(run, config))
+
+    def _insert_plan(self, tx: Transaction, run: Run, plan: Plan) -> None:
+        known = tasks.ids_by_key(tx.connection, run.id)
+        _refuse(plan, known, run.repository is not None)
+        rows = _rows(run, plan, known, tx.now.wall_ms)
+        tasks.insert_many(tx.connection, rows.tasks)
+        tasks.insert_dependencies(tx.connection, rows.dependencies)
+        events.append_many(tx, rows.events, self.actor(run), run_id=run.id)
+
+
+def _refuse(plan: Plan, known: Mapping[str, str], repository: bool) -> None:
+    found = plans.faults(plan, known.keys(), repository=repository)
+    if found:
+        raise Refused(found)
+
+
+def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
+    """The rows of a plan without faults."""
+    config = config_of(run)
+    ids = {**known, **{task.key: new_id() for task in plan.tasks}}
+    rows = Rows([], [], [])
+    common = {"run_id": run.id, "state": "pending", "created_at": now_ms, "updated_at": now_ms}
+    for task in plan.tasks:
+        values = plans.columns(task, config, DEFAULT_MAILBOX)
+        values["checks"] = json.dumps(list(values["checks"]))
+        values["limits"] = json.dumps(values["limits"].as_json())
+        task_id = ids[task.key]
+        rows.tasks.append({**values, "id": task_id, **common})
+        facts = {"from": None, "to": "pending", "key": task.key, "cause": "plan import"}
+        rows.events.append(events.Entry("task_pending", task_id, facts))
+    for task_id, link in _links(plan, ids):
+        rows.dependencies.append(Dependency(task_id, ids[link.upstream], link.condition))
+        facts = {"upstream": ids[link.upstream], "condition": link.condition}
+        rows.events.append(events.Entry("dependency_added", task_id, facts))
+    return rows
+
+
+def _links(plan: Plan, ids: Mapping[str, str]) -> Iterator[tuple[str, Link]]:
+    for task in plan.tasks:
+        for link in task.depends_on:
+            yield ids[task.key], link
+
+
+def _opening(run: Run, config: Config) -> Opening:
+    """What a run says of itself; a secret's value does not leave the database."""
+    shown = {k: v for k, v in config.environment.items() if k not in config.secrets}
+    return Opening(
+        run.title,
+        run.base_ref,
+        run.on_failure,
+        run.max_parallel,
+        run.repository is None,
+        config._replace(environment=shown),
+    )
+
+
+def _canonical(plan: Plan) -> list[Any]:
+    """A plan's tasks as the request that they are; the order of links does not matter."""
+    return [task._replace(depends_on=tuple(sorted(task.depends_on))) for task in plan.tasks]
+
+
+def _done(run: Run | None, plan: Plan, *, opened: bool) -> dict[str, Any]:
+    return {
+        "run": None if run is None else run.as_json(),
+        "run_opened": opened,
+        "task_count": len(plan.tasks),
+        "dependency_count": sum(len(task.depends_on) for task in plan.tasks),
+        "dry_run": False,
+    }
