@@ -153,6 +153,20 @@ def alone(repository: Repository, place: Place) -> Iterator[Hold]:
         gate.release()
 
 
+def forget_locks(repository: Repository, run_name: str) -> None:
+    """Remove the locks of a run's attempts that nobody holds: whoever was killed after it had
+    written down what became of the attempt has left one, and nobody comes for it again."""
+    folder = repository.common_directory
+    for name in os.listdir(folder):
+        if name.startswith(f"inbox-orch-orch-{run_name}-") and name.endswith(".lock"):
+            gate = Gate(os.path.join(folder, name))
+            with contextlib.suppress(InboxOrchError):
+                gate.acquire(0)
+                if _is_open_as(os.path.join(folder, name), gate.descriptor):
+                    os.unlink(os.path.join(folder, name))
+            gate.release()
+
+
 def _is_open_as(path: str, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))

@@ -3,6 +3,7 @@
 Every step may be done again after a crash; nobody is given a worktree before its thread is sent.
 """
 
+import contextlib
 import json
 import sqlite3
 from typing import Any
@@ -47,9 +48,13 @@ class Provisioning(Verifying):
                 for intent in attempts.open_intents(connection, run.id)
                 if intent.kind == "dispatch" and intent.attempt_id is not None
             ]
-        return sum(
+        finished = sum(
             self._finish(run, intent, attempt) for intent, attempt in begun if attempt is not None
         )
+        if run.repository is not None:
+            with contextlib.suppress(InboxOrchError):  # its repository is not there now
+                worktrees.forget_locks(self.repository(run), run.name)
+        return finished
 
     def _finish(self, run: Run, intent: Intent, attempt: Attempt) -> bool:
         if attempt.state == "provision_failed":
