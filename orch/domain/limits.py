@@ -7,6 +7,8 @@ from inbox_orch.shared.errors import usage
 DEFAULT_MAX_ATTEMPTS = 3
 MOST_ATTEMPTS = 100
 MOST_PARALLEL = 1000
+DEFAULT_PAIRS, MOST_PAIRS = 1000, 1_000_000
+"""So many pairs of attempts are compared."""
 MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
 MAX_TITLE_BYTES = 200
 MAX_TASK_BODY_BYTES = 1024 * 1024

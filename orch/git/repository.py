@@ -150,22 +150,10 @@ class Repository:
         """
         merged = commits[0]
         for other in commits[1:]:
-            status, text = git(
-                self.path,
-                "merge-tree",
-                "--write-tree",
-                "--name-only",
-                "-z",
-                "--no-messages",
-                "--allow-unrelated-histories",
-                merged,
-                other,
-                accepted=(0, 1),
-            )
-            tree, *paths = text.rstrip("\0").split("\0")
-            if status == 1:
-                return Merged(None, tuple(map(shown, dict.fromkeys(paths)))[:_MOST_PATHS])
-            merged = self._commit_tree(tree.strip(), (merged, other), message, at)
+            tree, conflicts = merged_tree(self.path, merged, other)
+            if conflicts:
+                return Merged(None, conflicts)
+            merged = self._commit_tree(tree, (merged, other), message, at)
         return Merged(merged, ())
 
     def _commit_tree(self, tree: str, parents: Sequence[str], message: str, at: int | None) -> str:
@@ -268,6 +256,23 @@ class Repository:
 def is_there(worktree: str) -> bool:
     """Whether a folder is a working tree at all, seen without asking git."""
     return os.path.isfile(os.path.join(worktree, ".git"))
+
+
+def merged_tree(
+    folder: str, one: str, other: str, environment: dict[str, str] | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The tree of a merge made in memory, and the paths that conflict in it, at most 100."""
+    status, text = git(
+        folder,
+        *("merge-tree", "--write-tree", "--name-only", "-z", "--no-messages"),
+        *("--allow-unrelated-histories", one, other),
+        accepted=(0, 1),
+        environment=environment,
+    )
+    tree, *paths = text.rstrip("\0").split("\0")
+    if status == 0:
+        return tree.strip(), ()
+    return tree.strip(), tuple(map(shown, dict.fromkeys(paths)))[:_MOST_PATHS]
 
 
 def _common_directory_at(folder: str) -> str:

@@ -22,7 +22,7 @@ from .driving import (
     QuestionLine,
 )
 from .envelope import Contract
-from .integration import Integrated
+from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported
 from .results import (
     Answered,
@@ -62,6 +62,7 @@ COMMANDS: dict[str, Contract] = {
     "blocked": Contract((Blocked,)),
     "answer": Contract((Answered,)),
     "integrate": Contract((Integrated,), (Integrated,)),
+    "conflicts": Contract((Conflicts,)),
     "doctor": Contract((Examined,), (Examined,)),
     "reconcile": Contract((Reconciled,)),
     "schema": Contract((OneSchema, AllSchemas)),

@@ -4,7 +4,7 @@ from typing import Literal
 
 from inbox_orch.inbox.schemas import Count, Shape, Ulid
 
-from .things import Commit, HandedOut, Key, Positive
+from .things import AttemptState, Commit, HandedOut, Key, Positive
 
 
 class Piece(Shape):
@@ -64,3 +64,45 @@ class Integrated(Shape):
     onto: Onto | None
     dispatched: list[HandedOut]
     undispatched: str | None
+
+
+class Side(Shape):
+    """An attempt by its ids; `key` is its task's."""
+
+    task: Ulid
+    key: Key
+    attempt: Ulid
+    number: Positive
+
+
+class Compared(Side):
+    """An attempt that was compared: at commit `head`, with these files changed and not
+    committed (at most 100)."""
+
+    state: AttemptState
+    head: Commit
+    uncommitted: list[str]
+
+
+class Pair(Shape):
+    """Two attempts that do not merge, in `paths`, or that both have changed the files `overlap`
+    without committing; `other` null: one, and what was integrated."""
+
+    one: Side
+    other: Side | None
+    paths: list[str]
+    overlap: list[str]
+
+
+class Conflicts(Shape):
+    """`conflicts`. Of `pairs` that could conflict, `compared` were looked at, and are in `items`
+    if they do; `integration`: the commit of what was integrated."""
+
+    items: list[Pair]
+    truncated: bool
+    next_cursor: None
+    attempts: list[Compared]
+    integration: Commit | None
+    pairs: Count
+    compared: Count
+    stale: bool

@@ -1,10 +1,11 @@
 """`Scheduler`: all that `orch` does, over one open bus."""
 
+from .comparing import Comparing
 from .driving import Driving
 from .examining import Examining
 from .integrating import Integrating
 from .plans import Plans
 
 
-class Scheduler(Plans, Integrating, Driving, Examining):
+class Scheduler(Plans, Integrating, Comparing, Driving, Examining):
     """Runs, tasks, attempts, waits, checks. One for each open `Bus`; belongs to its thread."""

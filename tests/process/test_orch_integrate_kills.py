@@ -232,8 +232,6 @@ def test_several_at_once_merge_everything_once(prepared: tuple[Path, Scene]):
     answers = [json.loads(process.communicate(timeout=120)[0]) for process in running]
 
     assert {process.returncode for process in running} <= {0, 11}
-    conflicts = [
-        item for answer in answers for item in answer["data"]["items"] if item["offered"]
-    ]
+    conflicts = [item for answer in answers for item in answer["data"]["items"] if item["offered"]]
     assert len(conflicts) == 1, "one of them has opened the attempt"
     scene.check()

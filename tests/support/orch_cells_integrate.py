@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from support.matrix import NO_WAIT, Cell, plain
-from support.orch_matrix import NO_SUCH, NO_TOKEN, Enterprise, after, the_run
+from support.orch_matrix import NO_SUCH, NO_TOKEN, Enterprise, after, reader, the_run
 from support.runs import commit, git
 
 
@@ -40,5 +40,9 @@ CELLS: dict[str, dict[str, Any]] = {
         "no_database": plain("integrate", *NO_SUCH),
         "stale": NO_TOKEN,
         "timeout": NO_WAIT,
+    },
+    "conflicts": {
+        **reader("conflicts"),
+        "usage": plain("conflicts", "--pairs", "0"),
     },
 }
