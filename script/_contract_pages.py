@@ -86,6 +86,19 @@ FOR_COMMANDS = {
 }
 
 
+FOR_CHECKS = {
+    "INBOX_DB": "the database, as an absolute path",
+    "INBOX_DB_ID": "its id",
+    "ORCH_RUN": "the run's name",
+    "ORCH_TASK": "the task's key",
+    "ORCH_ATTEMPT": "which try at the task it is: 1, 2, …",
+    "ORCH_ATTEMPT_ID": "the attempt's id",
+    "ORCH_WORKTREE": "the folder in which the command runs",
+    "ORCH_BRANCH": "the attempt's branch",
+    "ORCH_BASE_COMMIT": "the commit that the attempt started from",
+    "ORCH_HEAD_COMMIT": "the commit that is to be accepted",
+}
+
 EXIT_CODES_PAGE = """\
 {made}
 # Exit codes
@@ -131,7 +144,13 @@ inbox done --body 'it works'
 
 ## What `inbox work` gives to its command
 
-{for_commands}"""
+{for_commands}
+## What `orch` gives to a check
+
+Beside the leader's own environment, without git's variables and those of a lease, and beside what
+the run's config gives. Standard input is empty.
+
+{for_checks}"""
 
 
 def pages() -> dict[Path, str]:
@@ -158,11 +177,12 @@ def exit_codes_page() -> str:
 
 
 def environment_page() -> str:
-    """What the commands read from the environment, and what `work` gives to its command."""
+    """What the commands read from the environment, and what they give to others."""
     return ENVIRONMENT_PAGE.format(
         made=MADE,
         variables=_table(("variable", "meaning"), _named(VARIABLES)),
         for_commands=_table(("variable", "meaning"), _named(FOR_COMMANDS)),
+        for_checks=_table(("variable", "meaning"), _named(FOR_CHECKS)),
     )
 
 

@@ -72,21 +72,23 @@ class Child:
 
     def read(self, descriptor: int) -> bool:
         """Keep what has come through a pipe; False at its end."""
+        return self._take(descriptor) != 0
+
+    def _take(self, descriptor: int) -> int:
+        """How many bytes have come, -1 when there are none now."""
         try:
             chunk = os.read(descriptor, _READ_BYTES)
         except BlockingIOError:
-            return True
+            return -1
         self.pipes[descriptor].add(chunk)
-        return bool(chunk)
+        return len(chunk)
 
     def drain(self) -> None:
         """Read what the command had written when it ended, and close the pipes."""
-        for stream, kept in self._streams:
-            enough = kept.total + _PIPE_BYTES
-            before = -1
-            while before < kept.total < enough:
-                before = kept.total
-                self.read(stream.fileno())
+        for stream, _ in self._streams:
+            left = _PIPE_BYTES
+            while left > 0 and (taken := self._take(stream.fileno())) > 0:
+                left -= taken
             stream.close()
 
     def poll(self) -> Ending | None:

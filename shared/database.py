@@ -49,7 +49,7 @@ class Database:
         self._connection = connection
         self._gate = Gate(layout.gate)
         self._busy_seconds = busy_seconds
-        self._notice = notice
+        self.notice = notice
         self._process = os.getpid()
         self._current: Transaction | None = None
         self._synchronous = "FULL"
@@ -317,7 +317,7 @@ class Database:
         now = time.monotonic()
         if now - self._last_notice >= NOTICE_EVERY_SECONDS:
             self._last_notice = now
-            self._notice(
+            self.notice(
                 f"the write-ahead log has grown to {size // (1024 * 1024)} MiB because a reader "
                 f"holds an old snapshot: {oldest_reader(self.layout) or 'unknown process'}"
             )

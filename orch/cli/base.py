@@ -51,6 +51,13 @@ def key_option(command: Command) -> Command:
     )(command)
 
 
+def no_verify_option(command: Command) -> Command:
+    """`--no-verify`."""
+    return click.option(
+        "--no-verify", is_flag=True, help="Run no checks: leave them to another leader."
+    )(command)
+
+
 def chosen_run(scheduler: Scheduler, name: str | None) -> Run:
     """The run that the options lead to."""
     return scheduler.run(name or None)

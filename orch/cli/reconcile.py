@@ -5,18 +5,21 @@ import click
 from inbox_orch.shared.blocks import Facts
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from .base import chosen_run, open_scheduler, run_option
+from .base import chosen_run, no_verify_option, open_scheduler, run_option
 
 
-@click.command("reconcile", cls=Verb, agent=True, examples=("orch reconcile",))
+@click.command(
+    "reconcile", cls=Verb, agent=True, examples=("orch reconcile", "orch reconcile --no-verify")
+)
 @run_option
+@no_verify_option
 @click.pass_context
-def command(context: click.Context, run_name: str | None) -> None:
+def command(context: click.Context, run_name: str | None, no_verify: bool) -> None:
     """Finish what a killed process has begun, carry over what workers did, and look at what they
-    say is done. Doing it again changes nothing.
+    say is done, with the checks of their tasks. Doing it again changes nothing.
     """
     scheduler = open_scheduler(context)
-    done = scheduler.reconcile(chosen_run(scheduler, run_name))
+    done = scheduler.reconcile(chosen_run(scheduler, run_name), checks=not no_verify)
     facts = tuple(
         (label.replace("_", " "), value)
         for label, value in done.as_json().items()

@@ -9,7 +9,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain import limits
 from ..services.waiting import Waited
-from .base import WAIT, chosen_run, obstacle_block, open_scheduler, run_option
+from .base import WAIT, chosen_run, no_verify_option, obstacle_block, open_scheduler, run_option
 from .blocked import question_blocks
 
 
@@ -41,6 +41,7 @@ from .blocked import question_blocks
     metavar="SECONDS",
     help="How long to wait; 0 looks once, `inf` blocks.",
 )
+@no_verify_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -48,16 +49,19 @@ def command(
     until: str,
     after: str | None,
     wait_seconds: float,
+    no_verify: bool,
 ) -> None:
     """Block until something has happened in a run; reconciles as it goes.
 
     change: an attempt was submitted or ended, a question, a task is final. blocked: a question
     is open. run: the run has ended. Exit 8: not yet, call again. Exit 11: it ended, and not well,
-    or nothing runs and a question is open.
+    or nothing runs and a question is open. A check that has begun is not cut short.
     """
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
-    waited = scheduler.wait(run, until=until, after=after, wait_seconds=wait_seconds)
+    waited = scheduler.wait(
+        run, until=until, after=after, wait_seconds=wait_seconds, checks=not no_verify
+    )
     output = shell_of(context).output
     if waited.failure is not None:
         output.outcome(waited.failure, *_blocks(waited))
@@ -86,6 +90,13 @@ def _blocks(waited: Waited) -> list[Block]:
     ]
     if waited.obstacle is not None:
         blocks.append(obstacle_block(waited.obstacle))
+    if waited.overrun_seconds is not None:
+        blocks.append(
+            Sentence(
+                f"A check outlasted the wait by {waited.overrun_seconds:.1f} s",
+                ("overrun_seconds", waited.overrun_seconds),
+            )
+        )
     if waited.until == "change":
         headings = ("AT", "WHAT", "TASK", "WHY")
         blocks.append(Table(headings, rows, "nothing more will change", (0, 1, 2), (3,)))

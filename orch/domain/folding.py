@@ -10,7 +10,15 @@ from .states import ATTEMPT_STATES, RUN_STATES, TABLES, TASK_STATES
 
 _STATES = {"run": RUN_STATES, "task": TASK_STATES, "attempt": ATTEMPT_STATES}
 _KINDS = {f"{kind}_{state}": kind for kind, states in _STATES.items() for state in states}
-UNMOVED = frozenset({"attempt_conflict", "attempt_integrated", "base_conflict_found"})
+UNMOVED = frozenset(
+    {
+        "attempt_adopted",
+        "attempt_conflict",
+        "attempt_integrated",
+        "base_conflict_found",
+        "late_work_kept",
+    }
+)
 
 
 class Fact(NamedTuple):

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 
 MAX_BRIEF_BYTES = 2048
 MAX_EARLIER_BYTES = 16 * 1024
+EARLIER_NAME = "earlier-attempts.txt"
 
+_LEFT_OUT = "(older attempts are left out)\n\n"
+_CUT = " … (cut)"
+_LEAST_BYTES = 200  # less of an attempt tells nothing
 _BESIDE = "(its path is long: it stands beside this brief)"
 
 _RULES = """\
@@ -58,27 +62,37 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
 
-def task_text(title: str, body: str, earlier: Sequence[str]) -> str:
-    """The first message of a thread: the task, then what earlier attempts came to.
-
-    The newest attempts are kept whole when all together are over 16 KiB.
-    """
+def task_text(title: str, body: str, earlier: Sequence[str], *, attached: bool = False) -> str:
+    """The first message of a thread: the task, then what earlier attempts came to, oldest first,
+    in at most 16 KiB. Where that is not enough, the newest have it; `attached` says that all of
+    it is attached to the message as well."""
     text = f"{title}\n\n{body}" if body else title
+    if not earlier:
+        return text
+    return f"{text}\n\nEarlier attempts\n\n{_cut_to_fit(earlier, attached=attached)}"
+
+
+def fits(earlier: Sequence[str]) -> bool:
+    """Whether a task's text has all that earlier attempts came to."""
+    return _size("\n\n".join(earlier)) <= MAX_EARLIER_BYTES
+
+
+def _cut_to_fit(earlier: Sequence[str], *, attached: bool) -> str:
+    note = f"(All of this, whole, is attached as {EARLIER_NAME}.)\n\n" if attached else ""
+    if fits(earlier) and _size(note) + _size("\n\n".join(earlier)) <= MAX_EARLIER_BYTES:
+        return note + "\n\n".join(earlier)
+    room = MAX_EARLIER_BYTES - _size(note) - _size(_LEFT_OUT)
     kept: list[str] = []
-    size = 0
     for section in reversed(earlier):
-        size += len(section.encode())
-        if kept and size > MAX_EARLIER_BYTES:
-            kept.append("(older attempts are left out)")
+        if room < _LEAST_BYTES:
+            kept.append(_LEFT_OUT.strip())
             break
-        kept.append(_cut(section))
-    if kept:
-        text += "\n\nEarlier attempts\n\n" + "\n\n".join(reversed(kept))
-    return text
+        part = section if _size(section) <= room else _beginning(section, room)
+        kept.append(part)
+        room -= _size(part) + 2
+    return note + "\n\n".join(reversed(kept))
 
 
-def _cut(section: str) -> str:
-    content = section.encode()
-    if len(content) <= MAX_EARLIER_BYTES:
-        return section
-    return content[:MAX_EARLIER_BYTES].decode("utf-8", "ignore") + " …"
+def _beginning(text: str, most_bytes: int) -> str:
+    cut = text.encode("utf-8", "surrogateescape")[: most_bytes - len(_CUT.encode())]
+    return cut.decode("utf-8", "ignore") + _CUT

@@ -16,7 +16,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 # Called from a hook, git's own variables would send our commands into the user's index. These
 # few say how git is to be run rather than on what, and stay.
-_KEPT_VARIABLES = frozenset(
+KEPT_VARIABLES = frozenset(
     {
         "GIT_CONFIG_GLOBAL",
         "GIT_CONFIG_NOSYSTEM",
@@ -42,6 +42,8 @@ _TRANSIENT = (
     "Invalid path",
     "did not send all necessary objects",
 )
+NOT_STARTED = -1
+"""The status in `details` of a git that could not even be started."""
 _TRIES = 6
 _PAUSE_SECONDS = 0.02
 
@@ -155,7 +157,7 @@ def _execute(
             ) from error
         except OSError as error:
             # Not executable, no memory, no process left.
-            raise _failed(folder, command[len(_OPTIONS) + 3 :], -1, str(error)) from error
+            raise _failed(folder, command[len(_OPTIONS) + 3 :], NOT_STARTED, str(error)) from error
     if isinstance(output, str):
         output = output.encode("utf-8", "surrogateescape")
     if isinstance(complaint, bytes):
@@ -181,7 +183,7 @@ def _without_git_variables() -> Iterator[None]:
     taken = {
         name: value
         for name, value in os.environ.items()
-        if name.startswith("GIT_") and name not in _KEPT_VARIABLES
+        if name.startswith("GIT_") and name not in KEPT_VARIABLES
     }
     for name in taken:
         del os.environ[name]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from inbox_orch.shared.errors import InboxOrchError, usage
 
 from .commands import git, output_of, shown
+from .hidden import hidden_changes
 
 _COMMITTER = {
     "GIT_AUTHOR_NAME": "inbox-orch",
@@ -227,7 +228,8 @@ class Repository:
         """
         if not self._is_worktree_of_ours(worktree):
             return None
-        dirty = self.dirty_paths(worktree)
+        seen, hidden = self.dirty_paths(worktree), hidden_changes(worktree)
+        dirty = tuple(dict.fromkeys((*seen, *hidden)))[:_MOST_PATHS]
         status, text = git(
             worktree,
             *("rev-parse", "--verify", "--quiet", "HEAD^{commit}"),

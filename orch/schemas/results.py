@@ -80,19 +80,23 @@ class Dispatched(Shape):
 
 
 class Reconciled(Shape):
-    """`reconcile`: how much there was to do. `obstacle`: why submitted work could not be
-    looked at."""
+    """`reconcile`: how much there was to do. `late`: ended attempts of which late commits were
+    kept; `unchecked`: attempts whose checks are still to be run; `obstacle`: why submitted work
+    could not be looked at."""
 
     finished_intents: Count
     folded: Count
     verified: Count
+    late: Count
+    unchecked: Count
     outcome: Outcome
     obstacle: str | None
 
 
 class Waited(Shape):
     """`wait`; also beside the errors of exit 11. `items` only with `--until change`.
-    `obstacle`: why submitted work could not be looked at."""
+    `obstacle`: why submitted work could not be looked at; `overrun_seconds`: by how much a check
+    that had begun outlasted the wait."""
 
     run: Run
     until: str
@@ -103,6 +107,7 @@ class Waited(Shape):
     unreachable: list[Key]
     next_cursor: Serial
     obstacle: str | None
+    overrun_seconds: Seconds | None
 
 
 class NotYet(Shape):
@@ -111,6 +116,7 @@ class NotYet(Shape):
     next_cursor: Serial
     outcome: Outcome
     obstacle: str | None
+    overrun_seconds: Seconds | None
 
 
 class Status(Shape):

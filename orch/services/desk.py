@@ -286,7 +286,7 @@ class Desk:
         started = processes.start_time(number) or 0
         return Owner(boot_id, number, started, processes.namespace())
 
-    def is_abandoned(self, intent: Intent) -> bool:
+    def is_abandoned(self, intent: Intent, foreign_seconds: float = FOREIGN_SECONDS) -> bool:
         """Whether the process that was carrying out an intent is doing so no more.
 
         A process in another container cannot be seen from here: it counts as alive for a time.
@@ -297,7 +297,7 @@ class Desk:
         if owner.boot_id != now.boot_id:
             return True
         if owner.namespace != processes.namespace():
-            return now.wall_ms - intent.opened_at > FOREIGN_SECONDS * 1000
+            return now.wall_ms - intent.opened_at > foreign_seconds * 1000
         return processes.start_time(owner.process) != owner.started
 
 

@@ -12,17 +12,17 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.transactions import Transaction
 
-from ..domain import integration, texts
+from ..domain import texts
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git import worktrees
 from ..git.worktrees import Hold, Place
 from ..store import attempts, tasks
 from ..store.attempts import Intent
-from .verifying import Verifying
+from .recounting import FirstMessage, Recounting
 
 
-class Provisioning(Verifying):
+class Provisioning(Recounting):
     """The part of the scheduler that makes worktrees and sends threads."""
 
     def may_carry_out(self, run: Run, attempt_id: str) -> bool:
@@ -103,7 +103,7 @@ class Provisioning(Verifying):
         try:
             if hold is not None:
                 self._make_worktree(run, attempt, hold)
-            text = texts.task_text(task.title, task.body, self._earlier(run, task))
+            text = self.first_message(run, task)
         except InboxOrchError as error:
             cleared = hold is None or self._cleared(run, attempt)
             return self._give_up(run, attempt, error, cleared=cleared)
@@ -116,7 +116,7 @@ class Provisioning(Verifying):
             repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
         worktrees.make(repository, self._place(attempt), hold)
 
-    def _hand_out(self, run: Run, task: Task, attempt: Attempt, text: str) -> Attempt:
+    def _hand_out(self, run: Run, task: Task, attempt: Attempt, text: FirstMessage) -> Attempt:
         with self.database.transaction() as tx:
             present = self._confirmed(tx, attempt, "done")
             if present is None:
@@ -190,7 +190,9 @@ class Provisioning(Verifying):
             return False
         return True
 
-    def _offer(self, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: str) -> Attempt:
+    def _offer(
+        self, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage
+    ) -> Attempt:
         """Send the thread and say so, in one transaction."""
         database, thread_id = self.database, new_id()
         facts = {
@@ -210,7 +212,8 @@ class Provisioning(Verifying):
         sent = self.bus.send(
             to=attempt.mailbox,
             subject=f"{task.key}: {task.title}"[:200],
-            body=text,
+            body=text.body,
+            files=text.files,
             payload=json.dumps(payload),
             priority=task.priority,
             max_deliveries=MAX_DELIVERIES,
@@ -245,29 +248,6 @@ class Provisioning(Verifying):
         reason = f"orch {self.database.id} {attempt.id}"
         return Place(attempt.branch, attempt.worktree_path, attempt.base_commit, reason)
 
-    def _earlier(self, run: Run, task: Task) -> list[str]:
-        """What earlier attempts came to, for the next worker to read."""
-        with self.database.snapshot() as connection:
-            ended = [a for a in attempts.of_task(connection, task.id) if not a.live]
-        return [self._account_of(run, attempt) for attempt in ended]
-
-    def _account_of(self, run: Run, attempt: Attempt) -> str:
-        lines = [f"Attempt {attempt.number}: {attempt.state}. {attempt.reason or ''}".rstrip()]
-        if attempt.conflict is not None:
-            lines.append(_conflict_account(attempt))
-        if attempt.thread_id is not None:
-            lines += [
-                f"{m.kind} by {m.sender}: {m.body}"
-                for m in self.bus.messages(attempt.thread_id)[1:]
-                if m.kind in ("question", "reply", "failure", "result") and m.body
-            ]
-        if attempt.branch is not None and attempt.base_commit is not None:
-            head = attempt.head_commit or f"refs/heads/{attempt.branch}"
-            stat = self.repository(run).change_summary(head, attempt.base_commit)
-            if stat:
-                lines.append(f"Its branch {attempt.branch} has:\n{stat}")
-        return "\n".join(lines)
-
     # -- what a worker needs -----------------------------------------------------------------
 
     def handed_out(self, run: Run, attempt: Attempt) -> dict[str, Any]:
@@ -290,9 +270,3 @@ def _intent_of(connection: sqlite3.Connection, run: Run, attempt_id: str) -> Int
     """What was begun for an attempt and is not confirmed."""
     found = attempts.open_intents(connection, run.id)
     return next((intent for intent in found if intent.attempt_id == attempt_id), None)
-
-
-def _conflict_account(attempt: Attempt) -> str:
-    found = json.loads(str(attempt.conflict))
-    head = str(attempt.head_commit)
-    return integration.conflict_account(found["onto"], found["paths"], head, attempt.branch)

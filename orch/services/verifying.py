@@ -1,7 +1,7 @@
 """What workers say is done, looked at: commits, what is not committed, the base.
 
-Git is asked outside of any transaction; the verdict is written guarded by the state that it was
-found for.
+Runs no check (see `checking`). Git is asked outside of any transaction; the verdict is written
+guarded by the state that it was found for.
 """
 
 import json
@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.transactions import Transaction
 
+from ..domain.checks import Checked
 from ..domain.limits import MOST_MISSING_WORKTREES
 from ..domain.model import Attempt, Run, Task
 from ..domain.states import NEEDS_WORKTREE
+from ..git.commands import NOT_STARTED
 from ..git.repository import Found, Repository, is_there
 from ..store import attempts, tasks
 from .folding import Folding
@@ -34,17 +36,23 @@ class Verifying(Folding):
     """The part of the scheduler that accepts or rejects."""
 
     def verify(self, run: Run) -> int:
-        """Decide on every submitted attempt of a run; returns how many were decided.
+        """Decide on every submitted attempt of a run that needs no check run; returns how many
+        were decided. No check is run here.
 
         What cannot be looked at now, because the repository or the worktrees have gone away,
-        waits: `obstacle` tells why.
+        waits: `obstacle` tells why. Of an attempt with checks it is written down how its worktree
+        stands, before any check can change that.
         """
+        return sum(self._verify_one(run, attempt, task) for attempt, task in self.submitted(run))
+
+    def submitted(self, run: Run) -> list[tuple[Attempt, Task]]:
+        """The attempts that are submitted, and nobody is verifying, with their tasks."""
         with self.database.snapshot() as connection:
-            submitted = [
+            return [
                 (a, tasks.by_id(connection, a.task_id))
-                for a in _submitted(attempts.live_of_run(connection, run.id))
+                for a in attempts.live_of_run(connection, run.id)
+                if a.state == "submitted"
             ]
-        return sum(self._verify_one(run, attempt, task) for attempt, task in submitted)
 
     def obstacle(self, run: Run) -> str | None:
         """Why submitted work cannot be looked at now; None when it can, or there is none."""
@@ -61,29 +69,55 @@ class Verifying(Folding):
         return _worktrees_gone(run, live)
 
     def _verify_one(self, run: Run, attempt: Attempt, task: Task) -> bool:
+        if was_seen(attempt):
+            return False  # only its checks are left
         verdict = self._verdict(run, attempt, task)
         if verdict is None:
             return False
-        head = verdict.changes.get("head_commit")
-        if verdict.state == "succeeded" and head is not None:
-            # The worker may go on and move its branch; what was accepted stays reachable.
-            self.repository(run).keep(f"refs/orch/heads/{attempt.id}", head)
+        if verdict.state == "succeeded" and needs_checks(attempt, task):
+            self._note_seen(attempt, verdict)
+            return False
+        return self.decide(run, attempt, verdict)
+
+    def _note_seen(self, attempt: Attempt, verdict: Verdict) -> None:
+        """Only the checks are left, and they may change the tree or move HEAD."""
         with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt.id)
-            assert present is not None
-            if present.state not in ("submitted", "verifying"):
-                return False  # another leader was quicker
-            if present.state == "submitted":
-                present = self.move_attempt(
-                    tx, run, present, "verifying", cause="the worker is done"
-                )
-            changes = {**verdict.changes, "reason": verdict.reason}
-            if verdict.state == "succeeded":
-                self._accept(tx, run, present, changes)
-            else:
-                cause = verdict.reason or verdict.state
-                self.end_attempt(tx, run, present, verdict.state, cause=cause, changes=changes)
+            if self._is_still(tx, attempt):
+                columns = {**verdict.changes, "updated_at": tx.now.wall_ms}
+                attempts.update(tx.connection, attempt.id, columns, expected_state="submitted")
+
+    def decide(self, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
+        """Write down what a submitted attempt has come to; False when another leader was
+        quicker."""
+        if verdict.state == "succeeded":
+            self.keep_accepted(run, attempt, verdict.changes.get("head_commit"))
+        with self.database.transaction() as tx:
+            if not self._is_still(tx, attempt):
+                return False
+            moved = self.move_attempt(tx, run, attempt, "verifying", cause="the worker is done")
+            self.settle(tx, run, moved, verdict)
             return True
+
+    def _is_still(self, tx: Transaction, attempt: Attempt) -> bool:
+        """Whether a submitted attempt is as it was when it was looked at. Once its checks have
+        begun, what a slow leader has seen in its worktree may be their doing."""
+        present = attempts.get(tx.connection, attempt.id)
+        assert present is not None
+        return present.state == "submitted" and was_seen(present) == was_seen(attempt)
+
+    def keep_accepted(self, run: Run, attempt: Attempt, head: str | None) -> None:
+        """The worker may go on and move its branch; what was accepted stays reachable."""
+        if head is not None:
+            self.repository(run).keep(f"refs/orch/heads/{attempt.id}", head)
+
+    def settle(self, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> None:
+        """The same in a transaction, for an attempt that is being verified."""
+        changes = {**verdict.changes, "reason": verdict.reason}
+        if verdict.state == "succeeded":
+            self._accept(tx, run, attempt, changes)
+        else:
+            cause = verdict.reason or verdict.state
+            self.end_attempt(tx, run, attempt, verdict.state, cause=cause, changes=changes)
 
     def _verdict(self, run: Run, attempt: Attempt, task: Task) -> Verdict | None:
         """None when it cannot be told now."""
@@ -98,19 +132,34 @@ class Verifying(Folding):
         try:
             found = repository.look_at(attempt.worktree_path, attempt.base_commit)
         except InboxOrchError as error:
-            if error.code != "git_failed":
-                raise
-            if is_there(attempt.worktree_path):
-                # What cannot be examined cannot be accepted; nor may it hold the run up for ever.
-                return Verdict("rejected", f"unreadable: {error.message}"[:1000], {})
-            found = None  # it has gone away meanwhile
+            return self._unreadable(run, attempt, error)
         if found is None:
-            return None if self.obstacle(run) else _lost(repository, attempt)
-        seen = {"head_commit": found.head, "commits_ahead": found.commits_ahead}
-        reasons, details = _objections(found, task)
+            return self.gone(run, attempt)
+        reasons, details = objections(found, task.allow_empty)
+        if found.head is not None:
+            details["change_summary"] = repository.change_summary(found.head, attempt.base_commit)
+        changes = {
+            "head_commit": found.head,
+            "commits_ahead": found.commits_ahead,
+            "details": details_with(attempt, **details),
+        }
         if reasons:
-            return Verdict("rejected", "; ".join(reasons), {**seen, "details": json.dumps(details)})
-        return Verdict("succeeded", None, seen)
+            return Verdict("rejected", "; ".join(reasons), changes)
+        return Verdict("succeeded", None, changes)
+
+    def _unreadable(self, run: Run, attempt: Attempt, error: InboxOrchError) -> Verdict | None:
+        """The verdict when git cannot make sense of a worktree; raises what is this machine's
+        trouble, not the worker's: that git could not even be started."""
+        if error.code != "git_failed" or error.details.get("status") == NOT_STARTED:
+            raise error
+        if not is_there(str(attempt.worktree_path)):
+            return self.gone(run, attempt)  # it has gone away meanwhile
+        # What cannot be examined cannot be accepted; nor may it hold the run up for ever.
+        return Verdict("rejected", f"unreadable: {error.message}"[:1000], {})
+
+    def gone(self, run: Run, attempt: Attempt) -> Verdict | None:
+        """The verdict on an attempt whose worktree is not there; None when it may come back."""
+        return None if self.obstacle(run) else _lost(self.repository(run), attempt)
 
     def _accept(self, tx: Transaction, run: Run, attempt: Attempt, changes: dict[str, Any]) -> None:
         accepted = self.move_attempt(
@@ -165,7 +214,35 @@ def _lost(repository: Repository, attempt: Attempt) -> Verdict:
     return Verdict("lost", f"{reason}; its commits are kept at {late}", {})
 
 
-def _objections(found: Found, task: Task) -> tuple[list[str], dict[str, Any]]:
+def needs_checks(attempt: Attempt, task: Task) -> bool:
+    """Whether commands have to succeed in its worktree before it is accepted."""
+    return bool(task.checks) and attempt.worktree_path is not None
+
+
+def was_seen(attempt: Attempt) -> bool:
+    """Whether it is written down how the worktree stood when the worker was done, and only the
+    checks are left."""
+    return attempt.head_commit is not None
+
+
+def details_of(attempt: Attempt) -> dict[str, Any]:
+    """What the column `details` has."""
+    stored: dict[str, Any] = {} if attempt.details is None else json.loads(attempt.details)
+    return stored
+
+
+def details_with(attempt: Attempt, **more: Any) -> str:
+    """The column `details` with these keys besides those that it has."""
+    return json.dumps({**details_of(attempt), **more})
+
+
+def checks_of(attempt: Attempt) -> list[Checked]:
+    """What the checks of an attempt have come to so far."""
+    return [Checked.from_json(stored) for stored in details_of(attempt).get("checks", ())]
+
+
+def objections(found: Found, allow_empty: bool) -> tuple[list[str], dict[str, Any]]:
+    """Why work cannot be accepted as it stands, and the details."""
     reasons: list[str] = []
     details: dict[str, Any] = {}
     if found.dirty_paths:
@@ -175,6 +252,6 @@ def _objections(found: Found, task: Task) -> tuple[list[str], dict[str, Any]]:
         reasons.append("base: HEAD names no commit")
     elif not found.contains_base:
         reasons.append("base: HEAD does not build on the base commit")
-    elif found.commits_ahead == 0 and not task.allow_empty:
+    elif found.commits_ahead == 0 and not allow_empty:
         reasons.append("empty: no commit on top of the base")
     return reasons, details

@@ -13,7 +13,9 @@ from ..domain.model import Run
 from ..domain.readiness import Picture
 from ..domain.states import TASK_FINAL
 from ..store import attempts, runs
+from .checking import VERIFIER_LOOK_MS, Checking
 from .dispatching import Dispatching
+from .late import Late
 from .viewing import Question, Viewing
 
 CHANGES = (
@@ -38,11 +40,15 @@ OTHERS_LOOK_SECONDS = 1.0
 
 
 class Reconciled(NamedTuple):
-    """How much a reconciliation did; `obstacle` is why submitted work could not be looked at."""
+    """How much a reconciliation did. `late`: attempts of which late work was kept; `unchecked`:
+    those whose checks are still to be run; `obstacle` is why submitted work could not be looked
+    at."""
 
     finished_intents: int
     folded: int
     verified: int
+    late: int
+    unchecked: int
     outcome: str
     obstacle: str | None
 
@@ -53,7 +59,7 @@ class Reconciled(NamedTuple):
 class Waited(NamedTuple):
     """What a wait has come to. `next_cursor` is where the next one goes on from; `keys` are the
     keys of the run's tasks by their ids; `obstacle` is why submitted work could not be looked
-    at."""
+    at; `overrun_seconds` by how much a check that had begun outlasted the wait."""
 
     run: Run
     until: str
@@ -65,6 +71,7 @@ class Waited(NamedTuple):
     next_cursor: str
     obstacle: str | None
     failure: InboxOrchError | None = None
+    overrun_seconds: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -79,6 +86,7 @@ class Waited(NamedTuple):
             "unreachable": list(self.unreachable),
             "next_cursor": self.next_cursor,
             "obstacle": self.obstacle,
+            "overrun_seconds": self.overrun_seconds,
         }
 
 
@@ -92,21 +100,27 @@ class Told(Protocol):
     def next_cursor(self) -> str: ...
 
 
-class Waiting(Dispatching, Viewing):
+class Waiting(Dispatching, Viewing, Checking, Late):
     """`reconcile`, `wait`."""
 
-    def reconcile(self, run: Run) -> Reconciled:
+    def reconcile(self, run: Run, *, checks: bool = True) -> Reconciled:
         """Finish what a killed process has begun, carry over what happened on the bus, and look
-        at what workers say is done. Doing it again changes nothing.
+        at what workers say is done, with the checks unless `checks` is False. Doing it again
+        changes nothing.
 
-        Errors: those of every write, and of git.
+        Errors: those of every write, of git, and of `check_next`.
         """
-        finished = self.finish_intents(run)
+        finished = self.finish_intents(run) + self.put_back_abandoned(run)
         folded = self.fold(run)
         verified = self.verify(run)
+        if checks:
+            verified += self.check_all(run)
+        late = self.keep_late_work(run)
+        unchecked = self.unchecked(run)
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
-        return Reconciled(finished, folded, verified, picture.outcome, self.obstacle(run))
+        obstacle = self.obstacle(run)
+        return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
 
     def wait(
         self,
@@ -116,6 +130,7 @@ class Waiting(Dispatching, Viewing):
         after: str | None = None,
         wait_seconds: float = DEFAULT_WAIT_SECONDS,
         agent: str | None = None,
+        checks: bool = True,
     ) -> Waited:
         """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`.
 
@@ -123,21 +138,33 @@ class Waiting(Dispatching, Viewing):
         the result to `mark_told` once it has been written. `failure` in the result is the error
         to end with when the outcome is not a plain success (`run_unsuccessful`,
         `needs_decision`). Errors: `usage`, `not_found`; `timeout`, with the cursor to go on from.
+
+        While there is nothing to tell, the checks of submitted attempts are run, unless `checks`
+        is False. None starts after the deadline; one that has begun is not cut short.
         """
         goal = self._goal(run, until)
         start = self._start(run, after, agent)
+        deadline = self.database.clock.now().monotonic_ms + wait_seconds * 1000
 
         def look() -> waits.Look:
-            self.reconcile(run)
-            waited = self._look(run, until, goal, start)
-            return self._due(run) if waited is None else waits.Look(waited)
+            while True:
+                self.reconcile(run, checks=False)
+                waited = self._look(run, until, goal, start)
+                if waited is not None:
+                    return waits.Look(waited)
+                if not checks or self.check_next(run, deadline) is None:
+                    return self._due(run)
+                ended.append(self.database.clock.now().monotonic_ms)
 
+        ended: list[int] = []  # when checks did
         topics = (events.run_topic(run.id), run.leader)
         found = waits.wait(self.database, topics, look, wait_seconds=wait_seconds)
+        late_ms = max(ended, default=0) - deadline
+        overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
         if found is None:
-            raise self._timed_out(run, until, start, wait_seconds)
+            raise self._timed_out(run, until, start, wait_seconds, overrun)
         assert isinstance(found, Waited)
-        return found
+        return _with_overrun(found, overrun)
 
     def mark_told(self, told: Told, agent: str | None = None) -> None:
         """Move the agent's cursor in the run, forward only."""
@@ -210,6 +237,9 @@ class Waiting(Dispatching, Viewing):
         ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
         grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
         graces = [a.updated_at + grace_ms for a in ending]
+        if any(a.state == "verifying" for a in live):
+            # No event tells of the death of the process that runs the checks.
+            graces.append(now.wall_ms + VERIFIER_LOOK_MS)
         # A question of somebody else's may be long overdue; a clock or a grace of this run that
         # has run out since the last look is worth another one at once.
         question = due.due_wall_ms
@@ -223,7 +253,9 @@ class Waiting(Dispatching, Viewing):
             monotonic.append(now.monotonic_ms + int(OTHERS_LOOK_SECONDS * 1000))
         return waits.Look(None, min(wall, default=None), min(monotonic, default=None))
 
-    def _timed_out(self, run: Run, until: str, start: int, wait_seconds: float) -> InboxOrchError:
+    def _timed_out(
+        self, run: Run, until: str, start: int, wait_seconds: float, overrun: float | None
+    ) -> InboxOrchError:
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
         ready = [s.task.key for s in picture.standings if s.state == "ready"]
@@ -240,8 +272,19 @@ class Waiting(Dispatching, Viewing):
                 "next_cursor": str(start),
                 "outcome": picture.outcome,
                 "obstacle": obstacle,
+                "overrun_seconds": overrun,
             },
         )
+
+
+def _with_overrun(waited: Waited, overrun: float | None) -> Waited:
+    """The same, in the error that it ends with, too."""
+    if overrun is None:
+        return waited
+    found = waited._replace(overrun_seconds=overrun)
+    if found.failure is not None and found.failure.data is not None:
+        found.failure.data["overrun_seconds"] = overrun
+    return found
 
 
 def _until_blocked(waited: Waited, picture: Picture) -> Waited | None:

@@ -73,6 +73,16 @@ def live_of_run(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
     return [_attempt(row) for row in rows]
 
 
+def ended_with_worktree(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+    """The ended attempts of a run whose worktrees nobody has cleaned up, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt WHERE run_id = ? AND ended_at IS NOT NULL"
+        " AND worktree_path IS NOT NULL AND removed_at IS NULL ORDER BY id",
+        (run_id,),
+    ).fetchall()
+    return [_attempt(row) for row in rows]
+
+
 def latest_by_task(connection: sqlite3.Connection, run_id: str) -> dict[str, Attempt]:
     """The newest attempt of each task of a run."""
     rows = connection.execute(
@@ -155,6 +165,22 @@ def owns_intent(connection: sqlite3.Connection, attempt_id: str, kind: str, owne
         (attempt_id, kind, *owner),
     ).fetchone()
     return bool(row[0])
+
+
+def note_in_intent(
+    connection: sqlite3.Connection,
+    attempt_id: str,
+    kind: str,
+    data: Mapping[str, Any],
+    owner: Owner,
+) -> bool:
+    """Replace what an open intent says; False when it is not this owner's any more."""
+    cursor = connection.execute(
+        "UPDATE intent SET data = ?"
+        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        (json.dumps(data), attempt_id, kind, *owner),
+    )
+    return cursor.rowcount == 1
 
 
 def open_intents(connection: sqlite3.Connection, run_id: str) -> list[Intent]:

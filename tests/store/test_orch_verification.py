@@ -72,7 +72,7 @@ def test_what_is_not_committed_is_rejected_with_the_files(site: Site, run, item,
     attempt = decided(site, run)
 
     assert attempt.state == "rejected"
-    assert attempt.as_json()["details"] == {"dirty_paths": ["README.md", "new.txt"]}
+    assert attempt.as_json()["details"]["dirty_paths"] == ["README.md", "new.txt"]
     assert attempt.reason == "dirty: not committed: README.md, new.txt"
 
 
@@ -83,7 +83,7 @@ def test_a_forgotten_path_that_is_not_utf8_is_told_escaped(site: Site, run, item
 
     attempt = decided(site, run)
 
-    assert attempt.as_json()["details"] == {"dirty_paths": ["caf\\xe9.txt"]}
+    assert attempt.as_json()["details"]["dirty_paths"] == ["caf\\xe9.txt"]
     assert attempt.reason == "dirty: not committed: caf\\xe9.txt"
 
 
@@ -106,6 +106,45 @@ def test_dirt_in_a_submodule_is_dirt(site: Site, run):
 
     assert attempt.state == "rejected"
     assert attempt.reason == "dirty: not committed: lib"
+
+
+@pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
+@pytest.mark.parametrize("gone", [False, True], ids=["edited", "deleted"])
+def test_an_edit_that_git_was_told_not_to_see_is_dirt(site: Site, run, item, mark, gone):
+    commit(item["worktree"], "a.txt", "text")
+    git(item["worktree"], "update-index", mark, "README.md")
+    readme = Path(item["worktree"], "README.md")
+    if gone:
+        readme.unlink()
+    else:
+        readme.write_text("hidden")
+    assert git(item["worktree"], "status", "--porcelain") == "", "this is how it hides"
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.reason == "dirty: not committed: README.md"
+    flags = git(item["worktree"], "ls-files", "-v", "README.md")
+    assert flags[0] in "hS", "the worktree's own index stays as it is"
+
+
+@pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
+def test_a_mark_without_an_edit_is_no_dirt(site: Site, run, item, mark):
+    git(item["worktree"], "update-index", mark, "README.md")
+    os.utime(Path(item["worktree"], "README.md"))
+    site.deliver(item, "a.txt")
+
+    assert decided(site, run).state == "succeeded"
+
+
+def test_what_a_sparse_checkout_leaves_out_is_no_dirt(site: Site, run, item):
+    commit(item["worktree"], "kept/a.txt", "text")
+    commit(item["worktree"], "left/b.txt", "text")
+    git(item["worktree"], "sparse-checkout", "set", "kept")
+    assert not Path(item["worktree"], "left").exists()
+    site.done(item)
+
+    assert decided(site, run).state == "succeeded"
 
 
 @pytest.mark.parametrize("move", [("checkout", "-q", "--detach"), ("switch", "-q", "-c", "mine")])

@@ -32,12 +32,12 @@ def test_every_code_that_is_raised_is_in_the_table():
 def test_every_variable_that_is_read_or_given_is_on_the_page():
     named = set(re.findall(r"\"((?:INBOX|ORCH)_[A-Z_]+)\"", "\n".join(SOURCES)))
     assert {"INBOX_DB", "INBOX_RESULT"} <= named
-    assert named <= set(PAGES["VARIABLES"]) | set(PAGES["FOR_COMMANDS"])
+    assert named <= set(PAGES["VARIABLES"]) | set(PAGES["FOR_COMMANDS"]) | set(PAGES["FOR_CHECKS"])
 
 
 def test_the_page_names_no_variable_that_nobody_reads():
     text = "\n".join(SOURCES)
-    listed = set(PAGES["VARIABLES"]) | set(PAGES["FOR_COMMANDS"])
+    listed = set(PAGES["VARIABLES"]) | set(PAGES["FOR_COMMANDS"]) | set(PAGES["FOR_CHECKS"])
     # COLUMNS is read by the standard library.
     assert [name for name in sorted(listed - {"COLUMNS"}) if name not in text] == []
 

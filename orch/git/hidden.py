@@ -1,0 +1,66 @@
+"""What git was told not to look at: files marked assume-unchanged or skip-worktree.
+
+`git status` shows no edit of such a file. Here the marks are taken off in a copy of the index,
+and git is asked by that; the worktree's own index stays as it is. Changes nothing.
+"""
+
+import os
+import shutil
+import tempfile
+
+from .commands import git, shown
+
+
+def hidden_changes(worktree: str) -> tuple[str, ...]:
+    """Paths of tracked files that differ from the index and are marked so that git does not
+    show it; bytes that are not UTF-8 escaped. A file that a sparse checkout leaves out is no
+    change.
+
+    Error `git_failed`.
+    """
+    marked = _marked(worktree)
+    if not marked:
+        return ()
+    left_out = _left_out(worktree, marked)
+    looked_at = [path for path in marked if path not in left_out]
+    return tuple(map(shown, _differing(worktree, looked_at))) if looked_at else ()
+
+
+def _marked(worktree: str) -> dict[str, str]:
+    """The tags of `git ls-files -v` by path: a small letter is assume-unchanged, `S` and `s`
+    are skip-worktree."""
+    _, text = git(worktree, "ls-files", "-v", "-z", reads=True)
+    entries = [entry for entry in text.split("\0") if entry]
+    return {e[2:]: e[0] for e in entries if e[0].islower() or e[0] == "S"}
+
+
+def _left_out(worktree: str, marked: dict[str, str]) -> set[str]:
+    """Files that are not there because of a sparse checkout."""
+    _, sparse = git(
+        worktree, "config", "--type=bool", "core.sparseCheckout", reads=True, accepted=(0, 1)
+    )
+    if sparse.strip() != "true":
+        return set()
+    return {
+        path
+        for path, tag in marked.items()
+        if tag in "Ss" and not os.path.lexists(os.path.join(worktree, path))
+    }
+
+
+def _differing(worktree: str, paths: list[str]) -> list[str]:
+    _, index = git(
+        worktree, "rev-parse", "--path-format=absolute", "--git-path", "index", reads=True
+    )
+    with tempfile.TemporaryDirectory(prefix="inbox-orch-") as folder:
+        copy = os.path.join(folder, "index")
+        shutil.copyfile(index.rstrip("\n"), copy)
+        within = {"GIT_INDEX_FILE": copy}
+        listed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
+        for mark in ("--no-assume-unchanged", "--no-skip-worktree"):
+            git(worktree, "update-index", mark, "-z", "--stdin", environment=within, given=listed)
+        # With the copy alone: nothing of the worktree's is locked or written.
+        git(worktree, "update-index", "-q", "--refresh", environment=within, accepted=(0, 1))
+        _, text = git(worktree, "diff-files", "--name-only", "-z", environment=within)
+    wanted = set(paths)
+    return [path for path in text.split("\0") if path in wanted]

@@ -1,0 +1,92 @@
+"""What earlier attempts at a task came to, told to the next worker."""
+
+import json
+from typing import NamedTuple
+
+from inbox_orch.inbox.domain.model import Message
+from inbox_orch.shared.artifacts import Stored
+from inbox_orch.shared.errors import InboxOrchError
+
+from ..domain import integration, texts
+from ..domain.checks import Checked
+from ..domain.model import Attempt, Run, Task
+from ..store import attempts
+from .verifying import Verifying, checks_of, details_of
+
+_TOLD = ("question", "reply", "failure", "result")
+
+
+class FirstMessage(NamedTuple):
+    """The text of a task's thread, and what is attached to it."""
+
+    body: str
+    files: tuple[Stored, ...] = ()
+
+
+class Recounting(Verifying):
+    """The part of the scheduler that writes a task's text."""
+
+    def first_message(self, run: Run, task: Task) -> FirstMessage:
+        """The task, and what its earlier attempts came to: reasons, the ends of the outputs of
+        checks that failed, questions and answers, what was changed. What is too long for a text
+        is in an attached file."""
+        with self.database.snapshot() as connection:
+            ended = [a for a in attempts.of_task(connection, task.id) if not a.live]
+        earlier = [self._account(run, attempt, whole=False) for attempt in ended]
+        if texts.fits(earlier) and not any(_is_cut(c) for a in ended for c in checks_of(a)):
+            return FirstMessage(texts.task_text(task.title, task.body, earlier))
+        whole = "\n\n".join(self._account(run, attempt, whole=True) for attempt in ended)
+        stored = self.bus.artifacts.add_bytes(
+            texts.EARLIER_NAME, whole.encode("utf-8", "surrogateescape")
+        )
+        body = texts.task_text(task.title, task.body, earlier, attached=True)
+        return FirstMessage(body, (stored,))
+
+    def _account(self, run: Run, attempt: Attempt, *, whole: bool) -> str:
+        lines = [f"Attempt {attempt.number}: {attempt.state}. {attempt.reason or ''}".rstrip()]
+        if attempt.conflict is not None:
+            lines.append(_conflict_account(attempt))
+        lines += [self._account_of_check(c, whole=whole) for c in checks_of(attempt)]
+        lines += [f"{m.kind} by {m.sender}: {m.body}" for m in self._told(attempt)]
+        summary = self._summary(run, attempt)
+        if summary:
+            lines.append(f"Its branch {attempt.branch} has:\n{summary}")
+        return "\n".join(line for line in lines if line)
+
+    def _account_of_check(self, check: Checked, *, whole: bool) -> str:
+        if check.passed:
+            return ""
+        output = self._output(check) if whole else check.output_tail
+        return f"Output of `{check.command}`:\n{output.rstrip()}"
+
+    def _output(self, check: Checked) -> str:
+        try:
+            with self.bus.artifacts.open(check.artifact_sha256) as file:
+                return file.read().decode("utf-8", "replace")
+        except InboxOrchError:
+            return check.output_tail  # it has been pruned
+
+    def _told(self, attempt: Attempt) -> list[Message]:
+        """What was said on its thread, but for the verdict, which is told already."""
+        if attempt.thread_id is None:
+            return []
+        verdict = details_of(attempt).get("verdict_message")
+        messages = self.bus.messages(attempt.thread_id)[1:]
+        return [m for m in messages if m.kind in _TOLD and m.body and str(m.id) != verdict]
+
+    def _summary(self, run: Run, attempt: Attempt) -> str:
+        stored = details_of(attempt).get("change_summary")
+        if stored is not None or attempt.branch is None or attempt.base_commit is None:
+            return str(stored or "")
+        head = attempt.head_commit or f"refs/heads/{attempt.branch}"
+        return self.repository(run).change_summary(head, attempt.base_commit)
+
+
+def _is_cut(check: Checked) -> bool:
+    return not check.passed and check.output_bytes > len(check.output_tail.encode())
+
+
+def _conflict_account(attempt: Attempt) -> str:
+    found = json.loads(str(attempt.conflict))
+    head = str(attempt.head_commit)
+    return integration.conflict_account(found["onto"], found["paths"], head, attempt.branch)

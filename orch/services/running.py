@@ -1,0 +1,247 @@
+"""Running one check: a shell command in a folder, in a group of its own, with a time limit.
+
+Knows nothing of attempts, and writes nothing but what the command itself does. Whatever ends
+this process, no process of a check is left behind: a guardian sees to those of one that is
+killed, and a check begins only once the guardian and the caller know of it.
+"""
+
+import contextlib
+import os
+import selectors
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from inbox_orch.shared.children import Child
+from inbox_orch.shared.clock import SystemClock
+from inbox_orch.shared.endings import Ending
+from inbox_orch.shared.groups import has_members, signal_group
+from inbox_orch.shared.guardian import Guardian
+from inbox_orch.shared.kept import Kept
+from inbox_orch.shared.noting import Signals
+
+from ..domain.checks import MAX_TAIL_BYTES
+from ..domain.config import masked_bytes
+
+GRACE_SECONDS = 5.0
+"""Between TERM and KILL."""
+_LOOK_MS = 500
+_POLL_MS = 20
+_GUARDIAN_MS = 12_000
+_KILLED_MS = 1000  # what outlives a KILL for longer hangs inside the system
+
+# The check waits for a line, so that nothing of it has happened when its starter dies before
+# anybody else knows of it; then the pipe ends. What it runs has an empty standard input.
+_GATE = 'read -r go && exec /bin/sh -c "$1" </dev/null'
+
+
+class Check(NamedTuple):
+    """What is to be run, where, with which environment; what is to be masked in its output."""
+
+    command: str
+    folder: str
+    environment: Mapping[str, str]
+    limit_seconds: float
+    secrets: Sequence[str] = ()
+
+
+class Outcome(NamedTuple):
+    """How a check ended, how long it took, and its output: head and tail, and the last of it."""
+
+    ending: Ending
+    seconds: float
+    content: bytes
+    tail: str
+    output_bytes: int
+
+
+class Withdrawn(Exception):
+    """Nobody wants the outcome any more; the check was ended."""
+
+
+class Interrupted(Exception):
+    """A signal told this process to end; the check was ended."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Masked(Kept):
+    """Output in which no secret stands, also where it was cut between two chunks."""
+
+    def __init__(self, name: str, by: str, secrets: Sequence[str]) -> None:
+        super().__init__(name, by)
+        self._secrets = tuple(secrets)
+        self._longest = max((len(os.fsencode(s)) for s in secrets), default=0)
+        self._held = b""
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream; so many are held back as a secret may need."""
+        self._held = masked_bytes(self._held + chunk, self._secrets) if self._secrets else chunk
+        keep = max(0, self._longest - 1)
+        told = len(self._held) - keep
+        if told > 0:
+            super().add(self._held[:told])
+            self._held = self._held[told:]
+
+    def finish(self) -> None:
+        """The stream has ended."""
+        super().add(self._held)
+        self._held = b""
+
+
+class Runner:
+    """Runs checks one after the other. While entered, signals are noted and end the check that
+    runs; a guardian stands by."""
+
+    def __init__(self, notice: Callable[[str], None]) -> None:
+        self._guardian = Guardian(notice, "this command")
+        self._clock = SystemClock()
+        # Signals can be listened to in the main thread alone (signal(3)).
+        main = threading.current_thread() is threading.main_thread()
+        self._signals = Signals() if main else None
+
+    def __enter__(self) -> "Runner":
+        if self._signals is not None:
+            self._signals.__enter__()
+        self._guardian.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._guardian.close()
+        if self._signals is not None:
+            self._signals.__exit__(*exc_info)
+
+    @property
+    def told_to_end(self) -> int | None:
+        """The signal that has arrived, if one has."""
+        return None if self._signals is None else self._signals.number
+
+    def run(
+        self, check: Check, *, begins: Callable[[int], bool], wanted: Callable[[], bool]
+    ) -> Outcome:
+        """Run it to its end. `begins` is called with the number of its group before anything of
+        it happens, and may refuse; `wanted` is asked now and then.
+
+        Raises `Withdrawn`, `Interrupted`, and OSError when it cannot be started.
+        """
+        kept = Masked("output", "orch", check.secrets)
+        reader, writer = os.pipe()
+        try:
+            try:
+                child = Child.start(
+                    ("/bin/sh", "-c", _GATE, "check", check.command),
+                    folder=check.folder,
+                    environment=check.environment,
+                    stdin=reader,
+                    stdout=kept,
+                    stderr=kept,
+                )
+            finally:
+                os.close(reader)
+            self._guardian.begin(child.group, None)
+            try:
+                began = self._now()
+                if not begins(child.group):
+                    raise Withdrawn("another leader has taken it over")
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(writer, b"\n")
+                ending = self._watch(child, check.limit_seconds, wanted)
+            finally:
+                self._end(child)
+                self._guardian.end(child.group)
+        finally:
+            os.close(writer)
+        kept.finish()
+        seconds = round((self._now() - began) / 1000, 3)
+        tail = kept.tail_text(MAX_TAIL_BYTES)
+        return Outcome(ending, seconds, kept.content(), tail, kept.total)
+
+    def _watch(self, child: Child, limit_seconds: float, wanted: Callable[[], bool]) -> Ending:
+        """Until the command itself has ended, or its limit has."""
+        limit_at = self._now() + int(limit_seconds * 1000)
+        ask_at = self._now() + _LOOK_MS
+        with selectors.DefaultSelector() as selector:
+            self._listen(selector, child)
+            while (ending := child.poll()) is None:
+                if self.told_to_end is not None:
+                    raise Interrupted(self.told_to_end)
+                now = self._now()
+                if now >= limit_at:
+                    return Ending(None, timed_out=limit_seconds)
+                if now >= ask_at:
+                    ask_at = now + _LOOK_MS
+                    if not wanted():
+                        raise Withdrawn("nobody wants it any more")
+                self._sleep(selector, child, min(limit_at, ask_at) - now)
+        return ending
+
+    def _listen(self, selector: selectors.BaseSelector, child: Child) -> None:
+        for descriptor in child.pipes:
+            selector.register(descriptor, selectors.EVENT_READ)
+        if self._signals is not None:
+            selector.register(self._signals.descriptor, selectors.EVENT_READ)
+
+    def _sleep(self, selector: selectors.BaseSelector, child: Child, milliseconds: int) -> None:
+        if self._signals is None:
+            milliseconds = min(milliseconds, _POLL_MS)  # nothing tells of the command's end
+        for key, _ in selector.select(max(0.001, milliseconds / 1000)):
+            if key.fd not in child.pipes:
+                assert self._signals is not None
+                self._signals.drain()
+            elif not child.read(key.fd):
+                selector.unregister(key.fd)
+
+    def _end(self, child: Child) -> None:
+        """End what is left of the group: TERM, and KILL after the grace, or at a second signal."""
+        stops = self._stops
+        now = self._now()
+        kill_at, given_up_at = now + int(GRACE_SECONDS * 1000), None
+        child.terminate()
+        with selectors.DefaultSelector() as selector:
+            self._listen(selector, child)
+            while child.poll() is None or has_members(child.group):
+                now = self._now()
+                if given_up_at is None and (now >= kill_at or self._stops > max(1, stops)):
+                    child.kill()
+                    given_up_at = now + _KILLED_MS
+                if given_up_at is not None and now >= given_up_at:
+                    break
+                self._sleep(selector, child, _POLL_MS)
+        child.drain()
+
+    @property
+    def _stops(self) -> int:
+        return 0 if self._signals is None else self._signals.stops
+
+    def _now(self) -> int:
+        return self._clock.now().monotonic_ms
+
+
+def end_group(group: int) -> None:
+    """End the group of a check whose starter is gone: TERM, then KILL after the grace. The caller
+    has seen that the number still means that group."""
+    clock = SystemClock()
+    kill_at = clock.now().monotonic_ms + int(GRACE_SECONDS * 1000)
+    signal_group(group, signal.SIGTERM)
+    signal_group(group, signal.SIGCONT)
+    killed_at: int | None = None
+    while has_members(group):
+        now = clock.now().monotonic_ms
+        if killed_at is None and now >= kill_at:
+            signal_group(group, signal.SIGKILL)
+            killed_at = now
+        if killed_at is not None and now >= killed_at + _KILLED_MS:
+            return
+        time.sleep(_POLL_MS / 1000)
+
+
+def await_end(group: int) -> None:
+    """Wait until a group has no member left, but no longer than its guardian needs to end it."""
+    clock = SystemClock()
+    until = clock.now().monotonic_ms + _GUARDIAN_MS
+    while has_members(group) and clock.now().monotonic_ms < until:
+        time.sleep(_POLL_MS / 1000)

@@ -1,0 +1,328 @@
+"""Checks: what they see, how they end, what becomes of the attempt and who is told."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.orch.domain.config import Config
+from inbox_orch.orch.domain.model import Limits
+from inbox_orch.shared import processes
+from support.buses import refused
+from support.runs import Site, commit, git
+
+
+@pytest.fixture
+def run(site: Site):
+    return site.open_run()
+
+
+def submitted(site: Site, run, *checks: str, key: str = "a", **options):
+    """Task `a` with these checks, done with one commit; the dispatched item."""
+    site.add(run, key, checks=checks, **options)
+    item = site.dispatch(run)[key]
+    site.deliver(item, f"{key}.txt")
+    return item
+
+
+def decided(site: Site, run, key: str = "a"):
+    """The newest attempt after reconciling."""
+    site.scheduler.reconcile(run)
+    return site.attempts(run, key)[-1]
+
+
+def results(attempt) -> list[dict]:
+    return attempt.as_json()["details"]["checks"]
+
+
+def test_work_whose_checks_pass_is_accepted(site: Site, run):
+    submitted(site, run, "test -f a.txt", "echo fine")
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "succeeded"
+    assert [c["passed"] for c in results(attempt)] == [True, True]
+    assert site.task(run, "a").accepted_head == attempt.head_commit
+    assert site.open_intents(run) == []
+    assert site.scheduler.doctor(verify=True).problems == 0
+
+
+def test_a_failed_check_is_rejected_with_its_status_and_the_end_of_its_output(site: Site, run):
+    submitted(site, run, "echo one; echo two >&2; exit 3", "echo never >ran.txt")
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "rejected"
+    assert attempt.reason == ("checks: `echo one; echo two >&2; exit 3` ended with exit status 3")
+    (only,) = results(attempt)
+    assert (only["exit_status"], only["signal"], only["timed_out_seconds"]) == (3, None, None)
+    assert only["output_tail"] == "one\ntwo\n"
+    assert not Path(str(attempt.worktree_path), "ran.txt").exists(), "the first failure ends it"
+    assert site.task(run, "a").work_failures == 1
+    assert site.standing(run, "a").state == "backing_off"
+    assert Path(str(attempt.worktree_path)).is_dir()
+    assert attempt.branch is not None
+    assert git(site.repository, "rev-parse", attempt.branch) == attempt.head_commit
+
+
+def test_a_check_killed_by_a_signal_is_told_so(site: Site, run):
+    submitted(site, run, "kill -9 $$")
+
+    attempt = decided(site, run)
+
+    assert attempt.reason == "checks: `kill -9 $$` was killed by signal 9 (SIGKILL)"
+
+
+def test_a_check_over_its_limit_ends_with_all_its_processes(site: Site, run, tmp_path: Path):
+    mark = tmp_path / "mark"
+    command = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $! >{mark}; sleep 600"
+    submitted(site, run, command, time_limits=Limits(check_seconds=0.5))
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "rejected"
+    assert "was stopped after 0.5 s, its time limit" in str(attempt.reason)
+    assert processes.start_time(int(mark.read_text())) is None
+
+
+def test_a_grandchild_that_keeps_the_output_open_holds_nothing_up(site: Site, run):
+    submitted(site, run, "(exec sleep 600) & echo passed")
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "succeeded"
+
+
+def test_a_check_reads_nothing_from_its_standard_input(site: Site, run):
+    submitted(site, run, 'test -z "$(cat)"')
+
+    assert decided(site, run).state == "succeeded"
+
+
+def test_a_flood_of_output_is_kept_by_its_head_and_tail(site: Site, run):
+    submitted(site, run, "echo first; yes | head -c 3000000; echo last; exit 1")
+
+    attempt = decided(site, run)
+
+    (only,) = results(attempt)
+    assert only["output_bytes"] == 3_000_011
+    assert len(only["output_tail"].encode()) < 5000
+    assert only["output_tail"].endswith("last\n")
+    with site.worker.artifacts.open(only["artifact_sha256"]) as file:
+        content = file.read()
+    assert content.startswith(b"first\n")
+    assert content.endswith(b"last\n")
+    assert b"[orch: " in content
+    assert len(content) < 600_000
+
+
+def test_the_output_is_attached_to_the_thread_and_the_worker_is_told(site: Site, run):
+    item = submitted(site, run, "echo broken; exit 1")
+
+    decided(site, run)
+
+    messages = site.worker.messages(item["thread"])
+    assert messages[-1].kind == "reply"
+    assert messages[-1].sender == run.leader
+    assert "exit status 1" in messages[-1].body
+    assert "broken" in messages[-1].body
+    assert [a.name for a in messages[-1].artifacts] == ["check-1.txt"]
+
+
+def test_a_check_knows_what_it_is_about_and_nothing_of_the_callers_git(
+    site: Site, run, monkeypatch: pytest.MonkeyPatch
+):
+    submitted(site, run, "env | sort; git rev-parse HEAD; exit 1")
+    with monkeypatch.context() as patched:
+        patched.setenv("GIT_DIR", str(site.folder / "elsewhere"))
+        patched.setenv("GIT_INDEX_FILE", str(site.folder / "index"))
+        patched.setenv("GIT_AUTHOR_DATE", "1970-01-01T00:00:00Z")
+        patched.setenv("INBOX_TOKEN", "somebody's")
+
+        attempt = decided(site, run)
+
+    with site.worker.artifacts.open(results(attempt)[0]["artifact_sha256"]) as file:
+        text = file.read().decode()
+    known = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    assert known.keys().isdisjoint({"GIT_DIR", "GIT_INDEX_FILE", "GIT_AUTHOR_DATE", "INBOX_TOKEN"})
+    assert text.splitlines()[-1] == attempt.head_commit
+    assert known["ORCH_RUN"] == run.name
+    assert (known["ORCH_TASK"], known["ORCH_ATTEMPT"]) == ("a", "1")
+    assert known["ORCH_ATTEMPT_ID"] == attempt.id
+    assert known["ORCH_HEAD_COMMIT"] == attempt.head_commit
+    assert known["ORCH_BASE_COMMIT"] == attempt.base_commit
+    assert known["ORCH_BRANCH"] == attempt.branch
+    assert known["ORCH_WORKTREE"] == known["PWD"] == attempt.worktree_path
+    assert known["INBOX_DB"] == site.scheduler.database.layout.database
+
+
+def test_a_check_gets_the_configs_environment_and_its_secrets_are_masked(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TOKEN", "s3cret-of-mine")
+    run = site.open_run(config=Config(environment={"COLOUR": "blue"}, secrets=("TOKEN",)))
+    # In two writes, so that it is cut in two on its way.
+    halves = 'printf "%s" "$COLOUR s3cret-"; sleep 0.2; echo of-mine; echo $TOKEN; exit 1'
+    submitted(site, run, halves)
+
+    attempt = decided(site, run)
+
+    (only,) = results(attempt)
+    assert only["output_tail"] == "blue ***\n***\n"
+    with site.worker.artifacts.open(only["artifact_sha256"]) as file:
+        assert file.read() == b"blue ***\n***\n"
+
+
+def test_a_check_that_dirties_the_tree_changes_nothing_of_the_verdict(site: Site, run):
+    submitted(site, run, "echo built >built.txt; echo more >>a.txt")
+
+    assert decided(site, run).state == "succeeded"
+
+
+def test_a_check_that_moves_head_changes_nothing_of_what_is_accepted(site: Site, run):
+    item = submitted(
+        site, run, "git -c user.name=x -c user.email=x@x commit -q --allow-empty -m sneaked"
+    )
+    head = git(item["worktree"], "rev-parse", "HEAD")
+
+    attempt = decided(site, run)
+
+    assert (attempt.state, attempt.head_commit) == ("succeeded", head)
+    assert site.task(run, "a").accepted_head == head
+    assert git(site.repository, "rev-parse", f"refs/orch/heads/{attempt.id}") == head
+    assert git(item["worktree"], "rev-parse", "HEAD") != head
+
+
+def test_no_check_is_run_on_work_that_is_rejected_anyway(site: Site, run, tmp_path: Path):
+    site.add(run, "a", checks=[f"touch {tmp_path}/ran"])
+    item = site.dispatch(run)["a"]
+    commit(item["worktree"], "a.txt", "text")
+    Path(item["worktree"], "b.txt").write_text("forgotten")
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.reason == "dirty: not committed: b.txt"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("verb", ["dispatch", "status", "ready", "questions", "wait", "reconcile"])
+def test_who_only_looks_or_dispatches_runs_no_check(site: Site, run, tmp_path: Path, verb):
+    submitted(site, run, f"touch {tmp_path}/ran")
+    site.add(run, "b")
+    scheduler = site.scheduler
+    if verb == "wait":
+        with refused("timeout"):
+            scheduler.wait(run, until="run", wait_seconds=0, checks=False)
+    elif verb == "reconcile":
+        assert scheduler.reconcile(run, checks=False).unchecked == 1
+    else:
+        getattr(scheduler, verb)(run)
+
+    assert not (tmp_path / "ran").exists()
+    assert site.attempts(run, "a")[-1].state in ("offered", "submitted")
+
+
+def test_a_dirty_tree_seen_by_a_dispatch_is_not_made_clean_by_waiting(site: Site, run):
+    """What counts is how the tree stood when it was first looked at after the worker's done."""
+    item = submitted(site, run, "true")
+    site.add(run, "b")
+    site.dispatch(run)
+    Path(item["worktree"], "later.txt").write_text("after the report")
+
+    assert decided(site, run).state == "succeeded"
+
+
+def test_no_check_starts_after_the_deadline(site: Site, run, tmp_path: Path):
+    submitted(site, run, f"touch {tmp_path}/ran")
+
+    with refused("timeout") as failure:
+        site.scheduler.wait(run, until="run", wait_seconds=0)
+
+    assert not (tmp_path / "ran").exists()
+    assert failure.value.data["overrun_seconds"] is None
+    assert site.attempts(run, "a")[-1].state == "submitted"
+
+
+def test_a_check_that_cannot_be_started_counts_nothing(site: Site, run, monkeypatch):
+    submitted(site, run, "true")
+    site.scheduler.reconcile(run, checks=False)
+    monkeypatch.setenv("HUGE", "x" * 300_000)  # execve(2): E2BIG
+
+    with refused("io_error") as failure:
+        site.scheduler.reconcile(run)
+
+    assert "could not be started" in failure.value.message
+    attempt = site.attempts(run, "a")[-1]
+    assert (attempt.state, site.task(run, "a").work_failures) == ("submitted", 0)
+    assert site.open_intents(run) == []
+    monkeypatch.delenv("HUGE")
+    assert decided(site, run).state == "succeeded"
+
+
+def test_a_worktree_that_goes_away_before_its_checks_is_lost_and_its_work_kept(site: Site, run):
+    item = submitted(site, run, "true")
+    head = git(item["worktree"], "rev-parse", "HEAD")
+    site.scheduler.reconcile(run, checks=False)
+    shutil.rmtree(item["worktree"])
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "lost"
+    assert git(site.repository, "rev-parse", f"refs/orch/late/{attempt.id}") == head
+
+
+def test_the_next_attempts_text_says_which_check_failed_and_how(site: Site, run):
+    submitted(site, run, "echo the reason is this; exit 4")
+    decided(site, run)
+    site.clock.advance(300)
+
+    again = site.dispatch(run)["a"]
+
+    text = site.worker.messages(again["thread"])[0].body
+    assert "Attempt 1: rejected. checks: `echo the reason is this; exit 4` ended" in text
+    assert "\nthe reason is this\n" in text
+    assert " a.txt | 1 +" in text
+    assert text.count("the reason is this\n") == 1, "not told twice"
+    assert site.worker.messages(again["thread"])[0].artifacts == ()
+
+
+def test_what_does_not_fit_into_the_next_text_is_attached_to_its_thread(site: Site, run):
+    submitted(site, run, "seq 20000; exit 1")
+    decided(site, run)
+    site.clock.advance(300)
+
+    again = site.dispatch(run)["a"]
+
+    first = site.worker.messages(again["thread"])[0]
+    earlier = first.body.split("Earlier attempts\n", 1)[1]
+    assert len(earlier.encode()) <= 16 * 1024
+    (artifact,) = first.artifacts
+    assert artifact.name == "earlier-attempts.txt"
+    assert artifact.name in earlier
+    with site.worker.artifacts.open(artifact.sha256) as file:
+        whole = file.read().decode()
+    assert "\n1\n2\n3\n" in whole
+    assert "\n20000\n" in whole
+
+
+def test_checks_are_stored_with_the_attempt_as_they_came_to_be(site: Site, run):
+    submitted(site, run, "true")
+
+    attempt = decided(site, run)
+
+    details = json.loads(str(attempt.details))
+    assert details["change_summary"].startswith(" a.txt | 1 +")
+    assert attempt.commits_ahead == 1
+
+
+def test_a_git_that_cannot_be_started_rejects_nothing(site: Site, run, monkeypatch):
+    submitted(site, run)
+    monkeypatch.setenv("HUGE", "x" * 300_000)  # execve(2): E2BIG
+
+    with refused("git_failed"):
+        site.scheduler.reconcile(run)
+
+    monkeypatch.delenv("HUGE")
+    assert decided(site, run).state == "succeeded"
