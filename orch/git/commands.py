@@ -5,6 +5,7 @@ much as fifty calls of git.
 """
 
 import contextlib
+import errno
 import os
 import random
 import tempfile
@@ -22,6 +23,7 @@ KEPT_VARIABLES = frozenset(
         "GIT_CONFIG_NOSYSTEM",
         "GIT_CONFIG_SYSTEM",
         "GIT_EXEC_PATH",
+        "GIT_LFS_SKIP_SMUDGE",
         "GIT_SSH",
         "GIT_SSH_COMMAND",
         "GIT_TERMINAL_PROMPT",
@@ -44,6 +46,7 @@ _TRANSIENT = (
 )
 NOT_STARTED = -1
 """The status in `details` of a git that could not even be started."""
+_NO_SPACE = os.strerror(errno.ENOSPC)
 _TRIES = 6
 _PAUSE_SECONDS = 0.02
 
@@ -64,7 +67,8 @@ def git(
     half-done work of another process. `shared_locks` are descriptors of our own locks that git
     shares, so that they stay held while it runs, even if we are killed. `given` is its standard
     input.
-    Errors: `git_missing`; `git_failed` for a status that is not in `accepted`.
+    Errors: `git_missing`; `git_failed` for a status that is not in `accepted`, or `disk_full`
+    when git says that.
     """
     # `-C`, because GitPython falls back to the present folder when this one is not there.
     command = ["git", "-C", folder, *_OPTIONS, *arguments]
@@ -111,9 +115,19 @@ def shown(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+def disk_full(folder: str, failure: InboxOrchError) -> InboxOrchError:
+    """What git failed for, by its name."""
+    return InboxOrchError(
+        "disk_full",
+        f"no space left in {shown(folder)}: {failure.message}",
+        hint="free some space and repeat the command",
+        details=failure.details,
+    )
+
+
 def _failed(folder: str, arguments: Sequence[str], status: int, words: str) -> InboxOrchError:
     verb = next(word for word in arguments if word != "-c" and "=" not in word)
-    return InboxOrchError(
+    failure = InboxOrchError(
         "git_failed",
         f"git {verb} failed in {shown(folder)}: {shown(words)[:2000]}",
         details={
@@ -122,6 +136,7 @@ def _failed(folder: str, arguments: Sequence[str], status: int, words: str) -> I
             "folder": shown(folder),
         },
     )
+    return disk_full(folder, failure) if _NO_SPACE in words else failure
 
 
 def output_of(folder: str, *arguments: str) -> str:

@@ -221,6 +221,13 @@ class Repository:
         )
         return tuple(shown(entry[3:]) for entry in text.split("\0") if entry)[:_MOST_PATHS]
 
+    def untracked_paths(self, folder: str) -> tuple[str, ...]:
+        """What is neither in the index of a working tree nor ignored, at most 100 paths."""
+        _, text = git(
+            folder, "ls-files", "-z", "--others", "--exclude-standard", "--full-name", reads=True
+        )
+        return tuple(shown(path) for path in text.split("\0") if path)[:_MOST_PATHS]
+
     def look_at(self, worktree: str, base_commit: str) -> Found | None:
         """How an attempt's worktree stands; None when it is gone or is another's.
 

@@ -15,6 +15,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.gate import Gate, file_failure
 
 from .commands import git, is_transient, pause
+from .filling import Filling, fill
 from .repository import Repository
 
 LOCK_SECONDS = 60.0
@@ -69,7 +70,7 @@ class Hold:
         self.git_may_run = False
 
 
-def make(repository: Repository, place: Place, hold: Hold) -> None:
+def make(repository: Repository, place: Place, hold: Hold, filling: Filling) -> None:
     """Make branch and worktree, and check the files out, in the hold of `alone`.
 
     Whatever an earlier, killed try for the same attempt has left is cleared first: whoever
@@ -79,11 +80,7 @@ def make(repository: Repository, place: Place, hold: Hold) -> None:
     with hold.shared() as attempt_lock:
         with locked(repository) as repository_lock:
             _add(repository, place, (attempt_lock, repository_lock))
-        git(
-            place.path,
-            *("reset", "--quiet", "--hard", "--no-recurse-submodules", place.base_commit),
-            shared_locks=(attempt_lock,),
-        )
+        fill(place.path, place.base_commit, filling, (attempt_lock,))
 
 
 def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
@@ -93,7 +90,7 @@ def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
     while True:
         left -= 1
         _clear(repository, place)
-        with _named_failures(place.path):
+        with named_failures(place.path):
             if os.path.lexists(place.path):
                 raise InboxOrchError(
                     "git_failed",
@@ -195,7 +192,7 @@ def _clear(repository: Repository, place: Place) -> None:
     which `worktree prune` skips and which breaks every later fetch. We remove it ourselves, in
     an order in which a death at any point leaves what tells that it is ours till last.
     """
-    with _named_failures(place.path):
+    with named_failures(place.path):
         entry = _entry_of(repository, place)
         if _is_folder_of_ours(place, entry):
             _remove_folder(place.path, last=(".git",))
@@ -209,7 +206,7 @@ def _clear(repository: Repository, place: Place) -> None:
 
 
 @contextlib.contextmanager
-def _named_failures(path: str) -> Iterator[None]:
+def named_failures(path: str) -> Iterator[None]:
     """Errors of the operating system by their names."""
     try:
         yield

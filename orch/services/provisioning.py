@@ -13,12 +13,14 @@ from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import texts
+from ..domain.config import config_of
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git import worktrees
 from ..git.worktrees import Hold, Place
 from ..store import attempts, tasks
 from ..store.attempts import Intent
+from .equipping import equip
 from .recounting import FirstMessage, Recounting
 
 
@@ -102,27 +104,32 @@ class Provisioning(Recounting):
             return present
         try:
             if hold is not None:
-                self._make_worktree(run, attempt, hold)
+                attempt = self._make_worktree(run, attempt, hold)
             text = self.first_message(run, task)
         except InboxOrchError as error:
             cleared = hold is None or self._cleared(run, attempt)
             return self._give_up(run, attempt, error, cleared=cleared)
         return self._hand_out(run, task, attempt, text)
 
-    def _make_worktree(self, run: Run, attempt: Attempt, hold: Hold) -> None:
+    def _make_worktree(self, run: Run, attempt: Attempt, hold: Hold) -> Attempt:
+        """Everything that a worker is to find there; returns the attempt with details of it."""
         repository = self.repository(run)
         if attempt.base_source == "merge":
             assert attempt.base_commit is not None
             repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
-        worktrees.make(repository, self._place(attempt), hold)
+        details = equip(
+            repository, self._place(attempt), hold, config_of(run), self.database.layout.holds
+        )
+        return attempt._replace(details=json.dumps(details)) if details else attempt
 
     def _hand_out(self, run: Run, task: Task, attempt: Attempt, text: FirstMessage) -> Attempt:
         with self.database.transaction() as tx:
             present = self._confirmed(tx, attempt, "done")
             if present is None:
                 return self._as_it_is(tx, attempt)
+            changes = {} if attempt.details is None else {"details": attempt.details}
             provisioned = self.move_attempt(
-                tx, run, present, "provisioned", cause="the worktree is there"
+                tx, run, present, "provisioned", cause="the worktree is there", changes=changes
             )
             return self._offer(tx, run, task, provisioned, text)
 
@@ -140,7 +147,10 @@ class Provisioning(Recounting):
                 present,
                 "provision_failed",
                 cause=error.code,
-                changes={"reason": error.message[:1000]},
+                changes={
+                    "reason": error.message[:1000],
+                    "details": json.dumps({"code": error.code, **error.details}),
+                },
             )
 
     def _confirmed(self, tx: Transaction, attempt: Attempt, outcome: str | None) -> Attempt | None:

@@ -247,12 +247,14 @@ def test_a_full_disk_leaves_nothing(site: Site, run):
         git(site.repository, "commit", "-q", "-m", "Large")
         done = site.scheduler.dispatch(run)
         assert done.degraded
-        assert "unable to write file large.bin" in done.items[0]["reason"]
+        assert done.items[0]["reason"].startswith("no space left in ")
+        assert done.items[0]["details"]["code"] == "disk_full"
         assert_nothing_is_left(site, run)
         assert list((site.worktrees / run.name).iterdir()) == []
         fill(site.worktrees / "ballast")
         site.clock.advance(600)
-        assert site.scheduler.dispatch(run).degraded
+        again = site.scheduler.dispatch(run)
+        assert again.items[0]["details"]["code"] == "disk_full"
         assert_nothing_is_left(site, run)
     finally:
         subprocess.run(["umount", str(site.worktrees)], check=True)
