@@ -48,6 +48,7 @@ ERRORS = {
     "needs_decision": "a question is open, and nothing goes on without its answer",
     "degraded": "some parts are there, some are missing; `data` says which",
     "no_quorum": "too few reviewers replied for a tally",
+    "work_rejected": "`adopt` has looked at the work, and it cannot be accepted; `data` says why",
     "problems_found": "`doctor` found problems; `data` lists them",
     "interrupted": "SIGINT (Ctrl-C)",
     "terminated": "SIGTERM",

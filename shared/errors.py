@@ -50,6 +50,7 @@ EXIT_CODES: dict[str, int] = {
     "needs_decision": 11,
     "degraded": 11,
     "no_quorum": 11,
+    "work_rejected": 11,
     "problems_found": 11,
     "interrupted": EXIT_INTERRUPTED,
     "terminated": EXIT_TERMINATED,

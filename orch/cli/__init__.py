@@ -23,6 +23,7 @@ COMMANDS = {
     "answer": (f"{_HERE}.answer", "Answer a worker's question."),
     "integrate": (f"{_HERE}.integrate", "Merge accepted work, in memory, onto a branch."),
     "conflicts": (f"{_HERE}.conflicts", "Which attempts will not merge, before they finish."),
+    "adopt": (f"{_HERE}.adopt", "Take an ended attempt's commits as accepted work."),
     "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
     "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),

@@ -6,6 +6,8 @@ from inbox_orch.shared.errors import usage
 
 DEFAULT_MAX_ATTEMPTS = 3
 MOST_ATTEMPTS = 100
+MOST_ATTEMPTS_EVER = 1_000_000
+"""Of one task, with those that were asked for by hand."""
 MOST_PARALLEL = 1000
 DEFAULT_PAIRS, MOST_PAIRS = 1000, 1_000_000
 """So many pairs of attempts are compared."""

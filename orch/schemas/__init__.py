@@ -40,6 +40,7 @@ from .results import (
     TaskAdded,
     Waited,
 )
+from .verification import Adopted, WorkRejected
 
 COMMANDS: dict[str, Contract] = {
     "orch": Contract((Version,)),
@@ -64,6 +65,7 @@ COMMANDS: dict[str, Contract] = {
     "integrate": Contract((Integrated,), (Integrated,)),
     "conflicts": Contract((Conflicts,)),
     "doctor": Contract((Examined,), (Examined,)),
+    "adopt": Contract((Adopted,), (WorkRejected,)),
     "reconcile": Contract((Reconciled,)),
     "schema": Contract((OneSchema, AllSchemas)),
     "demo": Contract((Demonstrated,), (Demonstrated,)),

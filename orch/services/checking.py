@@ -34,7 +34,7 @@ _SLACK_SECONDS = 60.0
 
 # What this process is verifying now. An intent of its own that is not here was left behind by an
 # error, and nobody is at it.
-_at_work: set[str] = set()
+AT_WORK: set[str] = set()
 
 
 class Checking(Verifying):
@@ -99,13 +99,14 @@ class Checking(Verifying):
             if present.state != "submitted":
                 return None  # another leader was quicker
             moved = self.move_attempt(tx, run, present, "verifying", cause="its checks are run")
-            self._open_intent(tx, run, attempt, {})
-            _at_work.add(attempt.id)
+            self.open_verification(tx, run, attempt, {})
             return moved
 
-    def _open_intent(
+    def open_verification(
         self, tx: Transaction, run: Run, attempt: Attempt, data: dict[str, Any]
     ) -> None:
+        """Write down that this process is at it, until `close_verification`."""
+        AT_WORK.add(attempt.id)
         attempts.open_intent(
             tx.connection,
             run_id=run.id,
@@ -148,7 +149,7 @@ class Checking(Verifying):
                 self._put_back(run, attempt, f"the verification failed: {error}"[:300])
             raise
         finally:
-            _at_work.discard(attempt.id)
+            AT_WORK.discard(attempt.id)
 
     def run_checks(
         self,
@@ -320,12 +321,19 @@ class Checking(Verifying):
             me = self.this_process()
             if not attempts.take_over_intent(tx.connection, intent.number, intent.owner, me):
                 return False
+        try:
+            self.clear_borrowed(run, intent, attempt)
+        except InboxOrchError:
+            return False  # it is this process's now; the next time may do better
         self._put_back(run, attempt, "the verifier died")
         return True
 
+    def clear_borrowed(self, run: Run, intent: Intent, attempt: Attempt) -> None:
+        """What else the dead process has left; see `adopting`."""
+
     def _is_verification_abandoned(self, intent: Intent, attempt: Attempt) -> bool:
         if intent.owner == self.this_process():
-            return attempt.id not in _at_work
+            return attempt.id not in AT_WORK
         with self.database.snapshot() as connection:
             task = tasks.by_id(connection, attempt.task_id)
         each = (task.limits.check_seconds or DEFAULT_CHECK_SECONDS) + _SLACK_SECONDS

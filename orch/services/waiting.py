@@ -13,9 +13,9 @@ from ..domain.model import Run
 from ..domain.readiness import Picture
 from ..domain.states import TASK_FINAL
 from ..store import attempts, runs
-from .checking import VERIFIER_LOOK_MS, Checking
+from .adopting import Adopting
+from .checking import VERIFIER_LOOK_MS
 from .dispatching import Dispatching
-from .late import Late
 from .viewing import Question, Viewing
 
 CHANGES = (
@@ -100,7 +100,7 @@ class Told(Protocol):
     def next_cursor(self) -> str: ...
 
 
-class Waiting(Dispatching, Viewing, Checking, Late):
+class Waiting(Dispatching, Viewing, Adopting):
     """`reconcile`, `wait`."""
 
     def reconcile(self, run: Run, *, checks: bool = True) -> Reconciled:

@@ -174,9 +174,9 @@ def note_in_intent(
     data: Mapping[str, Any],
     owner: Owner,
 ) -> bool:
-    """Replace what an open intent says; False when it is not this owner's any more."""
+    """Add to what an open intent says; False when it is not this owner's any more."""
     cursor = connection.execute(
-        "UPDATE intent SET data = ?"
+        "UPDATE intent SET data = json_patch(data, ?)"
         f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
         (json.dumps(data), attempt_id, kind, *owner),
     )

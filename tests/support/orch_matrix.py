@@ -258,8 +258,14 @@ def _below(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
 
 
 # They stand on what is above.
-from support import orch_cells_drive, orch_cells_integrate, orch_cells_plans  # noqa: E402
+from support import (  # noqa: E402
+    orch_cells_drive,
+    orch_cells_integrate,
+    orch_cells_plans,
+    orch_cells_verify,
+)
 
 CELLS |= orch_cells_drive.CELLS
 CELLS |= orch_cells_integrate.CELLS
 CELLS |= orch_cells_plans.CELLS
+CELLS |= orch_cells_verify.CELLS

@@ -1,0 +1,330 @@
+"""`adopt`: an ended attempt's commits become its task's accepted work.
+
+They are verified as any other work, in the attempt's worktree or, where that is gone or has
+something else checked out, in a temporary one. The attempt stays as it ended.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError, not_found
+from inbox_orch.shared.signals import Signalled
+from inbox_orch.shared.transactions import Transaction
+
+from ..domain import names, states
+from ..domain.checks import Checked, objection, report
+from ..domain.model import Attempt, Run, Task
+from ..git import borrowed
+from ..git.heads import Heads, commits_beyond
+from ..git.repository import Found, Repository
+from ..git.worktrees import Place
+from ..store import attempts, runs, tasks
+from ..store.attempts import Intent
+from .checking import AT_WORK, Checking
+from .late import Late, late_ref
+from .verifying import checks_of, details_with, objections
+
+ADOPTABLE = ("pending", "failed", "cancelled")
+
+
+class Work(NamedTuple):
+    """The commits of an ended attempt: where they were found, and the worktree if they are
+    checked out there."""
+
+    head: str
+    commits_ahead: int
+    source: str
+    folder: str | None
+
+
+class Adopting(Checking, Late):
+    """`adopt`."""
+
+    def adopt(
+        self, run: Run, task_name: str, *, number: int | None = None, checks: bool = True
+    ) -> dict[str, Any]:
+        """Take the commits of attempt `number`, by default of the newest ended attempt that has
+        some, as the accepted work of a task. Without `checks` those of the task are not run.
+
+        Errors: `not_found` (the task, the attempt); `invalid_state` (the task has accepted work or
+        was skipped, or has no worktree; the run is closed or being cancelled; the attempt has not
+        ended); `live_attempt`; `work_rejected`, with what was found; `busy` (somebody else is
+        adopting it); those of git. SIGINT and SIGTERM leave everything as it was.
+        """
+        self.put_back_abandoned(run)
+        self.fold(run)
+        with self.database.snapshot() as connection:
+            task = self.task(connection, run, task_name)
+            ended = attempts.of_task(connection, task.id)
+            self._require_adoptable(runs.get(connection, run.id) or run, task, ended)
+        repository = self.repository(run)
+        attempt, work = self._choose_work(repository, task, ended, number)
+        self._require_sound(repository, task, attempt, work)
+        results: list[Checked] | None = None
+        if checks and task.checks:
+            results = self._check_work(run, repository, task, attempt, work)
+            self._require_passed(task, attempt, work, results)
+        repository.keep(f"refs/orch/heads/{attempt.id}", work.head)
+        return self._take(run, task, attempt, work, results)
+
+    # -- choosing ----------------------------------------------------------------------------
+
+    def _require_adoptable(self, run: Run, task: Task, of_task: Sequence[Attempt]) -> None:
+        if run.state in ("closed", "cancelling"):
+            raise states.refuse("run", run.name, run.state, "adopt", "`orch run reopen` opens it")
+        if not task.worktree:
+            raise InboxOrchError(
+                "invalid_state",
+                f"task {task.key} has no worktree, and so no commits to adopt",
+                hint="`orch retry` has it done again, `orch skip` goes on without it",
+                details={"task": task.id, "key": task.key},
+            )
+        live = [a for a in of_task if a.live]
+        if live:
+            raise InboxOrchError(
+                "live_attempt",
+                f"attempt {live[0].number} of task {task.key} is {live[0].state}",
+                hint=f"`orch cancel {task.key}` ends it first",
+                details={"task": task.id, "key": task.key, "attempt": live[0].id},
+            )
+        if task.state not in ADOPTABLE:
+            hint = f"`orch retry {task.key} --force` takes that back"
+            raise states.refuse("task", task.key, task.state, "adopt", hint)
+
+    def _choose_work(
+        self, repository: Repository, task: Task, ended: Sequence[Attempt], number: int | None
+    ) -> tuple[Attempt, Work]:
+        candidates = [a for a in ended if a.branch is not None and a.base_commit is not None]
+        if number is not None:
+            candidates = [a for a in candidates if a.number == number]
+            if not candidates:
+                raise not_found("attempt", f"{task.key}/{number}")
+        heads = Heads(repository)
+        found = [(a, _work_of(repository, heads, a)) for a in reversed(candidates)]
+        with_work = [(a, work) for a, work in found if work is not None]
+        with_commits = [(a, work) for a, work in with_work if work.commits_ahead > 0]
+        if with_commits:
+            return with_commits[0]
+        if with_work:
+            return with_work[0]  # it may be allowed to be empty
+        raise InboxOrchError(
+            "not_found",
+            f"no ended attempt of task {task.key} has commits that are still there",
+            hint=f"`orch task show {task.key}` shows its attempts",
+            details={"task": task.id, "key": task.key},
+        )
+
+    # -- verifying ---------------------------------------------------------------------------
+
+    def _require_sound(
+        self, repository: Repository, task: Task, attempt: Attempt, work: Work
+    ) -> None:
+        base = str(attempt.base_commit)
+        found = None if work.folder is None else repository.look_at(work.folder, base)
+        if found is None or found.head != work.head:
+            contains = repository.contains(work.head, base)
+            found = Found(work.head, work.commits_ahead, (), contains)
+        reasons, details = objections(found, task.allow_empty)
+        if reasons:
+            raise _rejected(task, attempt, work, "; ".join(reasons), details)
+
+    def _require_passed(
+        self, task: Task, attempt: Attempt, work: Work, results: Sequence[Checked]
+    ) -> None:
+        reason = objection(results)
+        if reason is not None:
+            details = {"checks": [result.as_json() for result in results]}
+            raise _rejected(task, attempt, work, reason, details)
+
+    def _check_work(
+        self, run: Run, repository: Repository, task: Task, attempt: Attempt, work: Work
+    ) -> list[Checked]:
+        """Run the task's checks where the work is checked out."""
+        from .running import Interrupted, Withdrawn
+
+        place = None if work.folder is not None else self._borrowed_place(run, attempt, work.head)
+        self._begin_adoption(run, task, attempt, place)
+        try:
+            if place is not None:
+                borrowed.make(repository, place)
+            results = self.run_checks(
+                run,
+                task,
+                attempt._replace(head_commit=work.head),
+                work.folder or str(place and place.path),
+                passed=(),
+                note=lambda results: self._is_still_adoptable(task, attempt),
+                wanted=lambda: self._is_still_adoptable(task, attempt),
+                starts_before_ms=None,
+            )
+        except Interrupted as interrupted:
+            raise Signalled(interrupted.number) from None
+        except Withdrawn as withdrawn:
+            raise InboxOrchError(
+                "busy",
+                f"task {task.key} has changed meanwhile: {withdrawn}",
+                hint="`orch status` shows how it stands; nothing was adopted",
+                details={"task": task.id, "key": task.key},
+            ) from withdrawn
+        finally:
+            try:
+                if place is not None:
+                    borrowed.remove(repository, place)
+                with self.database.transaction() as tx:
+                    self.close_verification(tx, attempt, "done")
+            finally:
+                AT_WORK.discard(attempt.id)
+        assert results is not None  # nothing limits when a check may start
+        return results
+
+    def _begin_adoption(self, run: Run, task: Task, attempt: Attempt, place: Place | None) -> None:
+        """Write down that this process is at it, and what it is about to make."""
+        with self.database.transaction() as tx:
+            open_now = attempts.open_intents(tx.connection, run.id)
+            if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
+                raise InboxOrchError(
+                    "busy",
+                    f"somebody else is adopting attempt {attempt.number} of task {task.key}",
+                    hint="try again when that has ended",
+                    details={"task": task.id, "key": task.key, "attempt": attempt.id},
+                )
+            data = {} if place is None else {"borrowed": place.base_commit}
+            self.open_verification(tx, run, attempt, data)
+
+    def _is_still_adoptable(self, task: Task, attempt: Attempt) -> bool:
+        """Whether nobody has begun or decided something else meanwhile."""
+        with self.database.snapshot() as connection:
+            present = tasks.by_id(connection, task.id)
+            live = attempts.live_of_task(connection, task.id)
+            mine = attempts.owns_intent(connection, attempt.id, "verify", self.this_process())
+        return mine and live is None and present.state in ADOPTABLE
+
+    def _borrowed_place(self, run: Run, attempt: Attempt, head: str) -> Place:
+        with self.database.snapshot() as connection:
+            key = tasks.by_id(connection, attempt.task_id).key
+        assert run.worktree_root is not None
+        folder = names.folder_name(key, attempt.number) + ".adopt"
+        return Place(
+            names.branch_name(run.name, key, attempt.number).replace("/t/", "/adopt/", 1),
+            os.path.join(run.worktree_root, run.name, folder),
+            head,
+            f"orch {self.database.id} adopt {attempt.id}",
+        )
+
+    def clear_borrowed(self, run: Run, intent: Intent, attempt: Attempt) -> None:
+        """Take away the temporary worktree of a process that died."""
+        head = intent.data.get("borrowed")
+        if head is not None:
+            borrowed.remove(self.repository(run), self._borrowed_place(run, attempt, head))
+
+    # -- taking ------------------------------------------------------------------------------
+
+    def _take(
+        self,
+        run: Run,
+        task: Task,
+        attempt: Attempt,
+        work: Work,
+        results: Sequence[Checked] | None,
+    ) -> dict[str, Any]:
+        with self.database.transaction() as tx:
+            present = tasks.by_id(tx.connection, task.id)
+            of_task = attempts.of_task(tx.connection, task.id)
+            self._require_adoptable(runs.get(tx.connection, run.id) or run, present, of_task)
+            adopted = self._mark_adopted(tx, run, attempt, work, results)
+            after = self.move_task(
+                tx,
+                run,
+                present,
+                "succeeded",
+                cause=f"attempt {attempt.number} is adopted",
+                changes={
+                    "accepted_attempt": attempt.id,
+                    "accepted_head": work.head,
+                    "next_base": None,
+                    "next_base_source": None,
+                    "not_before": None,
+                    "reason": None,
+                },
+                attempt_id=attempt.id,
+            )
+        return {
+            "task": after.as_json(),
+            "attempt": adopted.as_json(),
+            "source": work.source,
+            "checked": results is not None,
+        }
+
+    def _mark_adopted(
+        self,
+        tx: Transaction,
+        run: Run,
+        attempt: Attempt,
+        work: Work,
+        results: Sequence[Checked] | None,
+    ) -> Attempt:
+        before = attempts.get(tx.connection, attempt.id)
+        assert before is not None
+        facts = {"head": work.head, "source": work.source, "by": self.actor(run)}
+        shown = [r.as_json() for r in results or ()] or [c.as_json() for c in checks_of(before)]
+        details = details_with(before, adopted=facts, checks=shown)
+        columns = {
+            "head_commit": work.head,
+            "commits_ahead": work.commits_ahead,
+            "details": details,
+            "updated_at": tx.now.wall_ms,
+        }
+        attempts.update(tx.connection, attempt.id, columns, expected_state=before.state)
+        after = attempts.get(tx.connection, attempt.id)
+        assert after is not None
+        self.record_attempt(tx, run, after, "attempt_adopted", {"adopted": facts})
+        if attempt.thread_id is not None:
+            told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"
+            self.tell(run, attempt, told.strip(), results or ())
+        return after
+
+
+def _work_of(repository: Repository, heads: Heads, attempt: Attempt) -> Work | None:
+    """The newest commits of an attempt: in its worktree, or kept because they came late, or on
+    its branch, or recorded; None when nothing of it is there."""
+    base, worktree = str(attempt.base_commit), str(attempt.worktree_path)
+    sources = {
+        "worktree": heads.of(worktree),
+        "late": repository.ref_commit(late_ref(attempt)),
+        "branch": repository.ref_commit(f"refs/heads/{attempt.branch}"),
+        "recorded": attempt.head_commit,
+    }
+    best: Work | None = None
+    for source, head in sources.items():
+        if head is None or repository.ref_commit(head) is None:
+            continue
+        folder = worktree if head == sources["worktree"] else None
+        work = Work(head, commits_beyond(repository, head, [base]), source, folder)
+        if work.commits_ahead > 0:
+            return work
+        best = best or work
+    return best
+
+
+def _rejected(
+    task: Task, attempt: Attempt, work: Work, reason: str, details: dict[str, Any]
+) -> InboxOrchError:
+    facts = {
+        "task": task.id,
+        "key": task.key,
+        "attempt": attempt.id,
+        "number": attempt.number,
+        "head": work.head,
+        "source": work.source,
+        "reason": reason,
+        "dirty_paths": details.get("dirty_paths", []),
+        "checks": details.get("checks", []),
+    }
+    return InboxOrchError(
+        "work_rejected",
+        f"attempt {attempt.number} of task {task.key} cannot be adopted: {reason}",
+        hint="put that right in its worktree and commit, or `orch retry` has it done again",
+        details={"task": task.id, "key": task.key, "attempt": attempt.id},
+        data=facts,
+    )
