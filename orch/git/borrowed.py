@@ -10,15 +10,11 @@ from .repository import Repository
 from .worktrees import Place
 
 
-def make(repository: Repository, place: Place) -> None:
-    """Check a commit out at a place that nobody else uses; its branch is there only meanwhile.
-
-    Errors: those of `worktrees.make`.
-    """
-    with worktrees.alone(repository, place) as hold:
-        worktrees.make(repository, place, hold)
-        git(place.path, "checkout", "--quiet", "--detach")
-        repository.drop(f"refs/heads/{place.branch}", place.base_commit)
+def detach(repository: Repository, place: Place) -> None:
+    """Let the worktree that was made at this place stand on its commit alone, without the branch
+    that it was made with. Error `git_failed`."""
+    git(place.path, "checkout", "--quiet", "--detach")
+    repository.drop(f"refs/heads/{place.branch}", place.base_commit)
 
 
 def remove(repository: Repository, place: Place) -> None:

@@ -14,14 +14,16 @@ from inbox_orch.shared.transactions import Transaction
 
 from ..domain import names, states
 from ..domain.checks import Checked, objection, report
+from ..domain.config import config_of
 from ..domain.model import Attempt, Run, Task
-from ..git import borrowed
+from ..git import borrowed, worktrees
 from ..git.heads import Heads, commits_beyond
 from ..git.repository import Found, Repository
 from ..git.worktrees import Place
 from ..store import attempts, runs, tasks
 from ..store.attempts import Intent
 from .checking import AT_WORK, Checking
+from .equipping import equip
 from .late import Late, late_ref
 from .verifying import checks_of, details_with, objections
 
@@ -147,7 +149,7 @@ class Adopting(Checking, Late):
         self._begin_adoption(run, task, attempt, place)
         try:
             if place is not None:
-                borrowed.make(repository, place)
+                self._make_borrowed(run, repository, place)
             results = self.run_checks(
                 run,
                 task,
@@ -211,6 +213,11 @@ class Adopting(Checking, Late):
             head,
             f"orch {self.database.id} adopt {attempt.id}",
         )
+
+    def _make_borrowed(self, run: Run, repository: Repository, place: Place) -> None:
+        with worktrees.alone(repository, place) as hold:
+            equip(repository, place, hold, config_of(run), self.database.layout.holds)
+            borrowed.detach(repository, place)
 
     def clear_borrowed(self, run: Run, intent: Intent, attempt: Attempt) -> None:
         """Take away the temporary worktree of a process that died."""
