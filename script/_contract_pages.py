@@ -41,7 +41,9 @@ ERRORS = {
     "nothing_available": "there is nothing to claim now",
     "dirty_repository": "there are uncommitted changes; `details` has the paths",
     "unmerged_work": "there is work that is in no other branch",
-    "live_attempt": "an attempt is still running",
+    "live_attempt": "an attempt is still running, or a process works in its worktree",
+    "unsafe_removal": "what would be removed is not certainly the attempt's own, or could not be "
+    "brought back; `details` has the reasons",
     "file_exists": "a file is there already and would be replaced",
     "cancelled": "the thread that you hold was cancelled: stop working on it",
     "run_unsuccessful": "the run has ended, and not every task succeeded",

@@ -44,6 +44,7 @@ EXIT_CODES: dict[str, int] = {
     "dirty_repository": 9,
     "unmerged_work": 9,
     "live_attempt": 9,
+    "unsafe_removal": 9,
     "file_exists": 9,
     "cancelled": 10,
     "run_unsuccessful": 11,

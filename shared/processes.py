@@ -32,6 +32,27 @@ def namespace() -> int:
         return 0
 
 
+def inside(folder: str) -> tuple[int, ...]:
+    """The other processes whose working directory is a folder or in it (proc(5), `cwd`).
+
+    What may not be looked at is left out, and so is everything where /proc is missing.
+    """
+    top = os.path.realpath(folder)
+    try:
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except FileNotFoundError:
+        return ()
+    return tuple(n for n in sorted(numbers) if n != os.getpid() and _works_in(n, top))
+
+
+def _works_in(process: int, top: str) -> bool:
+    try:
+        folder = os.readlink(f"/proc/{process}/cwd")
+    except OSError:
+        return False
+    return folder == top or folder.startswith(top + os.sep)
+
+
 def _exists(process: int) -> int | None:
     try:
         os.kill(process, 0)

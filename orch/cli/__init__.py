@@ -24,6 +24,8 @@ COMMANDS = {
     "integrate": (f"{_HERE}.integrate", "Merge accepted work, in memory, onto a branch."),
     "conflicts": (f"{_HERE}.conflicts", "Which attempts will not merge, before they finish."),
     "adopt": (f"{_HERE}.adopt", "Take an ended attempt's commits as accepted work."),
+    "cleanup": (f"{_HERE}.cleanup", "Take away worktrees, and never lose work."),
+    "attempt": (f"{_HERE}.attempt", "Look at attempts; bring back what was salvaged."),
     "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
     "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),

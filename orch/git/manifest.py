@@ -1,9 +1,10 @@
-"""Which ignored files a worktree had when it was handed out: what set-up made, and what was copied.
+"""Which files a worktree had besides those of its commit when it was handed out: what set-up made,
+and what was copied, ignored or not.
 
 Git says nothing about ignored files, and yet a worker may have edited one. The manifest lies in
 the worktree's admin folder, where it goes with the worktree and is in nobody's way. Where there
-is none, every ignored file counts as changed: so nothing has to be written for a worktree that
-was only checked out, which has no ignored file.
+is none, every such file counts as changed: so nothing has to be written for a worktree that was
+only checked out, which has none.
 """
 
 import contextlib
@@ -15,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.gate import file_failure
 
 from . import administration
 from .commands import git
@@ -26,7 +26,7 @@ _VERSION = 1
 
 
 class Entry(NamedTuple):
-    """One ignored file. `changed_ns` is the time of its inode, which no program can set back;
+    """One such file. `changed_ns` is the time of its inode, which no program can set back;
     `sha256` is None from 1 MiB on."""
 
     mode: int
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 def write(worktree: str) -> int:
-    """Take down the ignored files of a worktree as they are now; returns how many there are.
+    """Take down the untracked files of a worktree, ignored ones too; returns how many there are.
 
     To be called once set-up is over and before anybody works there. A repeat replaces what was
     taken down before. Errors: `git_failed`, `disk_full`, `read_only`, `io_error`.
@@ -46,7 +46,7 @@ def write(worktree: str) -> int:
     if admin is None:
         raise InboxOrchError("git_failed", f"{worktree} is no worktree")
     files = {}
-    for path in ignored_files(worktree):
+    for path in untracked_files(worktree):
         entry = _entry(os.path.join(worktree, path), hashed=True)
         if entry is not None:
             files[path] = entry
@@ -57,24 +57,22 @@ def write(worktree: str) -> int:
             json.dump({"version": _VERSION, "files": files}, file, separators=(",", ":"))
         os.replace(f"{target}.new", target)
     except OSError as error:
-        raise file_failure(target, error) from error
+        raise administration.failure(target, error) from error
     return len(files)
 
 
-def changed(worktree: str, ignored: Iterable[str]) -> list[str]:
-    """Those of the ignored files, given by their paths below the worktree, that differ from the
+def changed(worktree: str, untracked: Iterable[str]) -> list[str]:
+    """Those of the untracked files, given by their paths below the worktree, that differ from the
     manifest or are not in it."""
-    paths = list(ignored)
+    paths = list(untracked)
     known = _read(worktree) if paths else {}
     return [p for p in paths if p not in known or _differs(os.path.join(worktree, p), known[p])]
 
 
-def ignored_files(worktree: str) -> Iterator[str]:
-    """Every ignored file by its path below the worktree, bytes that are not UTF-8 as surrogates;
-    nested repositories are left out."""
-    _, text = git(
-        worktree, *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"), reads=True
-    )
+def untracked_files(worktree: str) -> Iterator[str]:
+    """Every untracked file, ignored or not, by its path below the worktree, bytes that are not
+    UTF-8 as surrogates; nested repositories are left out."""
+    _, text = git(worktree, "ls-files", "-z", "--others", reads=True)
     return (path for path in text.split("\0") if path and not path.endswith("/"))
 
 

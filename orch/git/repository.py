@@ -9,7 +9,8 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from .commands import git, output_of, shown
 from .hidden import hidden_changes
 
-_COMMITTER = {
+# Set explicitly: the user's name has no part in it, and may not even be configured.
+COMMITTER = {
     "GIT_AUTHOR_NAME": "inbox-orch",
     "GIT_AUTHOR_EMAIL": "inbox-orch@localhost",
     "GIT_COMMITTER_NAME": "inbox-orch",
@@ -164,7 +165,7 @@ class Repository:
             self.path,
             # Our messages are UTF-8, whatever the user writes theirs in.
             *("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *named, "-m", message),
-            environment={**_COMMITTER, **dated},
+            environment={**COMMITTER, **dated},
         )
         return text.strip()
 

@@ -13,6 +13,7 @@ from inbox_orch.inbox.schemas import (
     Version,
 )
 
+from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .driving import (
     ChangeLine,
     ConflictLine,
@@ -64,6 +65,10 @@ COMMANDS: dict[str, Contract] = {
     "answer": Contract((Answered,)),
     "integrate": Contract((Integrated,), (Integrated,)),
     "conflicts": Contract((Conflicts,)),
+    "cleanup": Contract((Cleaned,), (Cleaned,)),
+    "attempt list": Contract((AttemptList,)),
+    "attempt show": Contract((AttemptShown,)),
+    "attempt restore": Contract((AttemptRestored,)),
     "doctor": Contract((Examined,), (Examined,)),
     "adopt": Contract((Adopted,), (WorkRejected,)),
     "reconcile": Contract((Reconciled,)),

@@ -83,6 +83,32 @@ def ended_with_worktree(connection: sqlite3.Connection, run_id: str) -> list[Att
     return [_attempt(row) for row in rows]
 
 
+def with_worktree(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+    """The attempts of a run whose worktree was not taken away by clean-up, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt WHERE run_id = ? AND worktree_path IS NOT NULL"
+        " AND removed_at IS NULL ORDER BY id",
+        (run_id,),
+    ).fetchall()
+    return [_attempt(row) for row in rows]
+
+
+def of_run(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+    """Every attempt of a run, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt WHERE run_id = ? ORDER BY id", (run_id,)
+    ).fetchall()
+    return [_attempt(row) for row in rows]
+
+
+def removed_before(connection: sqlite3.Connection, run_id: str, moment_ms: int) -> list[str]:
+    """The ids of attempts whose worktree was taken away before a moment."""
+    rows = connection.execute(
+        "SELECT id FROM attempt WHERE run_id = ? AND removed_at < ?", (run_id, moment_ms)
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
 def latest_by_task(connection: sqlite3.Connection, run_id: str) -> dict[str, Attempt]:
     """The newest attempt of each task of a run."""
     rows = connection.execute(

@@ -1,4 +1,4 @@
-"""Ignored files count as changed exactly when they differ from what was handed out."""
+"""Untracked files count as changed exactly when they differ from what was handed out."""
 
 import os
 import time
@@ -19,10 +19,10 @@ def worktree(site: Site) -> Path:
 
 
 def changed(worktree: Path) -> list[str]:
-    return sorted(manifest.changed(str(worktree), manifest.ignored_files(str(worktree))))
+    return sorted(manifest.changed(str(worktree), manifest.untracked_files(str(worktree))))
 
 
-def test_without_a_manifest_every_ignored_file_counts_as_changed(worktree: Path):
+def test_without_a_manifest_every_such_file_counts_as_changed(worktree: Path):
     (worktree / "a.env").write_text("a")
 
     assert changed(worktree) == ["a.env"]
@@ -32,7 +32,8 @@ def test_what_was_handed_out_is_not_changed_until_it_is(worktree: Path):
     for name in ("a.env", "b.env", "c.env", "d.env"):
         (worktree / name).write_text("text")
     (worktree / "l.env").symlink_to("a.env")
-    assert manifest.write(str(worktree)) == 5
+    (worktree / "not-ignored.txt").write_text("text")
+    assert manifest.write(str(worktree)) == 6
     assert changed(worktree) == []
 
     (worktree / "a.env").write_text("test")  # as long as before
@@ -97,7 +98,7 @@ def test_a_damaged_manifest_counts_as_none(worktree: Path, content: str):
     assert changed(worktree) == ["a.env"]
 
 
-def test_many_ignored_files_take_seconds_at_most(worktree: Path):
+def test_many_files_take_seconds_at_most(worktree: Path):
     built = worktree / "built"
     for folder in range(50):
         (built / str(folder)).mkdir(parents=True)

@@ -1,0 +1,43 @@
+"""`orch attempt show`."""
+
+import click
+
+from inbox_orch.shared.blocks import Facts
+from inbox_orch.shared.commandline import Verb, shell_of
+
+from ..services.restoring import Shown
+from .base import open_scheduler, run_option
+
+
+@click.command(
+    "show", cls=Verb, agent=True, examples=("orch attempt show lexer/1", "orch attempt show lexer")
+)
+@run_option
+@click.argument("attempt", metavar="ATTEMPT")
+@click.pass_context
+def command(context: click.Context, run_name: str | None, attempt: str) -> None:
+    """Show one attempt, by its id, as KEY/N, or the newest one of a task as KEY, and what there
+    is of it: its worktree, what clean-up has salvaged, the trash."""
+    scheduler = open_scheduler(context)
+    run, listed = scheduler.attempt_named(attempt, run_name or None)
+    shown = scheduler.attempt_show(run, listed)
+    shell_of(context).output.result(shown.as_json(), Facts(_rows(shown)))
+
+
+def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:
+    attempt = shown.listed.attempt
+    rows: tuple[tuple[str, object], ...] = (
+        ("attempt", shown.listed.name),
+        ("id", attempt.id),
+        ("state", attempt.state),
+        ("reason", attempt.reason),
+        ("mailbox", attempt.mailbox),
+        ("thread", attempt.thread_id),
+        ("branch", attempt.branch),
+        ("base", attempt.base_commit),
+        ("head", attempt.head_commit),
+        ("worktree", attempt.worktree_path if shown.worktree_exists else None),
+        ("salvage", shown.salvage_ref),
+        ("trash", shown.trash),
+    )
+    return tuple(row for row in rows if row[1] is not None)

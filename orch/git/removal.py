@@ -1,0 +1,172 @@
+"""Taking a worktree away: into a trash, from which both of its folders can be moved back.
+
+Every step may be done again. Nothing is deleted but refs whose work was proven to be elsewhere,
+and what has been in the trash for long. Never runs `git worktree prune`, which takes the admin
+folder of every worktree that is not there at the moment, whosever it is.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from . import administration
+from .commands import git
+from .merged import Target
+from .repository import Repository
+from .worktrees import Place
+
+_TRASH = ".trash"
+_ADMIN_TRASH = "inbox-orch-trash"
+
+
+class Trash(NamedTuple):
+    """Where the two folders of a removed worktree are. Each is on the disk that it was on, so
+    that it only has to be renamed."""
+
+    worktree: str
+    admin: str
+
+
+class Deletion(NamedTuple):
+    """A ref that is to go if it still has its commit, and the target, if any, that has to have
+    its own still."""
+
+    ref: str
+    commit: str
+    target: Target | None
+
+
+def trash_of(repository: Repository, worktree_root: str, attempt_id: str) -> Trash:
+    """The trash of an attempt: beside the worktrees of all runs, and in the git directory."""
+    return Trash(
+        os.path.join(worktree_root, _TRASH, attempt_id, "worktree"),
+        os.path.join(repository.common_directory, _ADMIN_TRASH, attempt_id),
+    )
+
+
+def move_worktree(place: Place, trash: Trash) -> None:
+    """The working tree goes into the trash. From here on the removal can only be finished.
+
+    Errors: `io_error`, `read_only`, `disk_full`.
+    """
+    folder = os.path.dirname(trash.worktree)
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        os.rename(place.path, trash.worktree)
+        _sync(folder)
+        _sync(os.path.dirname(place.path))
+    except OSError as error:
+        raise administration.failure(place.path, error) from error
+
+
+def is_moved(trash: Trash) -> bool:
+    """Whether the working tree has come into the trash."""
+    return os.path.lexists(trash.worktree)
+
+
+def move_admin(repository: Repository, place: Place, trash: Trash) -> None:
+    """The admin folder follows, if it is still there."""
+    entry = administration.registered(repository, place)
+    if entry is None:
+        return
+    try:
+        os.makedirs(os.path.dirname(trash.admin), 0o700, exist_ok=True)
+        os.rename(entry, trash.admin)
+        _sync(os.path.dirname(trash.admin))
+    except OSError as error:
+        raise administration.failure(entry, error) from error
+    # As git itself does, which takes an empty folder for no harm but never makes one.
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(entry))
+
+
+def give_up_trash(trash: Trash) -> None:
+    """Remove what was made for a working tree that did not come."""
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(trash.worktree))
+
+
+def delete_refs(repository: Repository, deletions: Sequence[Deletion]) -> list[Deletion]:
+    """Delete refs by compare and swap, each with its proof looked at again in the same
+    transaction; returns those that are gone now.
+
+    One that has moved meanwhile, whose target has, or that is checked out, stays.
+    """
+    return [deletion for deletion in deletions if _deleted(repository, deletion)]
+
+
+def _deleted(repository: Repository, deletion: Deletion) -> bool:
+    ref, commit, target = deletion
+    if repository.ref_commit(ref) is None:
+        return True
+    if administration.holders_of(repository, ref):
+        return False
+    lines = ["start"]
+    if target is not None:
+        lines.append(f"verify {target.ref} {repository.ref_commit(target.ref)}")
+        if not _still_holds(repository, target):
+            return False
+    lines += [f"delete {ref} {commit}", "prepare", "commit"]
+    status, _ = git(
+        repository.path,
+        *("update-ref", "--stdin"),
+        given="".join(f"{line}\n" for line in lines).encode(),
+        accepted=(0, 1, 128),
+    )
+    return status == 0
+
+
+def _still_holds(repository: Repository, target: Target) -> bool:
+    """A target may have gone on since, but not back."""
+    commit = repository.ref_commit(f"{target.ref}^{{commit}}")
+    return commit is not None and repository.contains(commit, target.commit)
+
+
+def empty_trash(
+    repository: Repository, worktree_root: str, attempt_ids: Iterable[str]
+) -> list[str]:
+    """Delete what is in the trash of these attempts; returns those of which there was anything.
+
+    What cannot be deleted now is left to the next time.
+    """
+    emptied = []
+    for attempt_id in attempt_ids:
+        trash = trash_of(repository, worktree_root, attempt_id)
+        folders = [f for f in (os.path.dirname(trash.worktree), trash.admin) if os.path.isdir(f)]
+        for folder in folders:
+            _delete_tree(folder)
+        if folders:
+            emptied.append(attempt_id)
+    return emptied
+
+
+def in_trash(repository: Repository, worktree_root: str) -> set[str]:
+    """The names of what is in the trash: ids of attempts, maybe of other databases."""
+    folders = (
+        os.path.join(worktree_root, _TRASH),
+        os.path.join(repository.common_directory, _ADMIN_TRASH),
+    )
+    return {name for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)}
+
+
+def _delete_tree(folder: str) -> None:
+    # Module caches of some languages have folders that nobody may write to.
+    for inner, folders, _ in os.walk(folder):
+        for name in (inner, *(os.path.join(inner, each) for each in folders)):
+            with contextlib.suppress(OSError):
+                found = os.lstat(name)
+                if stat.S_ISDIR(found.st_mode) and found.st_mode & 0o700 != 0o700:
+                    os.chmod(name, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sync(folder: str) -> None:
+    """Renames are on disk before it is written down that they were done."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,207 @@
+"""Bringing salvage back: the files of a worktree as they were, into a folder of their own.
+
+What was changed is written as it was stored, through no filter. The rest is checked out, as it
+was before. Never writes over anything.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+
+from . import administration
+from .commands import git, git_bytes, shown
+from .repository import Repository
+
+_BATCH_BYTES = 32 * 1024 * 1024
+_PART = "Changed", "Index", "Stage-1", "Stage-2", "Stage-3"
+
+
+class Entry(NamedTuple):
+    """One path of a tree."""
+
+    mode: str
+    name: str
+    size: int
+    path: str
+
+
+class Parts(NamedTuple):
+    """The commits that a salvage is made of, by their names; `kept` would be lost without it."""
+
+    named: dict[str, str]
+    kept: tuple[str, ...]
+
+
+class Restored(NamedTuple):
+    """How many files came back, how many of them as they were stored; `unfiltered` is why the
+    others did not go through their filters, None when they did."""
+
+    files: int
+    changed: int
+    unfiltered: str | None
+
+
+def parts_of(repository: Repository, commit: str) -> Parts:
+    """What the message of a salvage says."""
+    _, text = git(
+        repository.path, "show", "--no-patch", "--format=%B", "--end-of-options", commit, reads=True
+    )
+    lines = [line.partition(": ") for line in text.splitlines()]
+    named = {name: value for name, _, value in lines if name in _PART}
+    return Parts(named, tuple(value for name, _, value in lines if name == "Kept"))
+
+
+def restore(repository: Repository, commit: str, folder: str) -> Restored:
+    """Bring the files of a salvage into a folder that is new or empty; all or nothing.
+
+    Errors: `file_exists`, `git_failed`, `disk_full`, `read_only`, `io_error`.
+    """
+    _require_empty(folder)
+    changed = parts_of(repository, commit).named.get("Changed")
+    raw = {} if changed is None else {e.path: e for e in _entries(repository, changed)}
+    rest = [e for e in _entries(repository, commit) if e.path not in raw]
+    parent = os.path.dirname(os.path.abspath(folder))
+    try:
+        os.makedirs(parent, exist_ok=True)
+        # Within one that only we may enter: the folder itself is made as any other.
+        private = tempfile.mkdtemp(prefix=f".{os.path.basename(folder)}.", dir=parent)
+        partial = os.path.join(private, "files")
+        os.mkdir(partial)
+    except OSError as error:
+        raise administration.failure(folder, error) from error
+    try:
+        unfiltered = _check_out(repository, rest, partial)
+        _write(repository, list(raw.values()), partial)
+        # Takes the place of an empty folder, and of nothing else (rename(2)).
+        os.rename(partial, folder)
+    except OSError as error:
+        raise administration.failure(folder, error) from error
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    return Restored(len(rest) + len(raw), len(raw), unfiltered)
+
+
+def _require_empty(folder: str) -> None:
+    try:
+        taken = os.path.islink(folder) or bool(os.listdir(folder))
+    except FileNotFoundError:
+        taken = False
+    except OSError:
+        taken = True
+    if taken:
+        raise InboxOrchError(
+            "file_exists",
+            f"{shown(folder)} is there already, and is not empty",
+            hint="give another folder: --into DIR",
+            details={"path": shown(folder)},
+        )
+
+
+def _entries(repository: Repository, commit: str) -> list[Entry]:
+    _, text = git(
+        repository.path, *("ls-tree", "-r", "-z", "--long", "--full-tree", commit), reads=True
+    )
+    entries = []
+    for line in filter(None, text.split("\0")):
+        facts, path = line.split("\t", 1)
+        mode, _, name, size = facts.split()
+        if {".", "..", ".git"} & {part.lower() for part in path.split("/")}:
+            raise InboxOrchError("git_failed", f"the salvage has a path {shown(path)!r}")
+        entries.append(Entry(mode, name, 0 if size == "-" else int(size), path))
+    return entries
+
+
+# -- what was not changed --------------------------------------------------------------------
+
+
+def _check_out(repository: Repository, entries: Sequence[Entry], folder: str) -> str | None:
+    """As git checks out, with the filters that the files had come through. Without them where
+    one does not work any more; returns what it said."""
+    with tempfile.TemporaryDirectory(prefix="inbox-orch-") as temporary:
+        within = {
+            "GIT_INDEX_FILE": os.path.join(temporary, "index"),
+            "GIT_DIR": repository.common_directory,
+            "GIT_WORK_TREE": folder,
+        }
+        lines = "".join(f"{e.mode} {e.name}\t{e.path}\0" for e in entries)
+        git(
+            folder,
+            *("update-index", "-z", "--index-info"),
+            environment=within,
+            given=lines.encode("utf-8", "surrogateescape"),
+        )
+        try:
+            git(folder, "checkout-index", "--all", "--force", "--quiet", environment=within)
+        except InboxOrchError as error:
+            if error.code != "git_failed":
+                raise
+            for name in os.listdir(folder):
+                inner = os.path.join(folder, name)
+                is_folder = os.path.isdir(inner) and not os.path.islink(inner)
+                (shutil.rmtree if is_folder else os.unlink)(inner)
+            _write(repository, entries, folder)
+            return error.message[:500]
+    return None
+
+
+# -- what was ---------------------------------------------------------------------------------
+
+
+def _write(repository: Repository, entries: Sequence[Entry], folder: str) -> None:
+    """Files as their blobs are, links last: nothing is ever written through one."""
+    for entry in entries:
+        parent = os.path.dirname(os.path.join(folder, entry.path))
+        os.makedirs(parent, exist_ok=True)
+    files = [entry for entry in entries if entry.mode in ("100644", "100755")]
+    for batch in _batches(files):
+        for entry, content in zip(batch, _contents(repository, batch), strict=True):
+            with open(_created(folder, entry), "wb") as file:
+                file.write(content)
+    for entry in (e for e in files if e.size > _BATCH_BYTES):
+        with open(_created(folder, entry), "wb") as file:
+            git_bytes(repository.path, "cat-file", "blob", entry.name, output=file)
+    links = [entry for entry in entries if entry.mode == "120000"]
+    for entry, target in zip(links, _contents(repository, links), strict=True):
+        os.symlink(target, os.fsencode(os.path.join(folder, entry.path)))
+    for entry in entries:
+        if entry.mode == "160000":  # a submodule: its place
+            os.makedirs(os.path.join(folder, entry.path), exist_ok=True)
+
+
+def _created(folder: str, entry: Entry) -> int:
+    mode = 0o777 if entry.mode == "100755" else 0o666
+    path = os.path.join(folder, entry.path)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
+
+
+def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """As many at a time as fit into memory well; what is larger comes by itself."""
+    batch: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if entry.size > _BATCH_BYTES:
+            continue
+        if batch and size + entry.size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += entry.size
+    if batch:
+        yield batch
+
+
+def _contents(repository: Repository, entries: Sequence[Entry]) -> Iterator[bytes]:
+    """The blobs of some entries, in their order (git-cat-file(1), BATCH OUTPUT)."""
+    if not entries:
+        return
+    given = "".join(f"{entry.name}\n" for entry in entries).encode()
+    output = git_bytes(repository.path, "cat-file", "--batch", given=given)
+    at = 0
+    for entry in entries:
+        at = output.index(b"\n", at) + 1
+        yield output[at : at + entry.size]
+        at += entry.size + 1

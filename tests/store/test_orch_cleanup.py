@@ -1,0 +1,488 @@
+"""Clean-up keeps whatever it is not sure of, and leaves nothing behind of what it is sure of."""
+
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from inbox_orch.orch.domain.cleanup import ERRORS
+from inbox_orch.orch.git import removal, salvage
+from inbox_orch.orch.schemas.cleanup import ReasonCode
+from inbox_orch.shared.errors import InboxOrchError
+from support.buses import refused
+from support.predicaments import Scene, picture, process_inside
+from support.runs import Site, branches, commit, git, worktree_paths
+
+
+@pytest.fixture
+def scene(site: Site):
+    made = Scene(site)
+    yield made
+    made.close()
+
+
+def codes(item) -> list[str]:
+    return [reason.code for reason in item.reasons]
+
+
+def refs(site: Site, below: str) -> list[str]:
+    return git(site.repository, "for-each-ref", "--format=%(refname)", below).split()
+
+
+def ended(scene: Scene) -> None:
+    scene.site.fail(scene.item, fatal=True)
+    scene.site.scheduler.reconcile(scene.run)
+
+
+# -- what it refuses -------------------------------------------------------------------------
+
+
+def test_from_inside_of_a_worktree_it_does_not_remove_that(scene: Scene):
+    scene.delivered()
+    (scene.worktree / "deep").mkdir()
+
+    (item,) = scene.site.scheduler.cleanup(
+        scene.run, force=True, within=str(scene.worktree / "deep")
+    ).items
+
+    assert (item.action, codes(item)) == ("kept", ["own_directory"])
+    assert scene.worktree.is_dir()
+
+
+def test_processes_inside_are_named(scene: Scene):
+    process_inside(scene)
+
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert item.reasons[0].items == (str(scene.processes[0].pid),)
+
+
+def test_git_in_a_removed_worktree_meets_no_other_repository(scene: Scene):
+    scene.delivered()
+    scene.site.scheduler.cleanup(scene.run)
+
+    scene.worktree.mkdir()
+    assert "not a git repository" in git_error(scene.worktree)
+
+
+def git_error(folder: Path) -> str:
+    done = subprocess.run(["git", "status"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def test_an_ended_attempt_whose_worker_was_not_told_is_kept(scene: Scene):
+    """Cancelled, and the time of grace is over; but the lease lives."""
+    scene.site.claim(scene.item, lease_seconds=3600)
+    scene.site.office.bus("leader").cancel(scene.item["thread"])
+    scene.site.scheduler.reconcile(scene.run)
+    scene.site.clock.advance(120)
+    scene.site.scheduler.reconcile(scene.run)
+    assert scene.site.attempts(scene.run, "a")[0].state == "cancelled"
+
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert (item.action, codes(item)) == ("kept", ["live_lease"])
+
+    scene.site.clock.advance(3600)
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+    assert item.action == "removed"
+
+
+def test_salvage_of_more_than_a_gibibyte_is_refused(scene: Scene):
+    ended(scene)
+    with open(scene.worktree / "huge.bin", "wb") as file:
+        file.truncate(salvage.MAX_BYTES + 1)
+
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert item.action == "kept"
+    assert codes(item)[0] == "salvage_too_large"
+
+
+def test_a_check_that_fails_counts_against_it(scene: Scene):
+    scene.delivered()
+    admin = Path(git(scene.worktree, "rev-parse", "--absolute-git-dir"))
+    (admin / "index").write_bytes(b"damaged")
+
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert (item.action, codes(item)) == ("kept", ["unreadable"])
+
+
+def test_the_main_working_tree_is_never_touched(scene: Scene):
+    scene.delivered()
+    connection = sqlite3.connect(scene.site.office.path)
+    with connection:
+        connection.execute("UPDATE attempt SET worktree_path = ?", (str(scene.repository),))
+    connection.close()
+
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert (item.action, codes(item)) == ("kept", ["main_worktree"])
+    assert (scene.repository / "README.md").exists()
+
+
+def test_a_branch_that_orch_has_not_made_is_never_deleted(scene: Scene):
+    scene.delivered()
+    git(scene.repository, "branch", "users", scene.item["branch"])
+    connection = sqlite3.connect(scene.site.office.path)
+    with connection:
+        connection.execute("UPDATE attempt SET branch = 'users'")
+    connection.close()
+
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert (item.action, codes(item)[0]) == ("kept", "foreign_branch")
+    assert branches(scene.repository, "users") == {"users"}
+
+
+def test_a_worktree_that_changes_under_its_eyes_is_kept(scene: Scene, monkeypatch):
+    scene.write("first.txt")
+    ended(scene)
+    real = salvage.snapshot
+
+    def snapshot(*arguments):
+        commit_id = real(*arguments)
+        scene.write("first.txt")
+        (scene.worktree / "first.txt").write_text("changed since\n")
+        return commit_id
+
+    monkeypatch.setattr(salvage, "snapshot", snapshot)
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert item.action == "kept"
+    assert codes(item)[-1] == "changing"
+    assert scene.site.open_intents(scene.run) == []
+    assert refs(scene.site, "refs/orch/salvage") == []
+    monkeypatch.undo()
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+    assert git(scene.repository, "show", f"{item.salvage}:first.txt") == "changed since"
+
+
+@pytest.mark.parametrize("step", ["snapshot", "move_worktree"])
+def test_what_fails_before_the_worktree_is_gone_changes_nothing(
+    scene: Scene, monkeypatch, step: str
+):
+    scene.write("left.txt")
+    ended(scene)
+    before = picture(scene.site, scene.run)
+
+    def fail(*_):
+        raise InboxOrchError("disk_full", "no space left")
+
+    monkeypatch.setattr(salvage if step == "snapshot" else removal, step, fail)
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert (item.action, codes(item)[-1]) == ("kept", "failed")
+    assert scene.site.open_intents(scene.run) == []
+    assert picture(scene.site, scene.run) == before
+
+
+# -- worktrees that are missing --------------------------------------------------------------
+
+
+def many(site: Site, count: int) -> tuple:
+    run = site.open_run()
+    keys = [f"t{number}" for number in range(count)]
+    site.add(run, *keys)
+    items = site.dispatch(run)
+    for key in keys:
+        site.deliver(items[key], f"{key}.txt")
+    site.scheduler.reconcile(run)
+    for key in keys:
+        git(site.repository, "merge", "--quiet", items[key]["branch"])
+    return run, items
+
+
+def test_more_than_three_missing_at_once_are_a_disk_that_is_gone(site: Site):
+    run, _ = many(site, 5)
+    before = picture(site, run)
+    aside = site.folder / "aside"
+    (site.worktrees / run.name).rename(aside)
+
+    for options in ({}, {"force": True}, {"dry_run": True}, {"task_names": ["t1"], "force": True}):
+        with refused("unsafe_removal") as failure:
+            site.scheduler.cleanup(run, **options)
+        assert len(failure.value.details["worktrees"]) == 5
+
+    aside.rename(site.worktrees / run.name)
+    assert picture(site, run) == before
+    assert {i.action for i in site.scheduler.cleanup(run).items} == {"removed"}
+
+
+def test_a_sibling_that_was_moved_away_works_again_when_it_is_back(site: Site):
+    run, items = many(site, 2)
+    sibling = Path(items["t1"]["worktree"])
+    git(site.repository, "worktree", "add", "--quiet", "--detach", str(site.folder / "mine"))
+    moved = [(sibling, site.folder / "one"), (site.folder / "mine", site.folder / "two")]
+    for path, elsewhere in moved:
+        path.rename(elsewhere)
+
+    actions = {i.key: (i.action, codes(i)) for i in site.scheduler.cleanup(run).items}
+
+    assert actions == {"t0": ("removed", []), "t1": ("kept", ["missing"])}
+    for path, elsewhere in moved:
+        elsewhere.rename(path)
+        assert git(path, "status", "--porcelain") == ""
+        assert git(path, "reflog") != ""
+
+
+def test_one_that_was_deleted_and_pruned_by_hand_is_closed(scene: Scene):
+    scene.delivered()
+    shutil.rmtree(scene.worktree)
+    git(scene.repository, "worktree", "unlock", str(scene.worktree))
+    git(scene.repository, "worktree", "prune")
+
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert (item.action, item.trash) == ("removed", None)
+    assert branches(scene.repository) == set()
+    assert scene.site.scheduler.cleanup(scene.run).items == ()
+
+
+def test_the_branch_of_one_that_was_deleted_stays_while_it_is_not_merged(scene: Scene):
+    scene.deliver()
+    git(scene.repository, "worktree", "remove", "--force", "--force", str(scene.worktree))
+
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert item.action == "removed"
+    assert branches(scene.repository) == {scene.item["branch"]}
+
+
+def test_an_attempt_that_never_had_a_worktree_is_closed(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    place = site.worktrees / run.name / "a-1"
+    place.mkdir(parents=True)
+    (place / "mine.txt").write_text("mine")
+    assert site.scheduler.dispatch(run).degraded
+
+    (item,) = site.scheduler.cleanup(run, force=True).items
+
+    assert (item.action, codes(item)) == ("kept", ["foreign_worktree"])
+    assert (place / "mine.txt").read_text() == "mine"
+    shutil.rmtree(place)
+    (item,) = site.scheduler.cleanup(run, force=True).items
+    assert item.action == "removed"
+
+
+# -- what goes, and what stays ---------------------------------------------------------------
+
+
+def test_many_finished_tasks_leave_one_worktree_and_a_second_run_does_nothing(site: Site):
+    run, _ = many(site, 20)
+
+    assert {i.action for i in site.scheduler.cleanup(run).items} == {"removed"}
+
+    assert worktree_paths(site.repository) == set()
+    assert branches(site.repository) == set()
+    assert refs(site, "refs/orch") == []
+    before = picture(site, run)
+    assert site.scheduler.cleanup(run, force=True).items == ()
+    assert picture(site, run) == before
+    git(site.repository, "fsck", "--strict")
+
+
+def test_the_accepted_commit_stays_while_only_its_content_is_merged(scene: Scene):
+    """Later attempts build on the commit itself."""
+    scene.deliver()
+    scene.merge("--squash")
+    git(scene.repository, "commit", "--quiet", "--message", "Squashed")
+    scene.site.add(scene.run, "b", depends_on=["a"])
+
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert [d.ref for d in item.deleted_refs] == [f"refs/heads/{scene.item['branch']}"]
+    git(scene.repository, "gc", "--quiet", "--prune=now")
+    assert scene.site.dispatch(scene.run, "b")["b"]["state"] == "offered"
+
+
+def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene):
+    scene.delivered()
+    git(scene.worktree, "checkout", "--quiet", "--detach")
+    mine = scene.site.folder / "mine"
+    git(scene.repository, "worktree", "add", "--quiet", str(mine), scene.item["branch"])
+
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert item.action == "removed"
+    assert branches(scene.repository) == {scene.item["branch"]}
+    assert git(mine, "status", "--porcelain") == ""
+
+
+def test_a_branch_stays_when_its_target_has_gone_back(scene: Scene, monkeypatch):
+    scene.delivered()
+    real = removal.move_worktree
+
+    def move(*arguments):
+        git(scene.repository, "reset", "--quiet", "--hard", "HEAD~1")
+        real(*arguments)
+
+    monkeypatch.setattr(removal, "move_worktree", move)
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert item.deleted_refs == ()
+    assert branches(scene.repository) == {scene.item["branch"]}
+
+
+def test_what_was_integrated_may_go(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    site.deliver(site.dispatch(run)["a"], "a.txt")
+    site.scheduler.reconcile(run)
+    site.scheduler.integrate(run)
+
+    (item,) = site.scheduler.cleanup(run).items
+
+    assert item.action == "removed"
+    assert item.merged_into == f"refs/heads/orch/{run.name}/integration"
+    assert branches(site.repository) == {f"orch/{run.name}/integration"}
+
+
+def test_an_attempt_at_somebodys_own_work_keeps_the_commits_of_the_first(site: Site):
+    """The second attempt begins where the first ended, and adds nothing."""
+    run = site.open_run()
+    site.add(run, "a", "b")
+    item = site.dispatch(run, "a")["a"]
+    first = commit(item["worktree"], "first.txt", "first\n")
+    site.fail(item)
+    site.scheduler.reconcile(run)
+    second = site.dispatch(run, "b", base=first)["b"]
+    site.fail(second, fatal=True)
+    site.scheduler.reconcile(run)
+
+    site.scheduler.cleanup(run, force=True)
+    git(site.repository, "gc", "--quiet", "--prune=now")
+
+    assert git(site.repository, "cat-file", "-t", first) == "commit"
+    assert item["branch"] in branches(site.repository)
+
+
+def test_what_is_in_the_trash_goes_after_seven_days(scene: Scene):
+    scene.delivered()
+    built = scene.worktree / "node_modules" / "deep"
+    built.mkdir(parents=True)
+    built.parent.chmod(0o555)
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+    admin = scene.repository / ".git" / "inbox-orch-trash" / item.attempt.id
+    other = scene.site.worktrees / ".trash" / "somebodys"
+    other.mkdir()
+
+    scene.site.clock.advance(7 * 24 * 3600 - 1)
+    assert scene.site.scheduler.cleanup(scene.run).emptied == ()
+    assert Path(item.trash).is_dir()
+    assert admin.is_dir()
+
+    scene.site.clock.advance(2)
+    assert scene.site.scheduler.cleanup(scene.run).emptied == (item.attempt.id,)
+    assert not Path(item.trash).parent.exists()
+    assert not admin.exists()
+    assert other.is_dir()
+
+
+# -- naming tasks ----------------------------------------------------------------------------
+
+
+def test_of_named_tasks_all_go_or_none(site: Site):
+    run, items = many(site, 2)
+    Path(items["t1"]["worktree"], "left.txt").write_text("left\n")
+    before = picture(site, run)
+
+    with refused("dirty_repository") as failure:
+        site.scheduler.cleanup(run, task_names=["t0", "t1"])
+
+    assert picture(site, run) == before
+    told = {i["key"]: (i["action"], i["reasons"]) for i in failure.value.details["items"]}
+    assert told["t0"] == ("would_remove", [])
+    assert told["t1"][1][0]["items"] == ["left.txt"]
+    assert "--force" in str(failure.value.hint)
+    done = site.scheduler.cleanup(run, task_names=["t0", "t1"], force=True)
+    assert [i.action for i in done.items] == ["removed", "removed"]
+
+
+@pytest.mark.parametrize(
+    "make, code",
+    [
+        (Scene.deliver, "unmerged_work"),
+        (lambda scene: scene.site.claim(scene.item), "live_attempt"),
+        (lambda scene: (scene.delivered(), scene.write("x.txt")), "dirty_repository"),
+        (lambda scene: (scene.delivered(), (scene.worktree / ".git").unlink()), "unsafe_removal"),
+    ],
+)
+def test_the_error_says_what_kind_of_reason_it_is(scene: Scene, make, code: str):
+    make(scene)
+
+    with refused(code) as failure:
+        scene.site.scheduler.cleanup(scene.run, task_names=["a"])
+    assert failure.value.exit_code == 9
+
+    with refused(code):
+        scene.site.scheduler.cleanup(scene.run, task_names=["a"], dry_run=True)
+
+
+def test_a_task_that_has_nothing_to_remove_is_no_refusal(scene: Scene):
+    scene.site.add(scene.run, "new")
+
+    assert scene.site.scheduler.cleanup(scene.run, task_names=["new"]).items == ()
+
+
+def test_what_is_refused_at_the_last_moment_is_told_with_what_was_done(scene: Scene, monkeypatch):
+    scene.delivered()
+
+    def fail(*_):
+        raise InboxOrchError("disk_full", "no space left")
+
+    monkeypatch.setattr(removal, "move_worktree", fail)
+
+    done = scene.site.scheduler.cleanup(scene.run, task_names=["a"])
+
+    assert done.degraded
+
+
+# -- who else removes ------------------------------------------------------------------------
+
+
+def test_reconciling_never_removes_a_worktree(scene: Scene):
+    scene.delivered()
+    scene.site.clock.advance(30 * 24 * 3600)
+
+    scene.site.scheduler.reconcile(scene.run)
+
+    assert scene.worktree.is_dir()
+    assert branches(scene.repository) == {scene.item["branch"]}
+
+
+def test_another_attempt_leaves_the_first_one_as_it_was(scene: Scene):
+    tip = scene.commit("first.txt")
+    scene.write("not-committed.txt")
+    scene.site.fail(scene.item)
+    scene.site.scheduler.reconcile(scene.run)
+    scene.site.clock.advance(600)
+
+    second = scene.site.dispatch(scene.run)["a"]
+
+    assert (second["number"], second["state"]) == (2, "offered")
+    assert git(scene.repository, "rev-parse", scene.item["branch"]) == tip
+    assert (scene.worktree / "not-committed.txt").exists()
+
+
+def test_a_damaged_worktree_is_left_alone_by_reconciling(scene: Scene):
+    scene.write("precious.txt")
+    (scene.worktree / ".git").unlink()
+    scene.site.done(scene.item)
+
+    scene.site.scheduler.reconcile(scene.run)
+
+    assert (scene.worktree / "precious.txt").exists()
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+    assert (item.action, codes(item)) == ("kept", ["foreign_worktree"])
+    assert (scene.worktree / "precious.txt").exists()
+
+
+def test_the_reasons_in_the_models_are_those_of_the_table():
+    assert set(get_args(ReasonCode)) == set(ERRORS)

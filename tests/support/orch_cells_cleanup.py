@@ -1,0 +1,79 @@
+"""The cells of `cleanup` and of the commands about attempts."""
+
+from pathlib import Path
+
+from support.matrix import NO_WAIT, Cell, Never, plain, read_while_busy
+from support.orch_matrix import NO_SUCH, NO_TOKEN, Enterprise, after, the_run
+
+
+def ended(project: Enterprise) -> str:
+    """Task `a` with an attempt that has failed and left a file; its thread."""
+    item = project.dispatched()
+    Path(item["worktree"], "left.txt").write_text("left\n")
+    with project.bus("w1") as bus:
+        token = bus.claim(item["thread"], mailboxes=["workers"]).lease.token
+        bus.fail(item["thread"], str(token), body="no", fatal=True)
+    with project.scheduler() as scheduler:
+        scheduler.reconcile(the_run(scheduler))
+    return str(item["thread"])
+
+
+def salvaged(project: Enterprise) -> None:
+    """The same after a clean-up."""
+    ended(project)
+    with project.scheduler() as scheduler:
+        scheduler.cleanup(the_run(scheduler), force=True)
+
+
+def into_a_full_folder(project: Enterprise) -> tuple[str, ...]:
+    """Where something is already."""
+    salvaged(project)
+    return ("attempt", "restore", "a", "--into", str(project.folder))
+
+
+_RESTORE = ("attempt", "restore", "a/1")
+
+CELLS: dict[str, dict[str, Cell | Never]] = {
+    "cleanup": {
+        "ok": after(ended, "cleanup", "--force"),
+        "usage": plain("cleanup", "--no-such-option"),
+        "not_found": after(ended, "cleanup", "b"),
+        "conflict": Cell(
+            after(ended, "cleanup", "a").arguments, 9, "what it will not remove is a refusal"
+        ),
+        "busy": after(ended, "cleanup", "--force"),
+        "no_database": plain("cleanup"),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
+    },
+    "attempt list": {
+        "ok": after(salvaged, "attempt", "list"),
+        "usage": plain("attempt", "list", "--no-such-option"),
+        "not_found": plain("attempt", "list", *NO_SUCH),
+        "conflict": Never("it only looks"),
+        "busy": read_while_busy(after(salvaged, "attempt", "list")),
+        "no_database": plain("attempt", "list"),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
+    },
+    "attempt show": {
+        "ok": after(salvaged, "attempt", "show", "a"),
+        "usage": plain("attempt", "show"),
+        "not_found": after(salvaged, "attempt", "show", "a/2"),
+        "conflict": Never("it only looks"),
+        "busy": read_while_busy(after(salvaged, "attempt", "show", "a")),
+        "no_database": plain("attempt", "show", "a"),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
+    },
+    "attempt restore": {
+        "ok": after(salvaged, *_RESTORE),
+        "usage": plain("attempt", "restore"),
+        "not_found": after(ended, *_RESTORE),
+        "conflict": Cell(into_a_full_folder, 9, "it never writes over anything"),
+        "busy": read_while_busy(after(salvaged, *_RESTORE)),
+        "no_database": plain(*_RESTORE),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
+    },
+}
