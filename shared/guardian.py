@@ -10,7 +10,7 @@ folders of the commands that it ended go, too.
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 # POSIX sh, with `sleep` and `rm` as the only programs. A group is followed for ten seconds at
 # most. A group is a number, so that it can be part of a variable's name.
@@ -51,8 +51,11 @@ class Guardian:
         self._notice, self._what = notice, what
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Where it cannot be started, one goes without, and says so."""
+    def start(self, locks: Sequence[int] = ()) -> None:
+        """Where it cannot be started, one goes without, and says so.
+
+        `locks` are descriptors of locks that are to stay held until the groups have ended.
+        """
         try:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", _SCRIPT, "inbox-orch-guardian"],
@@ -62,6 +65,7 @@ class Guardian:
                 bufsize=0,
                 cwd="/",
                 start_new_session=True,
+                pass_fds=locks,
             )
         except OSError as error:
             self._lost(error)

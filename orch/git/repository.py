@@ -201,8 +201,11 @@ class Repository:
         status, text = git(folder, "rev-parse", "--show-toplevel", reads=True, accepted=(0, 128))
         return text.rstrip("\n") if status == 0 else None if self.bare else self.path
 
-    def dirty_paths(self, folder: str | None = None) -> tuple[str, ...]:
-        """What is not committed in a working tree (the main one), untracked files included.
+    def dirty_paths(
+        self, folder: str | None = None, untracked_at_start: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """What is not committed in a working tree (the main one), untracked files included,
+        without those that are known.
 
         At most 100 paths, bytes that are not UTF-8 escaped. A bare repository has none.
         """
@@ -220,7 +223,9 @@ class Repository:
             "--no-renames",
             reads=True,
         )
-        return tuple(shown(entry[3:]) for entry in text.split("\0") if entry)[:_MOST_PATHS]
+        known = {f"?? {path}" for path in untracked_at_start}
+        entries = (shown(entry) for entry in text.split("\0") if entry)
+        return tuple(entry[3:] for entry in entries if entry not in known)[:_MOST_PATHS]
 
     def untracked_paths(self, folder: str) -> tuple[str, ...]:
         """What is neither in the index of a working tree nor ignored, at most 100 paths."""
@@ -229,14 +234,17 @@ class Repository:
         )
         return tuple(shown(path) for path in text.split("\0") if path)[:_MOST_PATHS]
 
-    def look_at(self, worktree: str, base_commit: str) -> Found | None:
+    def look_at(
+        self, worktree: str, base_commit: str, untracked_at_start: Sequence[str] = ()
+    ) -> Found | None:
         """How an attempt's worktree stands; None when it is gone or is another's.
 
+        What was there untracked before the worker came need not be committed.
         Error `git_failed` when git cannot tell (a damaged index, say).
         """
         if not self._is_worktree_of_ours(worktree):
             return None
-        seen, hidden = self.dirty_paths(worktree), hidden_changes(worktree)
+        seen, hidden = self.dirty_paths(worktree, untracked_at_start), hidden_changes(worktree)
         dirty = tuple(dict.fromkeys((*seen, *hidden)))[:_MOST_PATHS]
         status, text = git(
             worktree,

@@ -277,10 +277,24 @@ def _remove_folder(path: str, last: tuple[str, ...]) -> None:
         if name in last:
             continue
         if os.path.isdir(inner) and not os.path.islink(inner):
-            shutil.rmtree(inner)
+            _remove_tree(inner)
         else:
             os.unlink(inner)
     for name in last:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(path, name))
     os.rmdir(path)
+
+
+def _remove_tree(path: str) -> None:
+    """A folder with all that is in it, also where a set-up has made folders read-only."""
+    try:
+        shutil.rmtree(path)
+    except PermissionError:
+        os.chmod(path, 0o700)
+        for folder, names, _ in os.walk(path):
+            for name in names:
+                inner = os.path.join(folder, name)
+                if not os.path.islink(inner):
+                    os.chmod(inner, 0o700)
+        shutil.rmtree(path)

@@ -20,7 +20,7 @@ from ..git import worktrees
 from ..git.worktrees import Hold, Place
 from ..store import attempts, tasks
 from ..store.attempts import Intent
-from .equipping import equip
+from .equipping import Equipment, SetupFailed, equip
 from .recounting import FirstMessage, Recounting
 
 
@@ -104,23 +104,39 @@ class Provisioning(Recounting):
             return present
         try:
             if hold is not None:
-                attempt = self._make_worktree(run, attempt, hold)
+                attempt = self._make_worktree(run, task, attempt, hold)
             text = self.first_message(run, task)
         except InboxOrchError as error:
             cleared = hold is None or self._cleared(run, attempt)
             return self._give_up(run, attempt, error, cleared=cleared)
+        except SetupFailed as failure:
+            cleared = self._cleared(run, attempt)
+            return self._failed(
+                run, attempt, "setup_failed", str(failure), failure.details, cleared=cleared
+            )
         return self._hand_out(run, task, attempt, text)
 
-    def _make_worktree(self, run: Run, attempt: Attempt, hold: Hold) -> Attempt:
+    def _make_worktree(self, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
         """Everything that a worker is to find there; returns the attempt with details of it."""
         repository = self.repository(run)
         if attempt.base_source == "merge":
             assert attempt.base_commit is not None
             repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
         details = equip(
-            repository, self._place(attempt), hold, config_of(run), self.database.layout.holds
+            self.database,
+            repository,
+            self._place(attempt),
+            hold,
+            Equipment(run, task, attempt, config_of(run)),
+            is_wanted=lambda: self._is_wanted_still(attempt),
         )
         return attempt._replace(details=json.dumps(details)) if details else attempt
+
+    def _is_wanted_still(self, attempt: Attempt) -> bool:
+        with self.database.snapshot() as connection:
+            present = attempts.get(connection, attempt.id)
+            mine = attempts.owns_intent(connection, attempt.id, "dispatch", self.this_process())
+        return mine and present is not None and present.state == "allocating"
 
     def _hand_out(self, run: Run, task: Task, attempt: Attempt, text: FirstMessage) -> Attempt:
         with self.database.transaction() as tx:
@@ -136,21 +152,29 @@ class Provisioning(Recounting):
     def _give_up(
         self, run: Run, attempt: Attempt, error: InboxOrchError, *, cleared: bool
     ) -> Attempt:
+        return self._failed(run, attempt, error.code, error.message, error.details, cleared=cleared)
+
+    def _failed(
+        self,
+        run: Run,
+        attempt: Attempt,
+        code: str,
+        reason: str,
+        details: dict[str, Any],
+        *,
+        cleared: bool,
+    ) -> Attempt:
         """The attempt has failed. What could not be cleared away stays written down."""
         with self.database.transaction() as tx:
             present = self._confirmed(tx, attempt, "undone" if cleared else None)
             if present is None:
                 return self._as_it_is(tx, attempt)
+            changes = {
+                "reason": reason[:1000],
+                "details": json.dumps({"code": code, **details}),
+            }
             return self.end_attempt(
-                tx,
-                run,
-                present,
-                "provision_failed",
-                cause=error.code,
-                changes={
-                    "reason": error.message[:1000],
-                    "details": json.dumps({"code": error.code, **error.details}),
-                },
+                tx, run, present, "provision_failed", cause=code, changes=changes
             )
 
     def _confirmed(self, tx: Transaction, attempt: Attempt, outcome: str | None) -> Attempt | None:

@@ -97,8 +97,10 @@ class Runner:
     """Runs checks one after the other. While entered, signals are noted and end the check that
     runs; a guardian stands by."""
 
-    def __init__(self, notice: Callable[[str], None]) -> None:
+    def __init__(self, notice: Callable[[str], None], locks: Sequence[int] = ()) -> None:
+        """`locks` are descriptors of locks that stay held until the guardian, too, is done."""
         self._guardian = Guardian(notice, "this command")
+        self._locks = locks
         self._clock = SystemClock()
         # Signals can be listened to in the main thread alone (signal(3)).
         main = threading.current_thread() is threading.main_thread()
@@ -107,7 +109,7 @@ class Runner:
     def __enter__(self) -> "Runner":
         if self._signals is not None:
             self._signals.__enter__()
-        self._guardian.start()
+        self._guardian.start(self._locks)
         return self
 
     def __exit__(self, *exc_info: object) -> None:

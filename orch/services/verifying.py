@@ -130,7 +130,8 @@ class Verifying(Folding):
                 raise
             return None
         try:
-            found = repository.look_at(attempt.worktree_path, attempt.base_commit)
+            known = details_of(attempt).get("untracked_at_start", ())
+            found = repository.look_at(attempt.worktree_path, attempt.base_commit, known)
         except InboxOrchError as error:
             return self._unreadable(run, attempt, error)
         if found is None:

@@ -17,12 +17,13 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.orch.domain.config import Config, Setup
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.services.scheduler import Scheduler
 from support import killing
 from support.commands import command_path
 from support.processes import until
-from support.runs import Site, branches, git, lock_files, worktree_paths
+from support.runs import Site, branches, commit, git, lock_files, worktree_paths
 
 REAL_GIT = shutil.which("git")
 
@@ -39,7 +40,10 @@ class Scene:
     def prepare(self) -> None:
         """Everything up to the dispatch; nothing stays open."""
         site = Site(self.folder)
-        run = site.open_run()
+        commit(site.repository, ".gitignore", ".env\nmade.txt\n")
+        (site.repository / ".env").write_text("secret\n")
+        setup = Setup("cat .env >>made.txt")
+        run = site.open_run(config=Config(copy=(".env",), setup=setup))
         site.add(run, "a", "b")
         site.add(run, "c", depends_on=["a", "b"])
         for item in site.dispatch(run).values():
@@ -107,6 +111,8 @@ class Scene:
                 assert git(path, "status", "--porcelain") == ""
                 assert git(path, "rev-parse", "HEAD") == base
                 assert git(path, "symbolic-ref", "--short", "HEAD") == branch
+                assert Path(path, ".env").read_text() == "secret\n"
+                assert Path(path, "made.txt").read_text() == "secret\n", "the set-up ran once"
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +195,75 @@ def test_a_dispatch_killed_at_any_step_is_made_whole(tmp_path: Path):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > 100, f"too few steps: {done.stdout}"
+
+
+SETUP = """if [ ! -e '{0}/begun' ]; then
+    sleep 600 & echo $! >'{0}/begun.new'; mv '{0}/begun.new' '{0}/begun'; wait
+fi
+touch made.txt"""
+
+
+@pytest.fixture
+def setting_up(tmp_path: Path):
+    """A dispatch whose set-up does not end the first time; its site, and its process."""
+    site = Site(tmp_path)
+    commit(site.repository, ".gitignore", "made.txt\n")
+    run = site.open_run(config=Config(setup=Setup(SETUP.format(tmp_path))))
+    site.add(run, "a")
+    site.close()
+    dispatching = subprocess.Popen(
+        [command_path("orch"), "dispatch", "--json"],
+        cwd=site.repository,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    until((tmp_path / "begun").exists)
+    yield site, dispatching
+    dispatching.kill()
+    dispatching.communicate()
+
+
+def is_running(process: str) -> bool:
+    try:
+        stat = Path("/proc", process.strip(), "stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_set_up_ends_with_the_dispatch_that_is_killed_and_is_done_anew(setting_up):
+    site, dispatching = setting_up
+    sleeper = (site.folder / "begun").read_text()
+    dispatching.kill()
+    dispatching.wait()
+
+    done = subprocess.run(
+        [command_path("orch"), "reconcile", "--json"], cwd=site.repository, capture_output=True
+    )
+
+    # The lock is held until the last process of the set-up has ended: nothing was made before.
+    assert not is_running(sleeper)
+    assert done.returncode == 0, done
+    with Bus.open(site.office.path) as bus:
+        scheduler = Scheduler(bus)
+        (row,) = scheduler.status(scheduler.run(None)).rows
+        assert row.attempt.state == "offered"
+        assert Path(row.attempt.worktree_path, "made.txt").exists()
+        assert worktree_paths(site.repository) == {row.attempt.worktree_path}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_set_up_ends_at_once_and_reconcile_does_it_anew(setting_up, number: int):
+    site, dispatching = setting_up
+    dispatching.send_signal(number)
+
+    assert dispatching.wait(30) == 128 + number
+    assert not is_running((site.folder / "begun").read_text())
+    done = subprocess.run(
+        [command_path("orch"), "reconcile", "--json"], cwd=site.repository, capture_output=True
+    )
+    assert json.loads(done.stdout)["data"]["finished_intents"] == 1
+    assert lock_files(site.repository / ".git") == []
 
 
 # -- git is killed, or kills -----------------------------------------------------------------
