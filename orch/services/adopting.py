@@ -23,7 +23,7 @@ from ..git.worktrees import Place
 from ..store import attempts, runs, tasks
 from ..store.attempts import Intent
 from .checking import AT_WORK, Checking
-from .equipping import equip
+from .equipping import Equipment, SetupFailed, equip
 from .late import Late, late_ref
 from .verifying import checks_of, details_with, objections
 
@@ -149,7 +149,7 @@ class Adopting(Checking, Late):
         self._begin_adoption(run, task, attempt, place)
         try:
             if place is not None:
-                self._make_borrowed(run, repository, place)
+                self._make_borrowed(run, repository, task, attempt, place)
             results = self.run_checks(
                 run,
                 task,
@@ -160,6 +160,8 @@ class Adopting(Checking, Late):
                 wanted=lambda: self._is_still_adoptable(task, attempt),
                 starts_before_ms=None,
             )
+        except SetupFailed as failure:
+            raise _rejected(task, attempt, work, str(failure), failure.details) from failure
         except Interrupted as interrupted:
             raise Signalled(interrupted.number) from None
         except Withdrawn as withdrawn:
@@ -214,9 +216,19 @@ class Adopting(Checking, Late):
             f"orch {self.database.id} adopt {attempt.id}",
         )
 
-    def _make_borrowed(self, run: Run, repository: Repository, place: Place) -> None:
+    def _make_borrowed(
+        self, run: Run, repository: Repository, task: Task, attempt: Attempt, place: Place
+    ) -> None:
+        equipment = Equipment(run, task, attempt, config_of(run))
         with worktrees.alone(repository, place) as hold:
-            equip(repository, place, hold, config_of(run), self.database.layout.holds)
+            equip(
+                self.database,
+                repository,
+                place,
+                hold,
+                equipment,
+                is_wanted=lambda: self._is_still_adoptable(task, attempt),
+            )
             borrowed.detach(repository, place)
 
     def clear_borrowed(self, run: Run, intent: Intent, attempt: Attempt) -> None:
