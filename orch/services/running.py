@@ -199,7 +199,6 @@ class Runner:
 
     def _end(self, child: Child) -> None:
         """End what is left of the group: TERM, and KILL after the grace, or at a second signal."""
-        stops = self._stops
         now = self._now()
         kill_at, given_up_at = now + int(GRACE_SECONDS * 1000), None
         child.terminate()
@@ -207,7 +206,7 @@ class Runner:
             self._listen(selector, child)
             while child.poll() is None or has_members(child.group):
                 now = self._now()
-                if given_up_at is None and (now >= kill_at or self._stops > max(1, stops)):
+                if given_up_at is None and (now >= kill_at or self._stops > 1):
                     child.kill()
                     given_up_at = now + _KILLED_MS
                 if given_up_at is not None and now >= given_up_at:
