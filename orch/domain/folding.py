@@ -17,6 +17,7 @@ UNMOVED = frozenset(
         "attempt_integrated",
         "base_conflict_found",
         "late_work_kept",
+        "task_reassigned",
         "worktree_removed",
     }
 )

@@ -234,6 +234,18 @@ class Repository:
         )
         return tuple(shown(path) for path in text.split("\0") if path)[:_MOST_PATHS]
 
+    def uncommitted(self, worktree: str | None) -> tuple[str, ...]:
+        """What is not committed in a worktree of ours; nothing when it is gone or cannot be
+        read."""
+        if worktree is None or not self._is_worktree_of_ours(worktree):
+            return ()
+        try:
+            return self.dirty_paths(worktree)
+        except InboxOrchError as error:
+            if error.code != "git_failed":
+                raise
+            return ()
+
     def look_at(
         self, worktree: str, base_commit: str, untracked_at_start: Sequence[str] = ()
     ) -> Found | None:

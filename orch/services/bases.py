@@ -6,7 +6,7 @@ from typing import NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain import graph
-from ..domain.model import Dependency, Run, Task
+from ..domain.model import Attempt, Dependency, Run, Task
 from ..git.repository import Repository
 
 
@@ -84,6 +84,21 @@ def base_for(
         return Base(independent[0], None, "task", heads)
     merged = repository.merge(independent, f"Base of task {task.key} in run {run.name}")
     return Base(merged.commit, None, "merge", heads, merged.conflicts)
+
+
+def tip_of(repository: Repository, attempt: Attempt) -> str | None:
+    """The commit with all that an ended attempt came to: the one that was accepted, else what
+    was salvaged of its files, came late, was seen at its end, or stands on its branch."""
+    if attempt.state == "succeeded":
+        return attempt.head_commit
+    late = repository.ref_commit(f"refs/orch/late/{attempt.id}")
+    if attempt.salvage_commit is not None or late is not None:
+        return attempt.salvage_commit or late
+    seen, branch = attempt.head_commit, repository.ref_commit(f"refs/heads/{attempt.branch}")
+    if seen is None or branch is None:
+        return seen or branch
+    # A worker may have committed after its end, or have left its branch.
+    return branch if repository.contains(branch, seen) else seen
 
 
 def _basis(task: Task, heads: tuple[str, ...]) -> tuple[str, ...]:

@@ -92,6 +92,20 @@ class Desk:
             )
         return task
 
+    def require_open(self, connection: sqlite3.Connection, run: Run) -> Run:
+        """The run as it is now; error `invalid_state` when its tasks can be changed no more."""
+        present = runs.get(connection, run.id)
+        assert present is not None, "runs are never removed"
+        if present.state not in ("open", "paused"):
+            closed = present.state == "closed"
+            raise InboxOrchError(
+                "invalid_state",
+                f"run {run.name} is {present.state}: nothing of it can be changed",
+                hint="`orch run reopen` opens it again" if closed else None,
+                details={"run": run.name, "state": present.state},
+            )
+        return present
+
     def repository(self, run: Run) -> Repository:
         """The run's repository; error `usage` when it has none, `git_failed` when it is gone or
         is not the one any more."""

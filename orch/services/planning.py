@@ -2,7 +2,6 @@
 
 import json
 import os
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -172,6 +171,7 @@ class Planning(Desk):
         if condition not in CONDITIONS:
             raise usage(f"a condition is one of {', '.join(CONDITIONS)}")
         with self.database.transaction() as tx:
+            self.require_open(tx.connection, run)
             task = self.task(tx.connection, run, task_name)
             upstream = self.task(tx.connection, run, upstream_name)
             present = tasks.dependency(tx.connection, task.id, upstream.id)
@@ -217,19 +217,8 @@ class Planning(Desk):
                 hint="add --no-worktree",
             )
 
-    def check_open(self, connection: sqlite3.Connection, run: Run) -> None:
-        """Error `invalid_state` when nothing can be added to a run any more."""
-        present = runs.get(connection, run.id)
-        assert present is not None
-        if present.state not in ("open", "paused"):
-            raise InboxOrchError(
-                "invalid_state",
-                f"run {run.name} is {present.state}: nothing can be added to it",
-                details={"run": run.name, "state": present.state},
-            )
-
     def _check_addable(self, tx: Transaction, run: Run, key: str) -> None:
-        self.check_open(tx.connection, run)
+        self.require_open(tx.connection, run)
         if tasks.get(tx.connection, run.id, key) is not None:
             raise InboxOrchError(
                 "invalid_state",

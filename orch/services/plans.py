@@ -49,7 +49,7 @@ class Plans(Planning):
             earlier = self.replay(tx, "plan import", actor, key, digest)
             if earlier is not None:
                 return earlier
-            self.check_open(tx.connection, run)
+            self.require_open(tx.connection, run)
             self._insert_plan(tx, run, plan)
             data = _done(run, plan, opened=False)
             return self.remember(tx, "plan import", actor, key, digest, data)
@@ -87,7 +87,7 @@ class Plans(Planning):
         known: Mapping[str, str] = {}
         if run is not None:
             with self.database.snapshot() as connection:
-                self.check_open(connection, run)
+                self.require_open(connection, run)
                 known = tasks.ids_by_key(connection, run.id)
         _refuse(plan, known, repository)
         return {**_done(run, plan, opened=run is None), "dry_run": True}

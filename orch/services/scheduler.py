@@ -4,10 +4,24 @@ from .cleaning import Cleaning
 from .comparing import Comparing
 from .driving import Driving
 from .examining import Examining
+from .governing import Governing
 from .integrating import Integrating
 from .plans import Plans
 from .restoring import Restoring
+from .showing import Showing
+from .steering import Steering
 
 
-class Scheduler(Plans, Integrating, Comparing, Cleaning, Restoring, Driving, Examining):
+class Scheduler(
+    Plans,
+    Governing,
+    Steering,
+    Showing,
+    Integrating,
+    Comparing,
+    Cleaning,
+    Restoring,
+    Driving,
+    Examining,
+):
     """Runs, tasks, attempts, waits, checks. One for each open `Bus`; belongs to its thread."""

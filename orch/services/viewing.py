@@ -107,7 +107,7 @@ class Ready(NamedTuple):
 
 
 class Viewing(Verifying):
-    """`status`, `ready`, `blocked`, `answer`, `run list`, `run show`."""
+    """`status`, `ready`, `blocked`, `answer`, `run show`."""
 
     def status(self, run: Run) -> Status:
         """Every task of a run, after folding in what the bus says."""
@@ -208,11 +208,6 @@ class Viewing(Verifying):
             hint="`orch blocked` lists the open questions",
             details={"task": task.id, "key": task.key, "state": task.state},
         )
-
-    def runs(self) -> list[Run]:
-        """Every run that is not closed, oldest first."""
-        with self.database.snapshot() as connection:
-            return runs.not_closed(connection)
 
     def fold_if_writable(self, run: Run) -> bool:
         """Fold, unless the database cannot be written here; returns whether that was so."""

@@ -1,0 +1,78 @@
+"""One task with all that belongs to it."""
+
+from typing import Any, NamedTuple
+
+from ..domain import readiness
+from ..domain.model import Attempt, Dependency, Run
+from ..domain.readiness import Picture, Standing
+from ..store import attempts, tasks
+from .viewing import Question, Viewing
+
+
+class Edge(NamedTuple):
+    """A dependency, seen from one of its ends: the task at the other one, and whether the
+    condition is `met`, can `never` be, or is `open`."""
+
+    other: Standing
+    condition: str
+    verdict: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "task": self.other.task.id,
+            "key": self.other.task.key,
+            "standing": self.other.state,
+            "condition": self.condition,
+            "verdict": self.verdict,
+        }
+
+
+class TaskShown(NamedTuple):
+    """A task, what it waits for, what waits for it, its attempts, its open question. `stale`:
+    what happened on the bus could not be folded in."""
+
+    standing: Standing
+    depends_on: tuple[Edge, ...]
+    dependents: tuple[Edge, ...]
+    attempts: tuple[Attempt, ...]
+    question: Question | None
+    stale: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "task": self.standing.as_json(),
+            "body": self.standing.task.body,
+            "depends_on": [edge.as_json() for edge in self.depends_on],
+            "dependents": [edge.as_json() for edge in self.dependents],
+            "attempts": [attempt.as_json() for attempt in self.attempts],
+            "question": None if self.question is None else self.question.as_json(),
+            "stale": self.stale,
+        }
+
+
+class Showing(Viewing):
+    """`task show`."""
+
+    def show_task(self, run: Run, name: str) -> TaskShown:
+        """One task of a run. Error `not_found`."""
+        stale = self.fold_if_writable(run)
+        questions = self.questions(run)
+        with self.database.snapshot() as connection:
+            task = self.task(connection, run, name)
+            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+            edges = tasks.dependencies_of_run(connection, run.id)
+            of_task = attempts.of_task(connection, task.id)
+        return TaskShown(
+            picture.of(task.id),
+            tuple(_edge(picture, e, e.upstream_id) for e in edges if e.task_id == task.id),
+            tuple(_edge(picture, e, e.task_id) for e in edges if e.upstream_id == task.id),
+            tuple(of_task),
+            next((q for q in questions if q.task.id == task.id), None),
+            stale,
+        )
+
+
+def _edge(picture: Picture, dependency: Dependency, other_id: str) -> Edge:
+    upstream = picture.of(dependency.upstream_id)
+    found = readiness.verdict(dependency.condition, upstream.state)
+    return Edge(picture.of(other_id), dependency.condition, found)
