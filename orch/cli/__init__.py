@@ -10,8 +10,8 @@ from inbox_orch.shared.commandline import Program
 _HERE = "inbox_orch.orch.cli"
 
 COMMANDS = {
-    "run": (f"{_HERE}.run", "Open and look at runs."),
-    "task": (f"{_HERE}.task", "Add tasks to a run."),
+    "run": (f"{_HERE}.run", "Open, look at, pause, cancel and close runs."),
+    "task": (f"{_HERE}.task", "Add a task to a run; look at one."),
     "dep": (f"{_HERE}.dep", "Let one task wait for another."),
     "plan": (f"{_HERE}.plan", "Take in and write out whole graphs of tasks."),
     "ready": (f"{_HERE}.ready", "The tasks that can be dispatched."),
@@ -26,6 +26,10 @@ COMMANDS = {
     "adopt": (f"{_HERE}.adopt", "Take an ended attempt's commits as accepted work."),
     "cleanup": (f"{_HERE}.cleanup", "Take away worktrees, and never lose work."),
     "attempt": (f"{_HERE}.attempt", "Look at attempts; bring back what was salvaged."),
+    "retry": (f"{_HERE}.retry", "Try failed or cancelled tasks again."),
+    "reassign": (f"{_HERE}.reassign", "Let other workers do tasks."),
+    "cancel": (f"{_HERE}.cancel", "Cancel tasks, whoever works on them."),
+    "skip": (f"{_HERE}.skip", "Do without tasks that have not started."),
     "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
     "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),

@@ -8,7 +8,10 @@ from inbox_orch.shared.commandline import Program
 @click.command(
     "dep",
     cls=Program,
-    commands_in={"add": ("inbox_orch.orch.cli.dep_add", "Let one task wait for another.")},
+    commands_in={
+        "add": ("inbox_orch.orch.cli.dep_add", "Let one task wait for another."),
+        "remove": ("inbox_orch.orch.cli.dep_remove", "Let it wait no more."),
+    },
 )
 def command() -> None:
-    """Let one task wait for another."""
+    """Let one task wait for another, or wait no more."""

@@ -8,7 +8,10 @@ from inbox_orch.shared.commandline import Program
 @click.command(
     "task",
     cls=Program,
-    commands_in={"add": ("inbox_orch.orch.cli.task_add", "Add a task to a run.")},
+    commands_in={
+        "add": ("inbox_orch.orch.cli.task_add", "Add a task to a run."),
+        "show": ("inbox_orch.orch.cli.task_show", "One task, with its edges and attempts."),
+    },
 )
 def command() -> None:
-    """Add tasks to a run."""
+    """Add tasks to a run, and look at one."""

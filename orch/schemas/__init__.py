@@ -13,6 +13,7 @@ from inbox_orch.inbox.schemas import (
     Version,
 )
 
+from . import steering
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .driving import (
     ChangeLine,
@@ -74,6 +75,7 @@ COMMANDS: dict[str, Contract] = {
     "reconcile": Contract((Reconciled,)),
     "schema": Contract((OneSchema, AllSchemas)),
     "demo": Contract((Demonstrated,), (Demonstrated,)),
+    **steering.COMMANDS,
     "help": Contract((Help,)),
 }
 

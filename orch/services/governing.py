@@ -131,8 +131,9 @@ class Governing(Folding):
         raise InboxOrchError(
             "live_attempt",
             f"run {run.name} has attempts that live: {shown}",
-            hint="wait for them, or stop them: `orch run cancel` closes the run when they have "
-            "ended",
+            hint="`orch wait --until run` waits for their end, which closes the run"
+            if run.state == "cancelling"
+            else "wait for them; or `orch run cancel` stops them, and then closes the run",
             details={"run": run.name, "state": run.state, "attempts": names[:_MOST_NAMED]},
         )
 

@@ -310,6 +310,9 @@ def _until_task(waited: Waited, picture: Picture, goal: str) -> Waited | None:
         return waited
     if standing.state in TASK_FINAL or standing.state == "unreachable":
         return waited._replace(failure=_unsuccessful(waited, standing.task.key, standing.state))
+    if picture.outcome != "running":
+        # Closed, or stuck: nothing will come of the task without a decision.
+        return waited._replace(failure=_unsuccessful(waited))
     mine = [q for q in waited.questions if q.task.id == goal]
     moving = any(s.state in ("active", "ready", "backing_off") for s in picture.standings)
     if mine and not moving:

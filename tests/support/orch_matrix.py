@@ -263,6 +263,7 @@ from support import (  # noqa: E402
     orch_cells_drive,
     orch_cells_integrate,
     orch_cells_plans,
+    orch_cells_steer,
     orch_cells_verify,
 )
 
@@ -270,4 +271,5 @@ CELLS |= orch_cells_cleanup.CELLS
 CELLS |= orch_cells_drive.CELLS
 CELLS |= orch_cells_integrate.CELLS
 CELLS |= orch_cells_plans.CELLS
+CELLS |= orch_cells_steer.CELLS
 CELLS |= orch_cells_verify.CELLS

@@ -1,0 +1,23 @@
+"""`orch cancel`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+
+from .base import chosen_run, open_scheduler, run_option
+from .steering import steered
+
+
+@click.command("cancel", cls=Verb, agent=True, examples=("orch cancel lexer", "orch cancel a b"))
+@run_option
+@click.argument("tasks", nargs=-1, required=True, metavar="TASK...")
+@click.pass_context
+def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]) -> None:
+    """Cancel tasks, whoever works on them. Deletes nothing; `orch retry` brings them back.
+
+    A worker learns of it at its next call (exit 10). Until it has, or its lease has run out, the
+    attempt is `ending` and keeps its slot and its worktree.
+    """
+    scheduler = open_scheduler(context)
+    done = scheduler.cancel(chosen_run(scheduler, run_name), tasks)
+    shell_of(context).output.result(done.as_json(), *steered("Cancelled", done))

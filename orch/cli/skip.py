@@ -1,0 +1,19 @@
+"""`orch skip`."""
+
+import click
+
+from inbox_orch.shared.commandline import Verb, shell_of
+
+from .base import chosen_run, open_scheduler, run_option
+from .steering import steered
+
+
+@click.command("skip", cls=Verb, agent=True, examples=("orch skip notes",))
+@run_option
+@click.argument("tasks", nargs=-1, required=True, metavar="TASK...")
+@click.pass_context
+def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]) -> None:
+    """Do without tasks that have not started: what depends on their success may start."""
+    scheduler = open_scheduler(context)
+    done = scheduler.skip(chosen_run(scheduler, run_name), tasks)
+    shell_of(context).output.result(done.as_json(), *steered("Skipped", done))
