@@ -243,7 +243,7 @@ def test_an_attempt_that_was_being_made_is_cancelled_once_it_is_offered(
 
     def cancel_meanwhile(*arguments):
         seen.append(site.scheduler.cancel_run(run).run.state)
-        make(*arguments)
+        return make(*arguments)
 
     monkeypatch.setattr(other, "_make_worktree", cancel_meanwhile)
     other.dispatch(run)

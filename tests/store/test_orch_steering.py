@@ -151,7 +151,7 @@ def test_an_attempt_that_another_leader_is_making_is_busy(site: Site, run, monke
             with refused("busy") as failure:
                 getattr(site.scheduler, verb)(run, ["a"], *more)
             codes.append(failure.value.retryable)
-        make(*arguments)
+        return make(*arguments)
 
     monkeypatch.setattr(other, "_make_worktree", cancel_meanwhile)
     other.dispatch(run)
