@@ -234,17 +234,28 @@ class Repository:
         )
         return tuple(shown(path) for path in text.split("\0") if path)[:_MOST_PATHS]
 
-    def uncommitted(self, worktree: str | None) -> tuple[str, ...]:
+    def uncommitted(self, worktree: str, untracked_at_start: Sequence[str] = ()) -> tuple[str, ...]:
         """What is not committed in a worktree of ours; nothing when it is gone or cannot be
         read."""
-        if worktree is None or not self._is_worktree_of_ours(worktree):
+        if not self._is_worktree_of_ours(worktree):
             return ()
         try:
-            return self.dirty_paths(worktree)
+            return self.dirty_paths(worktree, untracked_at_start)
         except InboxOrchError as error:
             if error.code != "git_failed":
                 raise
             return ()
+
+    def changed_paths(self, commit: str, since: str) -> tuple[str, ...]:
+        """The paths in which two commits differ, at most 100; nothing when one is gone."""
+        status, text = git(
+            self.path,
+            *("diff-tree", "-r", "--name-only", "-z", "--no-renames", since, commit),
+            reads=True,
+            accepted=(0, 128),
+        )
+        paths = text.split("\0") if status == 0 else ()
+        return tuple(shown(path) for path in paths if path)[:_MOST_PATHS]
 
     def look_at(
         self, worktree: str, base_commit: str, untracked_at_start: Sequence[str] = ()

@@ -87,18 +87,24 @@ def base_for(
 
 
 def tip_of(repository: Repository, attempt: Attempt) -> str | None:
-    """The commit with all that an ended attempt came to: the one that was accepted, else what
-    was salvaged of its files, came late, was seen at its end, or stands on its branch."""
+    """The newest commit that an ended attempt came to: the one that was accepted; else what came
+    late, what HEAD was when its files were salvaged, its branch, or what was seen at its end.
+
+    Never the salvage itself: that has ignored files in it, and sides of merges that were given
+    up, which must not get into the history of accepted work.
+    """
+    seen = attempt.head_commit
     if attempt.state == "succeeded":
-        return attempt.head_commit
-    late = repository.ref_commit(f"refs/orch/late/{attempt.id}")
-    if attempt.salvage_commit is not None or late is not None:
-        return attempt.salvage_commit or late
-    seen, branch = attempt.head_commit, repository.ref_commit(f"refs/heads/{attempt.branch}")
-    if seen is None or branch is None:
-        return seen or branch
-    # A worker may have committed after its end, or have left its branch.
-    return branch if repository.contains(branch, seen) else seen
+        return seen
+    later = [repository.ref_commit(f"refs/orch/late/{attempt.id}")]
+    if attempt.salvage_commit is not None:
+        later.append(repository.ref_commit(f"{attempt.salvage_commit}^1"))
+    later.append(repository.ref_commit(f"refs/heads/{attempt.branch}"))
+    for commit in later:
+        # A worker may have committed after its end, or have left its branch before.
+        if commit is not None and (seen is None or repository.contains(commit, seen)):
+            return commit
+    return seen
 
 
 def _basis(task: Task, heads: tuple[str, ...]) -> tuple[str, ...]:

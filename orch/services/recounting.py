@@ -10,6 +10,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from ..domain import integration, texts
 from ..domain.checks import Checked
 from ..domain.model import Attempt, Run, Task
+from ..git import salvage
 from ..store import attempts
 from .verifying import Verifying, checks_of, details_of
 
@@ -51,6 +52,12 @@ class Recounting(Verifying):
         summary = self._summary(run, attempt)
         if summary:
             lines.append(f"Its branch {attempt.branch} has:\n{summary}")
+        if attempt.salvage_commit is not None:
+            source = salvage.ref_of(attempt.id)
+            lines.append(
+                "What it had not committed is kept, in no branch:"
+                f" git restore --source {source} -- PATH"
+            )
         return "\n".join(line for line in lines if line)
 
     def _account_of_check(self, check: Checked, *, whole: bool) -> str:

@@ -13,9 +13,11 @@ from inbox_orch.shared.transactions import Transaction
 
 from ..domain import states
 from ..domain.model import Attempt, Run, Task
+from ..git.repository import Repository
 from ..store import attempts, tasks
 from .bases import tip_of
 from .provisioning import Provisioning
+from .verifying import details_of
 
 _ENDS = "cancelled by the leader"
 
@@ -308,4 +310,12 @@ class Steering(Provisioning):
                 hint="retry without --from-attempt",
                 details={"attempt": found[0].id},
             )
-        return commit, repository.uncommitted(found[0].worktree_path)
+        return commit, _left_behind(repository, found[0])
+
+
+def _left_behind(repository: Repository, attempt: Attempt) -> tuple[str, ...]:
+    """What an ended attempt has not committed: in its worktree, or in what was salvaged of it."""
+    if attempt.salvage_commit is not None:
+        return repository.changed_paths(attempt.salvage_commit, f"{attempt.salvage_commit}^1")
+    known = details_of(attempt).get("untracked_at_start", ())
+    return repository.uncommitted(str(attempt.worktree_path), known)

@@ -1,6 +1,7 @@
 """Single tasks: cancelled, skipped, retried, reassigned, and edges taken away."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -311,16 +312,28 @@ def test_it_goes_on_from_the_head_that_was_seen_when_the_worker_left_its_branch(
     assert steered.left_behind == ("dirt.txt",)
 
 
-def test_it_goes_on_from_what_was_salvaged(site: Site, run):
+def test_after_a_clean_up_it_goes_on_from_the_head_and_the_worker_is_told_of_the_rest(
+    site: Site, run
+):
     site.add(run, "a")
-    item = failed_for_good(site, run)
-    salvaged = commit(item["worktree"], "salvaged.txt", "text\n")
-    with site.scheduler.database.transaction() as tx:
-        tx.connection.execute("UPDATE attempt SET salvage_commit = ?", (salvaged,))
+    item = site.dispatch(run)["a"]
+    token = site.claim(item)
+    head = commit(item["worktree"], "half.txt", "half\n")
+    (Path(item["worktree"]) / "loose.txt").write_text("not committed\n")
+    site.worker.fail(item["thread"], token, body="it does not work", fatal=True)
+    site.scheduler.reconcile(run)
+    site.scheduler.cleanup(run, force=True)
+    assert not Path(item["worktree"]).exists()
 
-    site.scheduler.retry(run, ["a"], from_attempt=1)
+    steered = site.scheduler.retry(run, ["a"], from_attempt=1)
 
-    assert site.task(run, "a").next_base == salvaged
+    assert (site.task(run, "a").next_base, steered.left_behind) == (head, ("loose.txt",))
+    second = site.dispatch(run)["a"]
+    text = site.worker.claim(second["thread"], mailboxes=["workers"]).messages[0].body
+    restore = next(line for line in text.splitlines() if "git restore" in line)
+    words = restore.partition("git ")[2].replace("PATH", "loose.txt").split()
+    git(second["worktree"], *words)
+    assert (Path(second["worktree"]) / "loose.txt").read_text() == "not committed\n"
 
 
 def test_a_retry_without_it_starts_anew(site: Site, run):
