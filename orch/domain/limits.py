@@ -22,6 +22,7 @@ MAX_CLOCK_SECONDS = 366 * 24 * 3600.0
 DEFAULT_CHECK_SECONDS = 600.0
 MOST_CHECKS = 50
 MAX_COMMAND_BYTES = 16 * 1024
+NO_PLACE_FOR_CHECKS = "a check runs in the worktree, and this task has none"
 MOST_MISSING_WORKTREES = 3
 """With more of them missing at once, what holds them has gone away, and no work is lost."""
 FOREIGN_SECONDS = 600.0

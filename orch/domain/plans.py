@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import graph
+from . import graph, limits
 from .config import Config
 from .model import Limits
 
@@ -78,6 +78,11 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
             for number, task in enumerate(plan.tasks)
             if task.worktree
         ]
+    found += [
+        Fault(("tasks", number, "checks"), limits.NO_PLACE_FOR_CHECKS, "leave `checks` out")
+        for number, task in enumerate(plan.tasks)
+        if task.checks and not task.worktree
+    ]
     return found + list(_of_cycles(plan.tasks))
 
 

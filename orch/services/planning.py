@@ -112,6 +112,8 @@ class Planning(Desk):
         config = config_of(run)
         checks = config.checks_for(checks, worktree=worktree)
         limits.check_commands(checks)
+        if checks and not worktree:
+            raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
         columns: dict[str, Any] = {
             "title": title,
             "body": body,

@@ -326,3 +326,10 @@ def test_a_git_that_cannot_be_started_rejects_nothing(site: Site, run, monkeypat
 
     monkeypatch.delenv("HUGE")
     assert decided(site, run).state == "succeeded"
+
+
+def test_a_task_without_a_worktree_has_no_checks(site: Site, run):
+    with refused("usage") as failure:
+        site.add(run, "notes", worktree=False, checks=["true"])
+
+    assert "worktree" in failure.value.message
