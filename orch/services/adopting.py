@@ -25,7 +25,7 @@ from ..store.attempts import Intent
 from .checking import AT_WORK, Checking
 from .equipping import Equipment, SetupFailed, equip
 from .late import Late, late_ref
-from .verifying import checks_of, details_with, objections
+from .verifying import checks_of, details_of, details_with, objections
 
 ADOPTABLE = ("pending", "failed", "cancelled")
 
@@ -123,7 +123,9 @@ class Adopting(Checking, Late):
         self, repository: Repository, task: Task, attempt: Attempt, work: Work
     ) -> None:
         base = str(attempt.base_commit)
-        found = None if work.folder is None else repository.look_at(work.folder, base)
+        found, known = None, details_of(attempt).get("untracked_at_start", ())
+        if work.folder is not None:
+            found = repository.look_at(work.folder, base, known)
         if found is None or found.head != work.head:
             contains = repository.contains(work.head, base)
             found = Found(work.head, work.commits_ahead, (), contains)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.domain.config import Config
 from support.buses import refused
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
 
@@ -245,6 +246,29 @@ def test_a_dirty_worktree_is_not_adopted(site: Site, run):
         site.scheduler.adopt(run, "a")
 
     assert failure.value.data["dirty_paths"] == ["new.txt"]
+
+
+def test_what_was_copied_into_the_worktree_is_no_dirt_of_the_workers(site: Site):
+    (site.repository / ".env").write_text("COLOUR=blue\n")
+    run = site.open_run(config=Config(copy=(".env",)), base="main")
+    item = failed_by_commit_of_one_file(site, run)
+    assert git(item["worktree"], "status", "--porcelain") == "?? .env"
+
+    site.scheduler.adopt(run, "a")
+
+    assert site.task(run, "a").state == "succeeded"
+
+
+def failed_by_commit_of_one_file(site: Site, run):
+    """As `failed`, but for files that the worker has not made."""
+    site.add(run, "a", max_attempts=1)
+    item = site.dispatch(run)["a"]
+    Path(item["worktree"], "a.txt").write_text("text")
+    git(item["worktree"], "add", "a.txt")
+    git(item["worktree"], "commit", "-q", "-m", "Only this")
+    site.fail(item)
+    site.scheduler.reconcile(run)
+    return item
 
 
 def test_an_attempt_without_a_commit_is_not_adopted_unless_that_is_allowed(site: Site, run):
