@@ -44,6 +44,25 @@ def run_option(command: Command) -> Command:
     )(command)
 
 
+def limit_option(command: Command) -> Command:
+    """`--limit N`."""
+    return click.option(
+        "--limit",
+        type=Number(1, limits.MOST_ROWS, whole=True),
+        default=limits.DEFAULT_ROWS,
+        show_default=True,
+        metavar="N",
+        help="At most so many tasks; what is left out is counted.",
+    )(command)
+
+
+def tell_left_out(context: click.Context, number: int) -> None:
+    """A line on stderr about what is not in a list (with --json it is `truncated`)."""
+    output = shell_of(context).output
+    if number and not output.as_json:
+        output.notice(f"{number} more tasks are left out; --limit N shows more")
+
+
 def key_option(command: Command) -> Command:
     """`--key K`."""
     return click.option(

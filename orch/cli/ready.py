@@ -5,19 +5,21 @@ import click
 from inbox_orch.shared.blocks import Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from .base import base_conflict, chosen_run, open_scheduler, run_option
+from .base import base_conflict, chosen_run, limit_option, open_scheduler, run_option, tell_left_out
 
 
 @click.command("ready", cls=Verb, agent=True, examples=("orch ready --json",))
 @run_option
+@limit_option
 @click.pass_context
-def command(context: click.Context, run_name: str | None) -> None:
+def command(context: click.Context, run_name: str | None, limit: int) -> None:
     """List the tasks that can be dispatched now, in the order in which they would be."""
     scheduler = open_scheduler(context)
-    ready = scheduler.ready(chosen_run(scheduler, run_name))
+    ready = scheduler.ready(chosen_run(scheduler, run_name)).limited(limit)
     rows = tuple((s.task.key, s.task.priority, s.task.mailbox, s.task.title) for s in ready.items)
     shell_of(context).output.result(
         ready.as_json(),
         Table(("TASK", "PRIO", "MAILBOX", "TITLE"), rows, "nothing is ready"),
         *(base_conflict(s.task.key, s.conflict_paths) for s in ready.base_conflicts),
     )
+    tell_left_out(context, ready.left_out)

@@ -6,17 +6,30 @@ from inbox_orch.shared.blocks import Block, Sentence, Table, When
 from inbox_orch.shared.commandline import Verb, shell_of
 
 from ..services.viewing import Row, Status
-from .base import chosen_run, obstacle_block, open_scheduler, run_option
+from .base import (
+    chosen_run,
+    limit_option,
+    obstacle_block,
+    open_scheduler,
+    run_option,
+    tell_left_out,
+)
 
 
 @click.command("status", cls=Verb, agent=True, examples=("orch status", "orch status --json"))
 @run_option
+@limit_option
 @click.pass_context
-def command(context: click.Context, run_name: str | None) -> None:
-    """Print how every task of a run stands, after folding in what workers did."""
+def command(context: click.Context, run_name: str | None, limit: int) -> None:
+    """Print how every task of a run stands, after folding in what workers did.
+
+    Of a run with more tasks than --limit, those that need somebody come first; the counts are
+    those of all.
+    """
     scheduler = open_scheduler(context)
-    status = scheduler.status(chosen_run(scheduler, run_name))
+    status = scheduler.status(chosen_run(scheduler, run_name)).limited(limit)
     shell_of(context).output.result(status.as_json(), *blocks(status))
+    tell_left_out(context, sum(status.left_out.values()))
 
 
 def blocks(status: Status) -> list[Block]:

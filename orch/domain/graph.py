@@ -37,15 +37,14 @@ def ordered(nodes: Iterable[str], edges: Edges) -> list[str]:
 
     Nodes on a cycle, which the store never lets in, are left out.
     """
-    nodes = list(nodes)
-    waiting_for = {n: {u for u in edges.get(n, ()) if u != n} for n in nodes}
+    missing = dict.fromkeys(nodes, 0)
     followers: dict[str, list[str]] = {}
-    for node in nodes:
-        for upstream in waiting_for[node]:
-            followers.setdefault(upstream, []).append(node)
-    known = set(nodes)
-    missing = {n: len(waiting_for[n] & known) for n in nodes}
-    queue = deque(n for n in nodes if missing[n] == 0)
+    for node in missing:
+        for upstream in edges.get(node, ()):
+            if upstream in missing and upstream != node:
+                missing[node] += 1
+                followers.setdefault(upstream, []).append(node)
+    queue = deque(n for n, number in missing.items() if number == 0)
     order = []
     while queue:
         node = queue.popleft()

@@ -51,12 +51,14 @@ class Standing(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A run as it stands at one moment: every task, by its id too, and the outcome."""
+    """A run as it stands at one moment: every task (without its body), by its id too, the
+    outcome, and what waits for what."""
 
     run: Run
     standings: tuple[Standing, ...]
     by_id: Mapping[str, Standing]
     outcome: str
+    dependencies: Sequence[Dependency] = ()
 
     def of(self, task_id: str) -> Standing:
         """The standing of one task."""
@@ -93,7 +95,7 @@ def picture(
             task, edges.get(task_id, ()), standings, stopped_by, conflicts, now_ms
         )
     ordered = tuple(standings[task.id] for task in tasks)
-    return Picture(run, ordered, standings, _outcome(run, ordered))
+    return Picture(run, ordered, standings, _outcome(run, ordered), dependencies)
 
 
 def dispatch_order(standings: Sequence[Standing], dependencies: Sequence[Dependency]) -> list[Task]:
@@ -123,16 +125,19 @@ def _standing(
         return Standing(task, task.state)
     if stopped_by:
         return Standing(task, "unreachable", stopped_by)
-    verdicts = [
-        (standings[edge.upstream_id], verdict(edge.condition, standings[edge.upstream_id].state))
-        for edge in edges
-    ]
-    never = [upstream for upstream, found in verdicts if found == NEVER]
+    never: list[Standing] = []
+    waiting: list[str] = []
+    for edge in edges:
+        upstream = standings[edge.upstream_id]
+        found = verdict(edge.condition, upstream.state)
+        if found == NEVER:
+            never.append(upstream)
+        elif found == OPEN:
+            waiting.append(upstream.task.key)
     if never:
         return Standing(task, "unreachable", _blame(never))
-    waiting = tuple(upstream.task.key for upstream, found in verdicts if found == OPEN)
     if waiting:
-        return Standing(task, "waiting", waiting)
+        return Standing(task, "waiting", tuple(waiting))
     if task.not_before is not None and task.not_before > now_ms:
         return Standing(task, "backing_off", (), task.not_before)
     if task.id in conflicts:
@@ -142,6 +147,8 @@ def _standing(
 
 def _blame(never: Sequence[Standing]) -> tuple[str, ...]:
     """The tasks that began it: through unreachable ones back to those that ended."""
+    if len(never) == 1 and never[0].state == "unreachable":
+        return never[0].because  # the same tuple down a long chain
     blamed: dict[str, None] = {}
     for upstream in never:
         for key in upstream.because if upstream.state == "unreachable" else (upstream.task.key,):

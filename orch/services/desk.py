@@ -85,7 +85,7 @@ class Desk:
         if task is None:
             import difflib
 
-            keys = [t.key for t in tasks.of_run(connection, run.id)]
+            keys = tasks.ids_by_key(connection, run.id)
             near = difflib.get_close_matches(name, keys, n=1)
             raise not_found(
                 "task", printable(name), hint=f"did you mean {near[0]}?" if near else None
@@ -128,13 +128,13 @@ class Desk:
         """The run as it stands, also if it was paused, cancelled or closed since `run` was read."""
         run = runs.get(connection, run.id) or run
         conflicts = {}
-        of_run = tasks.of_run(connection, run.id)
+        of_run = tasks.of_run(connection, run.id, bodies=False)
         dependencies = tasks.dependencies_of_run(connection, run.id)
         found = tasks.base_conflicts(connection, run.id)
-        heads = Heads(of_run, dependencies)
-        for task in of_run:
+        heads = Heads(of_run, dependencies) if found else None
+        for task in of_run if heads is not None else ():
             # Void as soon as the heads are not those any more for which it was found.
-            if task.id in found and task.state == "pending":
+            if heads is not None and task.id in found and task.state == "pending":
                 conflicting, paths = found[task.id]
                 if set(conflicting) == set(heads.basis(task)):
                     conflicts[task.id] = paths

@@ -1,5 +1,6 @@
 """Whole plans: taken into a run in one transaction, and written out again."""
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from inbox_orch.shared.transactions import Transaction
 
 from ..domain import plans
 from ..domain.config import Config, config_of
-from ..domain.model import Dependency, Run
+from ..domain.model import Dependency, Limits, Run
 from ..domain.plans import Fault, Link, Opening, Plan
 from ..store import tasks
 from .desk import Answer
@@ -44,7 +45,7 @@ class Plans(Planning):
         not looked at. Raises `Refused`. Errors: `invalid_state` (the run is closed),
         `key_conflict`.
         """
-        actor, digest = self.actor(run), digest_of({"run": run.id, "plan": _canonical(plan)})
+        actor, digest = self.actor(run), _digest({"run": run.id}, plan, key)
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "plan import", actor, key, digest)
             if earlier is not None:
@@ -69,7 +70,7 @@ class Plans(Planning):
         """
         leader = check_name(self.caller or DEFAULT_LEADER, "agent")
         facts = Facts.of(opening, repository, worktree_root)
-        digest = digest_of({"run": facts.as_request(), "plan": _canonical(plan)})
+        digest = _digest({"run": facts.as_request()}, plan, key)
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "plan import", leader, key, digest)
             if earlier is not None:
@@ -140,8 +141,7 @@ def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
     common = {"run_id": run.id, "state": "pending", "created_at": now_ms, "updated_at": now_ms}
     for task in plan.tasks:
         values = plans.columns(task, config, DEFAULT_MAILBOX)
-        values["checks"] = json.dumps(list(values["checks"]))
-        values["limits"] = json.dumps(values["limits"].as_json())
+        values["checks"], values["limits"] = _as_text(values["checks"], values["limits"])
         task_id = ids[task.key]
         rows.tasks.append({**values, "id": task_id, **common})
         facts = {"from": None, "to": "pending", "key": task.key, "cause": "plan import"}
@@ -151,6 +151,12 @@ def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
         facts = {"upstream": ids[link.upstream], "condition": link.condition}
         rows.events.append(events.Entry("dependency_added", task_id, facts))
     return rows
+
+
+@functools.lru_cache(maxsize=64)
+def _as_text(checks: tuple[str, ...], limits: Limits) -> tuple[str, str]:
+    """The same for most tasks of a plan."""
+    return json.dumps(list(checks)), json.dumps(limits.as_json())
 
 
 def _links(plan: Plan, ids: Mapping[str, str]) -> Iterator[tuple[str, Link]]:
@@ -172,9 +178,12 @@ def _opening(run: Run, config: Config) -> Opening:
     )
 
 
-def _canonical(plan: Plan) -> list[Any]:
-    """A plan's tasks as the request that they are; the order of links does not matter."""
-    return [task._replace(depends_on=tuple(sorted(task.depends_on))) for task in plan.tasks]
+def _digest(request: Mapping[str, Any], plan: Plan, key: str | None) -> str:
+    """Of the request, only when there is a key; the order of links does not matter."""
+    if key is None:
+        return ""
+    tasks_asked = [t._replace(depends_on=tuple(sorted(t.depends_on))) for t in plan.tasks]
+    return digest_of({**request, "plan": tasks_asked})
 
 
 def _done(run: Run | None, plan: Plan, *, opened: bool) -> dict[str, Any]:

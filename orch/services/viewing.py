@@ -1,6 +1,7 @@
 """How a run stands, for people and programs: status, what is ready, what is blocked."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
@@ -15,6 +16,21 @@ from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture, Standing
 from ..store import attempts, runs, tasks
 from .verifying import Verifying
+
+_INTEREST = (
+    "blocked",
+    "failed",
+    "base_conflict",
+    "active",
+    "unreachable",
+    "backing_off",
+    "ready",
+    "waiting",
+    "cancelled",
+    "skipped",
+    "succeeded",
+)
+"""Standings, those first that a leader wants to see first."""
 
 
 class Question(NamedTuple):
@@ -57,7 +73,7 @@ class Row(NamedTuple):
 class Status(NamedTuple):
     """A run with all of its tasks. `stale`: what happened on the bus could not be folded in,
     because the database cannot be written here. `obstacle` is why submitted work cannot be
-    looked at now."""
+    looked at now. `left_out`: how many tasks that are not among the rows stand how."""
 
     run: Run
     outcome: str
@@ -66,11 +82,24 @@ class Status(NamedTuple):
     obstacle: str | None
     next_cursor: str
     now_ms: int
+    left_out: Mapping[str, int] = {}
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many tasks stand how."""
-        return dict(Counter(row.standing.state for row in self.rows))
+        """How many tasks stand how, those that are left out too."""
+        counts = Counter(row.standing.state for row in self.rows)
+        counts.update(self.left_out)
+        return dict(counts)
+
+    def limited(self, most: int) -> "Status":
+        """At most so many rows, in the order of their making: first of all the tasks that need
+        somebody, then those in hand, those that come next, and those that are settled."""
+        if len(self.rows) <= most:
+            return self
+        by_interest = sorted(self.rows, key=lambda row: _INTEREST.index(row.standing.state))
+        kept = sorted(by_interest[:most], key=lambda row: row.standing.task.number)
+        left_out = Counter(row.standing.state for row in by_interest[most:])
+        return self._replace(rows=tuple(kept), left_out=left_out)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -78,7 +107,7 @@ class Status(NamedTuple):
             "outcome": self.outcome,
             "counts": self.counts,
             "items": [row.as_json() for row in self.rows],
-            "truncated": False,
+            "truncated": bool(self.left_out),
             "next_cursor": self.next_cursor,
             "stale": self.stale,
             "obstacle": self.obstacle,
@@ -92,11 +121,16 @@ class Ready(NamedTuple):
     items: tuple[Standing, ...]
     base_conflicts: tuple[Standing, ...]
     stale: bool
+    left_out: int = 0
+
+    def limited(self, most: int) -> "Ready":
+        """The first of them."""
+        return self._replace(items=self.items[:most], left_out=max(0, len(self.items) - most))
 
     def as_json(self) -> dict[str, Any]:
         return {
             "items": [standing.as_json() for standing in self.items],
-            "truncated": False,
+            "truncated": self.left_out > 0,
             "next_cursor": None,
             "base_conflicts": [
                 {"task": s.task.id, "key": s.task.key, "paths": list(s.conflict_paths)}
@@ -137,8 +171,7 @@ class Viewing(Verifying):
         stale = self.fold_if_writable(run)
         with self.database.snapshot() as connection:
             picture = self.picture(connection, run, self.database.clock.now().wall_ms)
-            dependencies = tasks.dependencies_of_run(connection, run.id)
-        order = readiness.dispatch_order(picture.standings, dependencies)
+        order = readiness.dispatch_order(picture.standings, picture.dependencies)
         return Ready(
             tuple(picture.of(task.id) for task in order),
             tuple(s for s in picture.standings if s.state == "base_conflict"),

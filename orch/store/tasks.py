@@ -3,12 +3,16 @@
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..domain.model import Dependency, Limits, Task
 
 _COLUMNS = ", ".join(Task._fields)
+_WITHOUT_BODY = _COLUMNS.replace(" body,", " '' AS body,")
+_new_dependency = partial(tuple.__new__, Dependency)
 _CHECKS, _LIMITS = Task._fields.index("checks"), Task._fields.index("limits")
+_WORKTREE, _ALLOW_EMPTY = Task._fields.index("worktree"), Task._fields.index("allow_empty")
 
 
 def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
@@ -47,12 +51,15 @@ def by_id(connection: sqlite3.Connection, task_id: str) -> Task:
     return _task(row)
 
 
-def of_run(connection: sqlite3.Connection, run_id: str) -> list[Task]:
-    """The tasks of a run in the order of their making."""
+def of_run(connection: sqlite3.Connection, run_id: str, *, bodies: bool = True) -> list[Task]:
+    """The tasks of a run in the order of their making; without `bodies` those are empty, since
+    all together they may be large."""
+    columns = _COLUMNS if bodies else _WITHOUT_BODY
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM task WHERE run_id = ? ORDER BY number", (run_id,)
+        f"SELECT {columns} FROM task WHERE run_id = ? ORDER BY number", (run_id,)
     ).fetchall()
-    return [_task(row) for row in rows]
+    read: dict[str, Any] = {}
+    return [_task(row, read) for row in rows]
 
 
 def of_live_attempts(connection: sqlite3.Connection, run_id: str) -> dict[str, Task]:
@@ -125,12 +132,12 @@ def dependency(connection: sqlite3.Connection, task_id: str, upstream_id: str) -
 def dependencies_of_run(connection: sqlite3.Connection, run_id: str) -> list[Dependency]:
     """Every edge of a run."""
     rows = connection.execute(
-        "SELECT d.task_id, d.upstream_id, d.condition FROM dependency AS d"
-        " JOIN task AS t ON t.id = d.task_id WHERE t.run_id = ?"
-        " ORDER BY t.number, d.upstream_id",
+        "SELECT d.task_id, d.upstream_id, d.condition FROM task AS t"
+        " CROSS JOIN dependency AS d ON d.task_id = t.id WHERE t.run_id = ?"
+        " ORDER BY t.number",
         (run_id,),
     ).fetchall()
-    return [Dependency._make(row) for row in rows]
+    return list(map(_new_dependency, rows))
 
 
 # Everything that a task waits for, directly or not, itself included.
@@ -186,11 +193,16 @@ def base_conflicts(
     return {row[0]: (json.loads(row[1]), json.loads(row[2])) for row in rows}
 
 
-def _task(row: sqlite3.Row) -> Task:
-    task = Task._make(row)
-    return task._replace(
-        worktree=bool(task.worktree),
-        allow_empty=bool(task.allow_empty),
-        checks=tuple(json.loads(row[_CHECKS])),
-        limits=Limits(**json.loads(row[_LIMITS])),
-    )
+def _task(row: sqlite3.Row, read: dict[str, Any] | None = None) -> Task:
+    """`read` holds what has been made of a text before: most tasks have the same."""
+    values = list(row)
+    values[_WORKTREE] = bool(values[_WORKTREE])
+    values[_ALLOW_EMPTY] = bool(values[_ALLOW_EMPTY])
+    checks, clocks = values[_CHECKS], values[_LIMITS]
+    read = {} if read is None else read
+    if checks not in read:
+        read[checks] = tuple(json.loads(checks))
+    if clocks not in read:
+        read[clocks] = Limits(**json.loads(clocks))
+    values[_CHECKS], values[_LIMITS] = read[checks], read[clocks]
+    return Task._make(values)

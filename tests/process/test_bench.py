@@ -93,3 +93,12 @@ def test_councils_are_grouped_as_well_as_promised_beside_merging_nothing(tmp_pat
     assert figures["holds"]
     assert figures["different_outputs"] == 1
     assert {row["method"] for row in figures["sets"]} == {"tally", "nothing merged"}
+
+
+def test_a_graph_is_imported_looked_at_and_kept_free_of_cycles(tmp_path):
+    ((size, figures),) = bench("graph", tmp_path)["sizes"].items()
+
+    assert int(size) > 2000
+    assert {"plan import", "ready", "status", "plan export", "dep add, refused"} <= set(figures)
+    assert all(operation["whole"]["p50_ms"] > 0 for operation in figures.values())
+    assert all(figures[name]["work"]["count"] == 1 for name in ("ready", "status"))

@@ -1,0 +1,68 @@
+"""Large runs: what is read of them is bounded, and the deepest graphs are no trouble."""
+
+import pytest
+
+from inbox_orch.orch.domain.plans import Link, Plan, PlannedTask
+from support.buses import refused
+from support.runs import Site
+
+
+@pytest.fixture
+def site(tmp_path):
+    made = Site(tmp_path)
+    yield made
+    made.close()
+
+
+def chain(length: int) -> Plan:
+    return Plan(
+        tuple(
+            PlannedTask(f"t{n}", f"Do {n}", "body", depends_on=(Link(f"t{n - 1}"),) if n else ())
+            for n in range(length)
+        )
+    )
+
+
+def test_a_cycle_through_two_thousand_tasks_is_refused_with_its_path(site):
+    run = site.open_run()
+    site.scheduler.plan_import(run, chain(2000))
+    with refused("cycle") as raised:
+        site.scheduler.add_dependency(run, "t0", "t1999")
+
+    path = raised.value.details["cycle"]
+    assert (len(path), path[:2], path[-2:]) == (2001, ["t0", "t1999"], ["t1", "t0"])
+    assert site.scheduler.doctor(verify=True).problems == 0
+
+
+def test_a_status_that_is_cut_shows_first_what_needs_somebody(site):
+    run = site.open_run()
+    site.add(run, *(f"t{n}" for n in range(8)))
+    site.add(run, "later", depends_on=["t0"])
+    item = site.dispatch(run, "t5")["t5"]
+    site.fail(item, fatal=True)
+    whole = site.scheduler.status(run)
+    cut = whole.limited(3)
+
+    assert [row.standing.task.key for row in cut.rows] == ["t0", "t1", "t5"]
+    assert cut.counts == whole.counts == {"ready": 7, "failed": 1, "waiting": 1}
+    assert cut.as_json()["truncated"] is True
+    assert whole.limited(9) == whole
+    assert whole.as_json()["truncated"] is False
+
+
+def test_what_is_ready_is_cut_from_the_end(site):
+    run = site.open_run()
+    site.add(run, "a", "b", "c")
+    cut = site.scheduler.ready(run).limited(2).as_json()
+
+    assert [item["key"] for item in cut["items"]] == ["a", "b"]
+    assert cut["truncated"] is True
+
+
+def test_a_picture_of_a_run_does_not_hold_the_bodies(site):
+    run = site.open_run()
+    site.add(run, "a", body="long")
+
+    assert site.standing(run, "a").task.body == ""
+    item = site.dispatch(run)["a"]
+    assert "long" in site.worker.claim(item["thread"], mailboxes=["workers"]).messages[0].body
