@@ -56,7 +56,14 @@ class Body(NamedTuple):
     text: str
 
 
-Block = Sentence | Facts | Table | Body
+class Lines(NamedTuple):
+    """Lines that are drawn as they are, of pieces of text; a piece with a state has the colour of
+    that state on a terminal."""
+
+    rows: tuple[tuple[tuple[str, str | None], ...], ...]
+
+
+Block = Sentence | Facts | Table | Body | Lines
 
 
 def readable(text: str) -> str:
@@ -95,7 +102,13 @@ def plain(block: Block) -> str:
         return "".join(_line(row) for row in block.rows)
     if isinstance(block, Table):
         return "".join(_line(row) for row in block.rows)
+    if isinstance(block, Lines):
+        return "".join(_drawn(row) + "\n" for row in block.rows)
     return " ".join(map(_value, block.heading)) + "\t" + _line((block.text,))
+
+
+def _drawn(row: Sequence[tuple[str, str | None]]) -> str:
+    return harmless("".join(text for text, _ in row)).rstrip()
 
 
 def _line(values: Sequence[object]) -> str:

@@ -10,13 +10,16 @@ import os
 import re
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from .errors import EXIT_MEANINGS, EXIT_READER_GONE, InboxOrchError, usage
 from .output import Output, ReaderGone
 from .signals import Signalled, signal_behind
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _NUMBER_PATTERN = r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?"
 
@@ -273,11 +276,23 @@ class Program(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem"]:
+        """The commands that begin so, without loading them; or options."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=short)
+            for name, (_, short) in self._modules.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Error `usage` with the nearest name for an unknown command."""
-        if args and args[0] not in self._modules and not args[0].startswith("-"):
+        known = not args or args[0] in self._modules or args[0].startswith("-")
+        if not known and not ctx.resilient_parsing:
             import difflib
 
             near = difflib.get_close_matches(args[0], self._modules, n=1)
@@ -366,6 +381,10 @@ def execute(name: str, load: Callable[[], click.Group], arguments: Sequence[str]
     output = Output(f"{name}/1", as_json=_asks_for_json(arguments))
     try:
         try:
+            if f"_{name.upper()}_COMPLETE" in os.environ:
+                from .completion import answer
+
+                return answer(name, load, Shell(output), output)
             return _invoke(name, load(), list(arguments), output)
         except ReaderGone:
             return EXIT_READER_GONE

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from .blocks import Block, Body, Facts, Sentence, Table, When, harmless
+from .blocks import Block, Body, Facts, Lines, Sentence, Table, When, harmless
 from .clock import rfc3339
 
 _GAP = 2
@@ -62,6 +62,8 @@ def render(blocks: Sequence[Block]) -> str:
             _print_facts(console, block)
         elif isinstance(block, Table):
             _print_table(console, block)
+        elif isinstance(block, Lines):
+            _print_lines(console, block)
         else:
             _print_body(console, block)
     assert isinstance(console.file, io.StringIO)
@@ -113,6 +115,15 @@ def _flat(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     return str(value)
+
+
+def _print_lines(console: Console, lines: Lines) -> None:
+    for row in lines.rows:
+        drawn = Text()
+        for text, state in row:
+            drawn.append(harmless(text), style=_STATE_STYLES.get(state or "", ""))
+        drawn.rstrip()
+        console.print(drawn, no_wrap=True, overflow="ignore", crop=False)
 
 
 def _print_facts(console: Console, facts: Facts) -> None:

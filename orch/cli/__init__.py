@@ -31,8 +31,12 @@ COMMANDS = {
     "cancel": (f"{_HERE}.cancel", "Cancel tasks, whoever works on them."),
     "skip": (f"{_HERE}.skip", "Do without tasks that have not started."),
     "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
+    "graph": (f"{_HERE}.graph", "Draw what waits for what."),
+    "critical-path": (f"{_HERE}.critical_path", "The chain of tasks that sets the end."),
+    "timeline": (f"{_HERE}.timeline", "Draw the attempts over time."),
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
     "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),
+    "completion": (f"{_HERE}.completion", "Code that makes a shell complete commands."),
     "demo": (f"{_HERE}.demo", "The main job from start to end, offline."),
 }
 

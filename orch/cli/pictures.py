@@ -1,13 +1,13 @@
-"""Texts that a command hands out as they are: to standard output, or into a file."""
+"""Texts and pictures that a command hands out: to standard output, or into a file."""
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from inbox_orch.shared.blocks import Sentence
+from inbox_orch.shared.blocks import Lines, Sentence, plain
 from inbox_orch.shared.commandline import PATH
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.output import Output
@@ -20,30 +20,48 @@ from .base import Command
 def target_option(command: Command) -> Command:
     """`--output FILE|-`."""
     return click.option(
-        "--output", "target", type=PATH, metavar="FILE|-", help="Where to write it."
+        "--output",
+        "target",
+        type=PATH,
+        metavar="FILE|-",
+        help="Where to write it; a file that is there is replaced.",
     )(command)
+
+
+def rows_of(
+    lines: Iterable[Sequence[tuple[str, str | None]]],
+) -> tuple[tuple[tuple[str, str | None], ...], ...]:
+    """Lines of pieces as `Lines` takes them."""
+    return tuple(tuple(line) for line in lines)
 
 
 def hand_out(
     scheduler: Scheduler,
     output: Output,
-    text: str,
+    content: str | Lines,
     data: Mapping[str, Any],
     target: str | None,
+    form: str,
 ) -> None:
-    """Write `text` into the file `target`, replacing one that is there; to standard output for
-    `-`, and without a target, where --json gives `data` instead.
+    """Write a text or drawn lines into the file `target`, replacing one that is there; to standard
+    output for `-` and without a target, where --json gives `data` with the text in it instead.
 
     Errors: `usage` (a file that cannot be written, or of a database), `disk_full`.
     """
-    if target == "-" or (target is None and not output.as_json):
+    text = content if isinstance(content, str) else plain(content)
+    if target == "-":
         output.text(text)
-        return
-    path = None
-    if target is not None:
+    elif target is None and not output.as_json:
+        if isinstance(content, str):
+            output.text(content)
+        else:
+            output.result({}, content)
+    elif target is None:
+        output.result({**data, "format": form, "text": text, "path": None})
+    else:
         path = os.path.abspath(target)
         if scheduler.database.layout.holds(path):
             raise usage(f"{target} belongs to a database", hint="name another file")
         write_file(path, io.BytesIO(text.encode("utf-8", "backslashreplace")))
-    said = Sentence(f"Wrote {path}", (path,))
-    output.result({**data, "path": path}, said)
+        whole = {**data, "format": form, "text": None, "path": path}
+        output.result(whole, Sentence(f"Wrote {path}", (path,)))

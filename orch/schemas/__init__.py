@@ -14,6 +14,7 @@ from inbox_orch.inbox.schemas import (
 )
 
 from . import steering
+from .charts import Completion, CriticalPath, Graph, Timeline
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .driving import (
     ChangeLine,
@@ -70,6 +71,10 @@ COMMANDS: dict[str, Contract] = {
     "attempt list": Contract((AttemptList,)),
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),
+    "graph": Contract((Graph,)),
+    "critical-path": Contract((CriticalPath,)),
+    "timeline": Contract((Timeline,)),
+    "completion": Contract((Completion,)),
     "doctor": Contract((Examined,), (Examined,)),
     "adopt": Contract((Adopted,), (WorkRejected,)),
     "reconcile": Contract((Reconciled,)),

@@ -52,8 +52,11 @@ class PlanImported(Shape):
 
 
 class PlanExported(Shape):
-    """`plan export`. `plan`: the document; `path`: the file it was written to, if any."""
+    """`plan export`. `plan`: the document as values, `text`: as it is written, unless it was
+    written to the file `path`."""
 
     run: Run
     plan: dict[str, Any]
+    format: Literal["yaml", "json"]
+    text: str | None
     path: str | None

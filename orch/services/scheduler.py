@@ -1,5 +1,6 @@
 """`Scheduler`: all that `orch` does, over one open bus."""
 
+from .charts import Charts
 from .cleaning import Cleaning
 from .comparing import Comparing
 from .driving import Driving
@@ -23,5 +24,6 @@ class Scheduler(
     Restoring,
     Driving,
     Examining,
+    Charts,
 ):
     """Runs, tasks, attempts, waits, checks. One for each open `Bus`; belongs to its thread."""

@@ -96,7 +96,9 @@ def with_worktree(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
 def of_run(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
     """Every attempt of a run, oldest first."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM attempt WHERE run_id = ? ORDER BY id", (run_id,)
+        f"SELECT {', '.join('a.' + c for c in Attempt._fields)} FROM task AS t"
+        " JOIN attempt AS a ON a.task_id = t.id WHERE t.run_id = ? ORDER BY a.id",
+        (run_id,),
     ).fetchall()
     return [_attempt(row) for row in rows]
 

@@ -1,0 +1,49 @@
+"""`orch critical-path`."""
+
+import click
+
+from inbox_orch.shared.blocks import Sentence, Table
+from inbox_orch.shared.commandline import Verb, shell_of
+
+from ..domain.critical import Step
+from .base import chosen_run, open_scheduler, run_option
+
+_MEASURES = {
+    "durations": "by the time of their attempts",
+    "estimated": "by the time of attempts; one without (~) counts as the middle of the others",
+    "count": "by their number, since nobody has worked on any yet",
+}
+
+
+@click.command("critical-path", cls=Verb, agent=True, examples=("orch critical-path --json",))
+@run_option
+@click.pass_context
+def command(context: click.Context, run_name: str | None) -> None:
+    """Print the chain of tasks that sets the end of the run, first to last.
+
+    By how long the attempts at each task took together, as far as that is known; before anybody
+    has worked, by the number of tasks.
+    """
+    from ..pictures.timeline import how_long
+
+    scheduler = open_scheduler(context)
+    found = scheduler.critical_path(chosen_run(scheduler, run_name))
+    path = found.path
+    total = "" if path.seconds is None else f", {how_long(path.seconds)}"
+    text = f"{found.run.name}: {len(path.steps)} tasks{total}, {_MEASURES[path.measure]}"
+    rows = tuple(_row(step) for step in path.steps)
+    shell_of(context).output.result(
+        found.as_json(),
+        Sentence(text, ("run", found.run.name, path.measure, path.seconds)),
+        Table(("TASK", "STATE", "TIME", "TITLE"), rows, "no tasks", fixed=(0, 1, 2)),
+    )
+
+
+def _row(step: Step) -> tuple[object, ...]:
+    from ..pictures.timeline import how_long
+
+    task = step.standing.task
+    taken = None
+    if step.seconds is not None:
+        taken = ("~" if step.estimated else "") + how_long(step.seconds)
+    return (task.key, step.standing.state, taken, task.title)

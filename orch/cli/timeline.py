@@ -1,0 +1,59 @@
+"""`orch timeline`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from inbox_orch.shared.blocks import Lines
+from inbox_orch.shared.commandline import Verb, shell_of
+
+from ..services.charts import Timeline
+from .base import chosen_run, limit_option, open_scheduler, run_option
+from .pictures import hand_out, rows_of, target_option
+
+if TYPE_CHECKING:
+    from ..pictures.timeline import Bar
+
+
+@click.command(
+    "timeline",
+    cls=Verb,
+    agent=True,
+    examples=("orch timeline", "orch timeline --format svg --output timeline.svg"),
+)
+@run_option
+@click.option(
+    "--format", "form", type=click.Choice(("text", "svg")), default="text", show_default=True
+)
+@limit_option
+@target_option
+@click.pass_context
+def command(
+    context: click.Context, run_name: str | None, form: str, limit: int, target: str | None
+) -> None:
+    """Draw the attempts of a run over time; live ones go up to now. Times are UTC.
+
+    Of more attempts than --limit, the newest.
+    """
+    from ..pictures.timeline import timeline_lines, timeline_svg
+
+    scheduler = open_scheduler(context)
+    found = scheduler.timeline(chosen_run(scheduler, run_name), most=limit)
+    bars = _bars(found)
+    drawn: str | Lines
+    if form == "text":
+        drawn = Lines(rows_of(timeline_lines(found.heading, bars)))
+    else:
+        drawn = timeline_svg(found.heading, bars)
+    output = shell_of(context).output
+    hand_out(scheduler, output, drawn, found.as_json(), target, form)
+    if found.left_out and not output.as_json:
+        output.notice(f"{found.left_out} older attempts are left out; --limit N shows more")
+
+
+def _bars(found: Timeline) -> list["Bar"]:
+    from ..pictures.timeline import Bar
+
+    return [
+        Bar(found.label(a), a.state, a.created_at, found.end_ms(a), a.live) for a in found.attempts
+    ]

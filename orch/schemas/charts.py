@@ -1,0 +1,88 @@
+"""Pictures of a run in JSON."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inbox_orch.inbox.schemas import Shape, Time, Ulid
+
+from .things import AttemptState, Dependency, Key, Outcome, Positive, Run, StandingState
+
+Lasted = Annotated[float, Field(ge=0)]
+
+
+class GraphNode(Shape):
+    """A task in a graph."""
+
+    task: Ulid
+    key: Key
+    title: str
+    standing: StandingState
+
+
+class Graph(Shape):
+    """`graph`. `text`: the picture, unless it was written to the file `path`."""
+
+    run: Run
+    outcome: Outcome
+    items: list[GraphNode]
+    truncated: bool
+    next_cursor: None
+    dependencies: list[Dependency]
+    stale: bool
+    format: Literal["text", "mermaid", "dot", "svg"]
+    text: str | None
+    path: str | None
+
+
+class CriticalStep(GraphNode):
+    """A task on the critical path; `estimated`: nobody has worked on it yet."""
+
+    seconds: Lasted | None
+    estimated: bool
+
+
+class CriticalPath(Shape):
+    """`critical-path`, first to last. `measure`: what the length is taken from."""
+
+    run: Run
+    measure: Literal["durations", "estimated", "count"]
+    seconds: Lasted | None
+    items: list[CriticalStep]
+    truncated: bool
+    next_cursor: None
+    stale: bool
+
+
+class TimelineBar(Shape):
+    """An attempt over time; `end` is null for a live one."""
+
+    attempt: Ulid
+    task: Ulid
+    key: Key
+    number: Positive
+    state: AttemptState
+    begin: Time
+    end: Time | None
+    seconds: Lasted
+
+
+class Timeline(Shape):
+    """`timeline`. `text`: the picture, unless it was written to the file `path`."""
+
+    run: Run
+    outcome: Outcome
+    items: list[TimelineBar]
+    truncated: bool
+    next_cursor: None
+    stale: bool
+    format: Literal["text", "svg"]
+    text: str | None
+    path: str | None
+
+
+class Completion(Shape):
+    """`completion`: code for the shell."""
+
+    shell: Literal["bash", "zsh", "fish"]
+    source: str
