@@ -5,10 +5,19 @@ import sqlite3
 from sqlite_utils import Database
 from sqlite_utils.migrations import Migrations
 
-from . import APPLICATION_ID, SCHEMA_VERSION, m0001_bus, m0002_scheduler, m0003_scheduler_whole
+from . import (
+    APPLICATION_ID,
+    SCHEMA_VERSION,
+    m0001_bus,
+    m0002_scheduler,
+    m0003_scheduler_whole,
+    m0004_council,
+)
+
+_MODULES = (m0001_bus, m0002_scheduler, m0003_scheduler_whole, m0004_council)
 
 STEPS = Migrations("inbox_orch")
-for _number, _step in enumerate((m0001_bus, m0002_scheduler, m0003_scheduler_whole), start=1):
+for _number, _step in enumerate(_MODULES, start=1):
     STEPS(name=f"{_number:04d}")(_step.apply)
 
 

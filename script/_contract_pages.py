@@ -45,6 +45,7 @@ ERRORS = {
     "unsafe_removal": "what would be removed is not certainly the attempt's own, or could not be "
     "brought back; `details` has the reasons",
     "file_exists": "a file is there already and would be replaced",
+    "opposed": "the recommendations speak against each other; `--force` makes one group of them",
     "cancelled": "the thread that you hold was cancelled: stop working on it",
     "run_unsuccessful": "the run has ended, and not every task succeeded",
     "needs_decision": "a question is open, and nothing goes on without its answer",
@@ -68,6 +69,7 @@ VARIABLES = {
     "INBOX_DOORBELL": "`off`: waits poll instead of being woken, where FIFOs do not work",
     "INBOX_DEBUG": "not empty: a bug shows its traceback on stderr",
     "ORCH_RUN": "the run, where `--run` does not name one",
+    "ORCH_COUNCIL": "the council, where `--council` does not name one",
     "XDG_STATE_HOME": "where `orch` puts worktrees; `~/.local/state`",
     "NO_COLOR": "not empty: no colour and no other escape sequence",
     "FORCE_COLOR": "not empty and not `0`: the output for a terminal, also into a pipe; "

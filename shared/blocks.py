@@ -63,7 +63,14 @@ class Lines(NamedTuple):
     rows: tuple[tuple[tuple[str, str | None], ...], ...]
 
 
-Block = Sentence | Facts | Table | Body | Lines
+class Page(NamedTuple):
+    """A whole document in markdown: laid out on a terminal, as it is in a pipe. What would drive
+    a terminal is made harmless in both."""
+
+    text: str
+
+
+Block = Sentence | Facts | Table | Body | Lines | Page
 
 
 def readable(text: str) -> str:
@@ -104,6 +111,8 @@ def plain(block: Block) -> str:
         return "".join(_line(row) for row in block.rows)
     if isinstance(block, Lines):
         return "".join(_drawn(row) + "\n" for row in block.rows)
+    if isinstance(block, Page):
+        return harmless(block.text, lines=True).rstrip("\n") + "\n"
     return " ".join(map(_value, block.heading)) + "\t" + _line((block.text,))
 
 

@@ -46,6 +46,7 @@ EXIT_CODES: dict[str, int] = {
     "live_attempt": 9,
     "unsafe_removal": 9,
     "file_exists": 9,
+    "opposed": 9,
     "cancelled": 10,
     "run_unsuccessful": 11,
     "needs_decision": 11,

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from .blocks import Block, Body, Facts, Lines, Sentence, Table, When, harmless
+from .blocks import Block, Body, Facts, Lines, Page, Sentence, Table, When, harmless
 from .clock import rfc3339
 
 _GAP = 2
@@ -43,6 +43,15 @@ _STATE_STYLES = {
     "ok": "green",
     "warning": "yellow",
     "problem": "red",
+    "valid": "green",
+    "valid_after_kill": "green",
+    "late": "green",
+    "leased": "yellow",
+    "delivered": "cyan",
+    "invalid": "red",
+    "empty": "red",
+    "declined": "dim",
+    "abstained": "dim",
     "cancelled": "dim",
     "skipped": "dim",
 }
@@ -64,6 +73,8 @@ def render(blocks: Sequence[Block]) -> str:
             _print_table(console, block)
         elif isinstance(block, Lines):
             _print_lines(console, block)
+        elif isinstance(block, Page):
+            _print_page(console, block)
         else:
             _print_body(console, block)
     assert isinstance(console.file, io.StringIO)
@@ -215,6 +226,13 @@ def _widths(table: Table, cells: Sequence[Sequence[Text]], available: int) -> li
             widths[max(wide, key=lambda n: widths[n])] -= 1
             excess -= 1
     return widths
+
+
+def _print_page(console: Console, page: Page) -> None:
+    from rich.markdown import Markdown
+
+    # Links are shown as text: a click must not lead where somebody else's text says.
+    console.print(Markdown(harmless(page.text, lines=True), hyperlinks=False))
 
 
 def _print_body(console: Console, body: Body) -> None:

@@ -180,6 +180,16 @@ class Reading(Desk):
         with self.database.snapshot() as connection:
             return times.work_times(connection, thread_ids)
 
+    def is_read(self, mailbox: str) -> bool:
+        """Whether anybody has ever read this mailbox."""
+        with self.database.snapshot() as connection:
+            return cursors.has_reader(connection, mailbox)
+
+    def delivered(self, thread_ids: Sequence[str]) -> set[str]:
+        """Those of the threads that somebody has read the mailbox past; for the scheduler."""
+        with self.database.snapshot() as connection:
+            return cursors.delivered(connection, thread_ids)
+
     def messages(self, thread_id: str, *, newest: int | None = None) -> tuple[Message, ...]:
         """The messages of a thread, whole: all of them, or the `newest` ones."""
         with self.database.snapshot() as connection:

@@ -61,3 +61,15 @@ def has_reader(connection: sqlite3.Connection, mailbox: str) -> bool:
 def known_mailboxes(connection: sqlite3.Connection) -> list[str]:
     """Mailboxes that somebody has read, for "did you mean"."""
     return [row[0] for row in connection.execute("SELECT DISTINCT mailbox FROM reader").fetchall()]
+
+
+def delivered(connection: sqlite3.Connection, thread_ids: Sequence[str]) -> set[str]:
+    """Those of the threads whose first message some agent's cursor has passed."""
+    marks = ", ".join("?" * len(thread_ids))
+    rows = connection.execute(
+        f"SELECT t.id FROM thread AS t WHERE t.id IN ({marks}) AND EXISTS"
+        " (SELECT 1 FROM read_cursor AS c WHERE c.mailbox = t.mailbox AND c.position >="
+        " (SELECT min(m.id) FROM message AS m WHERE m.thread_id = t.id))",
+        tuple(thread_ids),
+    ).fetchall()
+    return {row[0] for row in rows}

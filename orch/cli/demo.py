@@ -27,7 +27,7 @@ def command(context: click.Context, keep: bool) -> None:
     """
     output = shell_of(context).output
     with Workshop(keep=keep) as workshop:
-        story = Story(workshop, _teller(output))
+        story = Story(workshop, teller(output))
         ending = story.play()
         shown = blocks_of(ending, story.status())
     if keep:
@@ -38,7 +38,7 @@ def command(context: click.Context, keep: bool) -> None:
         output.outcome(_disappointed(ending), *shown)
 
 
-def _teller(output: Output) -> Callable[[str], None]:
+def teller(output: Output) -> Callable[[str], None]:
     """Tells what happens as it happens; with --json on stderr, since stdout has one value."""
 
     def tell(text: str) -> None:

@@ -137,16 +137,18 @@ class Workshop:
 
     # -- workers -----------------------------------------------------------------------------
 
-    def start_worker(self, name: str, *mailboxes: str, slots: int = 1) -> None:
+    def start_worker(
+        self, name: str, *mailboxes: str, slots: int = 1, script: str = "worker.sh"
+    ) -> None:
         """Start `inbox work` as a process of its own."""
         named = [word for mailbox in mailboxes for word in ("--mailbox", mailbox)]
-        script = str(self.folder / "worker.sh")
         with open(self.folder / f"{name}.log", "wb") as log:
             self._start(
                 [
                     str(self.folder / "bin" / "inbox"),
                     *("work", "--agent", name, *named),
-                    *("--lease", str(LEASE_SECONDS), "--slots", str(slots), "--", "sh", script),
+                    *("--lease", str(LEASE_SECONDS), "--slots", str(slots), "--", "sh"),
+                    str(self.folder / script),
                 ],
                 name,
                 stdout=log,
@@ -207,8 +209,9 @@ class Workshop:
             call = f"{shlex.quote(sys.executable)} -P -m inbox_orch.{name}"
             path.write_text(f'#!/bin/sh\nexec {call} "$@"\n')
             path.chmod(0o755)
-        script = resources.files(__package__).joinpath("worker.sh").read_text()
-        (self.folder / "worker.sh").write_text(script)
+        for name in ("worker.sh", "reviewer.sh"):
+            script = resources.files(__package__).joinpath(name).read_text()
+            (self.folder / name).write_text(script)
 
     def _make_repository(self) -> None:
         self.repository.mkdir()

@@ -6,6 +6,7 @@ Pure: events in, states and contradictions out.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from .council_folding import COUNCIL_KINDS, THINGS, fold_council
 from .states import ATTEMPT_STATES, RUN_STATES, TABLES, TASK_STATES
 
 _STATES = {"run": RUN_STATES, "task": TASK_STATES, "attempt": ATTEMPT_STATES}
@@ -44,7 +45,7 @@ class Folded(NamedTuple):
 
 def fold(facts: Iterable[Fact]) -> Folded:
     """All events of the scheduler, from the first."""
-    folded = Folded({"run": {}, "task": {}, "attempt": {}}, set(), [])
+    folded = Folded({kind: {} for kind in (*_STATES, *THINGS)}, set(), [])
     for fact in facts:
         if fact.kind == "dependency_added":
             edge = (str(fact.task_id), fact.data["upstream"], fact.data["condition"])
@@ -53,6 +54,8 @@ def fold(facts: Iterable[Fact]) -> Folded:
             _remove(folded, fact)
         elif fact.kind in _KINDS:
             _move(folded, _KINDS[fact.kind], fact)
+        elif fact.kind in COUNCIL_KINDS:
+            _take_from_council(folded, fact)
         elif fact.kind not in UNMOVED:
             folded.contradictions.append(f"event {fact.seq}: {fact.kind} is no known kind")
     return folded
@@ -61,8 +64,8 @@ def fold(facts: Iterable[Fact]) -> Folded:
 def differences(folded: Folded, stored: Folded) -> list[str]:
     """Where the tables differ from what the events say."""
     found = list(folded.contradictions)
-    for kind in _STATES:
-        said, kept = folded.states[kind], stored.states[kind]
+    for kind in folded.states:
+        said, kept = folded.states[kind], stored.states.get(kind, {})
         found += [
             f"{kind} {name} is {kept.get(name, 'not there')}, "
             f"the events say {said.get(name, 'nothing of it')}"
@@ -82,6 +85,12 @@ def _remove(folded: Folded, fact: Fact) -> None:
             f"event {fact.seq}: removes {' -> '.join(edge[:2])} ({edge[2]}), which was not there"
         )
     folded.dependencies.discard(edge)
+
+
+def _take_from_council(folded: Folded, fact: Fact) -> None:
+    wrong = fold_council(folded.states, fact.kind, fact.run_id, fact.attempt_id, fact.data)
+    if wrong is not None:
+        folded.contradictions.append(f"event {fact.seq}: {wrong}")
 
 
 def _move(folded: Folded, kind: str, fact: Fact) -> None:

@@ -16,6 +16,18 @@ from inbox_orch.inbox.schemas import (
 from . import steering
 from .charts import Completion, CriticalPath, Graph, Timeline
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
+from .council import (
+    BallotOpened,
+    CouncilDemonstrated,
+    CouncilList,
+    CouncilShown,
+    CouncilStarted,
+    Reported,
+    Settled,
+    Suggested,
+    Tallied,
+    Template,
+)
 from .driving import (
     ChangeLine,
     ConflictLine,
@@ -75,6 +87,21 @@ COMMANDS: dict[str, Contract] = {
     "critical-path": Contract((CriticalPath,)),
     "timeline": Contract((Timeline,)),
     "completion": Contract((Completion,)),
+    "council start": Contract((CouncilStarted,)),
+    "council wait": Contract((CouncilShown,), (CouncilShown,)),
+    "council tally": Contract((Tallied,), (Tallied,)),
+    "council report": Contract((Reported,), (Reported,)),
+    "council ballot": Contract((BallotOpened,)),
+    "council group merge": Contract((Settled,)),
+    "council group split": Contract((Settled,)),
+    "council group dismiss": Contract((Settled,)),
+    "council group note": Contract((Settled,)),
+    "council suggest": Contract((Suggested,)),
+    "council apply": Contract((Settled,)),
+    "council show": Contract((CouncilShown,)),
+    "council list": Contract((CouncilList,)),
+    "council template": Contract((Template,)),
+    "council demo": Contract((CouncilDemonstrated,), (CouncilDemonstrated,)),
     "doctor": Contract((Examined,), (Examined,)),
     "adopt": Contract((Adopted,), (WorkRejected,)),
     "reconcile": Contract((Reconciled,)),

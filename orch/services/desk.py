@@ -18,7 +18,7 @@ from ..domain.limits import FOREIGN_SECONDS
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture
 from ..git.repository import Repository
-from ..store import attempts, runs, tasks
+from ..store import attempts, councils, runs, tasks
 from ..store.attempts import Intent, Owner
 from .bases import Heads
 
@@ -66,7 +66,7 @@ class Desk:
                 if run is None:
                     raise not_found("run", printable(name), hint=_open_runs_hint(connection))
                 return run
-            candidates = runs.not_closed(connection)
+            candidates = _mostly_runs(connection, runs.not_closed(connection))
         if not candidates:
             raise InboxOrchError(
                 "not_found", "there is no open run", hint="`orch run init --title T` opens one"
@@ -172,8 +172,10 @@ class Desk:
         data: Mapping[str, Any],
         attempt_id: str | None = None,
     ) -> None:
-        """Append an event about a task. Every one carries its state after the change."""
+        """Append an event about a task. Every one carries its state after the change, and stands
+        on the attempt's thread, so that who may not see a sealed one does not see it either."""
         facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
+        attempt = None if attempt_id is None else attempts.get(tx.connection, attempt_id)
         events.append(
             tx,
             kind,
@@ -182,6 +184,7 @@ class Desk:
             run_id=run.id,
             task_id=task.id,
             attempt_id=attempt_id,
+            thread_id=None if attempt is None else attempt.thread_id,
         )
 
     def move_attempt(
@@ -313,6 +316,12 @@ class Desk:
         if owner.namespace != processes.namespace():
             return now.wall_ms - intent.opened_at > foreign_seconds * 1000
         return processes.start_time(owner.process) != owner.started
+
+
+def _mostly_runs(connection: sqlite3.Connection, found: list[Run]) -> list[Run]:
+    """A council is a run, too; beside any other it is meant only when it is named."""
+    known = set(councils.run_ids(connection))
+    return [run for run in found if run.id not in known] or found
 
 
 def _open_runs_hint(connection: sqlite3.Connection) -> str | None:

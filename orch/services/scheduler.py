@@ -3,6 +3,7 @@
 from .charts import Charts
 from .cleaning import Cleaning
 from .comparing import Comparing
+from .council_sitting import Councils
 from .driving import Driving
 from .examining import Examining
 from .governing import Governing
@@ -14,6 +15,7 @@ from .steering import Steering
 
 
 class Scheduler(
+    Councils,
     Plans,
     Governing,
     Steering,
@@ -26,4 +28,4 @@ class Scheduler(
     Examining,
     Charts,
 ):
-    """Runs, tasks, attempts, waits, checks. One for each open `Bus`; belongs to its thread."""
+    """Runs, tasks, attempts, waits, councils, checks. One for each open `Bus`, in its thread."""

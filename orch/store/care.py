@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..domain.folding import Fact, Folded
 from ..domain.model import Attempt
 from ..domain.states import NEEDS_WORKTREE
+from . import councils
 
 
 def facts(connection: sqlite3.Connection) -> Iterator[Fact]:
@@ -26,7 +27,8 @@ def stored(connection: sqlite3.Connection) -> Folded:
         for kind in ("run", "task", "attempt")
     }
     rows = connection.execute("SELECT task_id, upstream_id, condition FROM dependency")
-    return Folded(states, {(row[0], row[1], row[2]) for row in rows}, [])
+    held = {**states, **councils.folded(connection)}
+    return Folded(held, {(row[0], row[1], row[2]) for row in rows}, [])
 
 
 def with_worktree(connection: sqlite3.Connection) -> list[Attempt]:

@@ -260,6 +260,7 @@ def _below(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
 # They stand on what is above.
 from support import (  # noqa: E402
     orch_cells_cleanup,
+    orch_cells_council,
     orch_cells_drive,
     orch_cells_integrate,
     orch_cells_plans,
@@ -268,6 +269,7 @@ from support import (  # noqa: E402
 )
 
 CELLS |= orch_cells_cleanup.CELLS
+CELLS |= orch_cells_council.CELLS
 CELLS |= orch_cells_drive.CELLS
 CELLS |= orch_cells_integrate.CELLS
 CELLS |= orch_cells_plans.CELLS

@@ -1,0 +1,50 @@
+"""What the commands about councils have in common: which council, and how its seats look."""
+
+import click
+
+from inbox_orch.shared.blocks import Block, Sentence, Table
+
+from ..domain.model import Run
+from ..services.council_desk import CouncilView, missing_reason
+from ..services.scheduler import Scheduler
+from .base import Command, open_scheduler
+
+
+def council_option(command: Command) -> Command:
+    """`--council C`, or ORCH_COUNCIL, or the only open council."""
+    return click.option(
+        "--council",
+        "council_name",
+        envvar="ORCH_COUNCIL",
+        metavar="COUNCIL",
+        help="The council; default: the only open one.  [env: ORCH_COUNCIL]",
+    )(command)
+
+
+def chosen_council(context: click.Context, name: str | None) -> tuple[Scheduler, Run]:
+    """The scheduler, and the run of the council that the options lead to."""
+    scheduler = open_scheduler(context)
+    return scheduler, scheduler.council(name or None)
+
+
+def council_blocks(view: CouncilView) -> list[Block]:
+    """How a council stands: a line, and its seats."""
+    declared = len(view.seats_of(1))
+    text = (
+        f"{view.run.name}: {view.status}, {view.valid} of {declared} valid, "
+        f"quorum {view.council.quorum}"
+    )
+    rows = tuple(
+        (
+            seat.seat.reviewer,
+            seat.seat.round,
+            seat.stands.state,
+            0 if seat.attempt is None else seat.attempt.number,
+            missing_reason(seat),
+        )
+        for seat in view.seats
+    )
+    return [
+        Sentence(text, ("council", view.run.name, view.status, view.valid, declared)),
+        Table(("REVIEWER", "ROUND", "STATE", "TRY", "NOTE"), rows, fixed=(0, 1, 2), folded=(4,)),
+    ]

@@ -1,0 +1,28 @@
+"""What `group …` and `apply` have in common: recording, and saying what it came to."""
+
+from collections.abc import Sequence
+
+import click
+
+from inbox_orch.shared.blocks import Sentence, Table
+from inbox_orch.shared.commandline import shell_of
+
+from ..services.council_counting import Settled
+from .council_base import chosen_council
+
+
+def settle(context: click.Context, council_name: str | None, wanted: Sequence[Settled]) -> None:
+    """Record it, and print the groups that it touched."""
+    scheduler, run = chosen_council(context, council_name)
+    data = scheduler.settle_groups(run, wanted)
+    number = len(data["overrides"])
+    text = f"Recorded {number} in {run.name}" if number else f"{run.name} has that already"
+    rows = tuple(
+        (group["bucket"], group["title"], group["raised_by"], group["id"])
+        for group in data["groups"]
+    )
+    shell_of(context).output.result(
+        data,
+        Sentence(text, ("recorded", number)),
+        Table(("BUCKET", "TITLE", "RAISED BY", "ITEM"), rows, fixed=(0,), folded=(1,)),
+    )

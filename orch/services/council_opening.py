@@ -1,0 +1,450 @@
+"""Opening the rounds of a council: the same brief for every reviewer, later a ballot.
+
+A round and its tasks are one transaction; what a process that died had not sent yet is sent by
+the next look at the council.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared import events
+from inbox_orch.shared.digests import sha256_hex
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.requests import digest_of
+from inbox_orch.shared.transactions import Transaction
+
+from ..council import prompts
+from ..council.model import Decision
+from ..council.tally import Group, Tally
+from ..domain import limits
+from ..domain.councils import (
+    DEFAULT_DEADLINE_SECONDS,
+    DEFAULT_QUORUM,
+    MAX_BRIEF_BYTES,
+    MAX_LENS_BYTES,
+    MOST_CHOICES,
+    MOST_DECISIONS,
+    MOST_SEATS,
+    Round,
+    StoredCouncil,
+    StoredSeat,
+)
+from ..domain.limits import MAX_DELIVERIES
+from ..domain.model import Attempt, Run, Task
+from ..store import councils, runs
+from .council_counting import CouncilCounting
+from .council_desk import REPLIES, VOTES, decision_json
+from .council_settling import fresh_word
+from .desk import Answer
+from .planning import DEFAULT_LEADER, Planning
+from .recounting import FirstMessage
+
+_DECISION = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,15})=(.+):([^:]+)", re.S)
+_MOST_CHOICE_LENGTH = 80
+
+
+class Asked(NamedTuple):
+    """What a council is to be asked, checked."""
+
+    title: str
+    brief: str
+    reviewers: tuple[str, ...]
+    lenses: Mapping[str, tuple[str, str]]
+    decisions: tuple[Decision, ...]
+    quorum: int
+    deadline_seconds: float | None
+    seat_seconds: float | None
+    at: str | None
+    repository: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def brief_sha256(self) -> str:
+        """Of the bytes that the reviewers read."""
+        return sha256_hex(self.brief.encode())
+
+    def digest(self) -> str:
+        """What identifies the request."""
+        facts = self._asdict() | {
+            "brief": self.brief_sha256,
+            "lenses": dict(self.lenses),
+            "decisions": [decision_json(decision) for decision in self.decisions],
+            "warnings": None,
+        }
+        return digest_of(facts)
+
+
+class CouncilOpening(Planning, CouncilCounting):
+    """`council start`, `council ballot`."""
+
+    def start_council(self, asked: Asked, *, key: str | None = None) -> Answer:
+        """Open a council and ask its reviewers. With `key` a repeat gives the first result.
+
+        Errors: `usage`, `key_conflict`, `git_missing`, `invalid_state` (a branch `orch`), and
+        those of every write.
+        """
+        leader = check_name(self.caller or DEFAULT_LEADER, "agent")
+        with self.database.transaction() as tx:
+            earlier = self.replay(tx, "council start", leader, key, asked.digest())
+            if earlier is None:
+                data = self._open(tx, asked)
+                answer = self.remember(tx, "council start", leader, key, asked.digest(), data)
+            else:
+                answer = earlier
+        self.refresh(self.council(answer.data["council"]["id"]))
+        return answer
+
+    def _open(self, tx: Transaction, asked: Asked) -> dict[str, Any]:
+        opened = self.run_init(title=asked.title, repository=asked.repository, base=asked.at)
+        run = runs.get(tx.connection, opened.data["run"]["id"])
+        assert run is not None
+        lenses = "".join(text for _, text in asked.lenses.values())
+        decisions = [decision_json(decision) for decision in asked.decisions]
+        council = StoredCouncil(
+            run_id=run.id,
+            brief=asked.brief,
+            brief_sha256=asked.brief_sha256,
+            nonce=fresh_word(asked.brief, lenses, json.dumps(decisions)),
+            decisions=json.dumps(decisions, ensure_ascii=False),
+            quorum=asked.quorum,
+            seat_seconds=asked.seat_seconds,
+            created_at=tx.now.wall_ms,
+        )
+        councils.insert(tx.connection, council)
+        self._open_round(tx, run, REPLIES, asked.deadline_seconds, len(asked.reviewers))
+        for position, reviewer in enumerate(asked.reviewers, start=1):
+            lens, text = asked.lenses.get(reviewer, (None, None))
+            body = prompts.reviewer_prompt(
+                council_id=run.id,
+                brief=council.brief,
+                brief_sha256=council.brief_sha256,
+                decisions=asked.decisions,
+                nonce=council.nonce,
+                lens=text,
+                seats=len(asked.reviewers),
+            )
+            seat = _SeatToOpen(REPLIES, position, reviewer, lens, None)
+            self._open_seat(tx, run, seat, body, worktree=asked.at is not None)
+        view = self.view_in(tx.connection, run)
+        return {
+            "council": view.as_json(),
+            "seats": [seat.as_json() for seat in view.seats],
+            "warnings": list(asked.warnings),
+        }
+
+    def _open_round(
+        self, tx: Transaction, run: Run, number: int, deadline_seconds: float | None, seats: int
+    ) -> None:
+        deadline_at = None
+        if deadline_seconds is not None:
+            deadline_at = tx.now.wall_ms + int(deadline_seconds * 1000)
+        councils.insert(
+            tx.connection, Round(run.id, number, deadline_at, tx.now.wall_ms, None, None)
+        )
+        facts = {"round": number, "deadline_at": deadline_at, "seats": seats}
+        events.append(tx, "round_opened", self.actor(run), facts, run_id=run.id)
+
+    def _open_seat(
+        self, tx: Transaction, run: Run, seat: "_SeatToOpen", body: str, *, worktree: bool = False
+    ) -> None:
+        """The task of a seat. It never retries by itself: what fails is a fact of the round."""
+        kind = "review" if seat.round == REPLIES else "ballot"
+        added = self.add_task(
+            run,
+            key_name=f"{kind}-{seat.position}",
+            title=run.title,
+            body=body,
+            mailbox=seat.reviewer,
+            kind=kind,
+            max_attempts=1,
+            max_infra_attempts=1,
+            worktree=worktree,
+            allow_empty=True,
+        )
+        labels = None if seat.labels is None else json.dumps(seat.labels)
+        councils.insert(
+            tx.connection,
+            StoredSeat(
+                run.id,
+                seat.round,
+                seat.position,
+                seat.reviewer,
+                added.data["task"]["id"],
+                seat.lens,
+                labels,
+            ),
+        )
+
+    # -- the second round --------------------------------------------------------------------
+
+    def open_ballot(self, run: Run, *, deadline_seconds: float | None) -> dict[str, Any]:
+        """Ask each reviewer whose reply counts about the groups that it did not raise.
+
+        Errors: `invalid_state` (the first round is open, there was a ballot, nobody has anything
+        to vote on, the run is not open).
+        """
+        self.refresh(run)
+        counted = self.count(run)
+        ballots = {
+            seat.reviewer: _ballot(counted, seat.reviewer, run.id) for seat in counted.tally.valid
+        }
+        with self.database.transaction() as tx:
+            view = self.view_in(tx.connection, run)
+            if view.run.state != "open" or view.status in ("open", "no_quorum"):
+                raise _no_ballot(run, f"its run is {view.run.state}, its status {view.status}")
+            if len(view.rounds) > 1:
+                raise _no_ballot(run, "there was one already")
+            if not any(ballots.values()):
+                raise _no_ballot(run, "there is nothing that a reviewer did not raise itself")
+            if view.revision != counted.tally.council.revision:
+                raise InboxOrchError("busy", "the tally has changed meanwhile", hint="try again")
+            asked = {name: entries for name, entries in ballots.items() if entries}
+            self._open_round(tx, run, VOTES, deadline_seconds, len(asked))
+            for position, (reviewer, entries) in enumerate(asked.items(), start=1):
+                self._open_vote(tx, run, position, reviewer, entries)
+        self.refresh(run)
+        view = self.view(run)
+        return {
+            "council": view.as_json(),
+            "seats": [seat.as_json() for seat in view.seats_of(VOTES)],
+        }
+
+    def _open_vote(
+        self, tx: Transaction, run: Run, position: int, reviewer: str, entries: Sequence[Group]
+    ) -> None:
+        council = councils.get(tx.connection, run.id)
+        assert council is not None
+        labels = {f"b{number}": group.id for number, group in enumerate(entries, start=1)}
+        shown = [
+            (label, group.title, _proposal(group))
+            for label, group in zip(labels, entries, strict=True)
+        ]
+        own = self.own_items(run, reviewer)
+        body = prompts.ballot_prompt(
+            council_id=run.id,
+            brief_sha256=council.brief_sha256,
+            entries=shown,
+            own_items=own,
+            nonce=fresh_word(*(text for entry in shown for text in entry)),
+        )
+        self._open_seat(tx, run, _SeatToOpen(VOTES, position, reviewer, None, labels), body)
+
+    # -- what is sent ------------------------------------------------------------------------
+
+    def _offer(
+        self, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage
+    ) -> Attempt:
+        """A reviewer's thread: sealed until the round closes, and nothing in it says how many
+        others there are or what they wrote."""
+        seat = councils.seat_of_task(tx.connection, task.id)
+        if seat is None:
+            return super()._offer(tx, run, task, attempt, text)
+        council = councils.get(tx.connection, run.id)
+        assert council is not None
+        round_now = councils.rounds(tx.connection, run.id)[seat.round - 1]
+        facts = {
+            "council": run.id,
+            "round": seat.round,
+            "brief_sha256": council.brief_sha256,
+            "attempt": attempt.number,
+            "worktree": attempt.worktree_path,
+            "base_commit": attempt.base_commit,
+            "timeout_seconds": council.seat_seconds,
+            "database": self.database.layout.database,
+            "database_id": self.database.id,
+        }
+        payload = {name: value for name, value in facts.items() if value is not None}
+        what = "Review" if seat.round == REPLIES else "Vote"
+        sent = self.bus.send(
+            to=attempt.mailbox,
+            subject=f"{what}: {run.title}",
+            body=self._to_mend(tx, seat) + task.body,
+            payload=json.dumps(payload),
+            max_deliveries=MAX_DELIVERIES,
+            sealed=round_now.open,
+            agent=run.leader,
+        )
+        return self.move_attempt(
+            tx,
+            run,
+            attempt,
+            "offered",
+            cause="the thread is sent",
+            changes={"thread_id": sent.thread.id},
+        )
+
+    def _to_mend(self, tx: Transaction, seat: StoredSeat) -> str:
+        """What comes before the request when the last reply could not be read."""
+        earlier = [
+            reply
+            for reply in councils.replies(tx.connection, seat.run_id)
+            if reply.task_id == seat.task_id and reply.state == "invalid"
+        ]
+        if not earlier:
+            return ""
+        raw = (earlier[-1].raw or b"").decode("utf-8", "replace").replace("\0", "\ufffd")
+        return prompts.repair_prompt(raw, json.loads(earlier[-1].errors), fresh_word(raw)) + "\n"
+
+
+class _SeatToOpen(NamedTuple):
+    round: int
+    position: int
+    reviewer: str
+    lens: str | None
+    labels: dict[str, str] | None
+
+
+def _ballot(counted: Any, reviewer: str, council_id: str) -> list[Group]:
+    """What a reviewer did not raise, in an order of its own."""
+    tally: Tally = counted.tally
+
+    def place(group: Group) -> str:
+        seed = json.dumps([council_id, reviewer, group.id])
+        return hashlib.sha256(seed.encode()).hexdigest()
+
+    others = [g for g in tally.groups if reviewer not in g.raised_by and not g.dismissed]
+    return sorted(others, key=place)
+
+
+def _proposal(group: Group) -> str:
+    face = next(item for item in group.members if item.title == group.title)
+    return face.proposal
+
+
+def _no_ballot(run: Run, why: str) -> InboxOrchError:
+    return InboxOrchError(
+        "invalid_state",
+        f"council {run.name} can have no ballot now: {why}",
+        hint="`orch council show` shows how it stands",
+        details={"council": run.name},
+    )
+
+
+# -- checks --------------------------------------------------------------------------------
+
+
+def check_asked(
+    *,
+    brief: str,
+    title: str | None = None,
+    reviewers: Sequence[str] = (),
+    lenses: Mapping[str, str] | None = None,
+    decisions: Sequence[str] = (),
+    quorum: int | None = None,
+    deadline_seconds: float | None = DEFAULT_DEADLINE_SECONDS,
+    seat_seconds: float | None = None,
+    at: str | None = None,
+    repository: str | None = None,
+) -> Asked:
+    """What `council start` is given, checked; nothing is changed. `reviewers` empty: the three
+    default ones; `lenses` are texts by reviewer; `at` needs the `repository`. Error `usage`."""
+    names = tuple(reviewers) or prompts.DEFAULT_REVIEWERS
+    _check_reviewers(names)
+    size = len(brief.encode("utf-8", "surrogatepass"))
+    if not brief.strip() or size > MAX_BRIEF_BYTES or "\0" in brief:
+        raise usage(f"a brief is text of 1 to {MAX_BRIEF_BYTES} bytes, not blank, without NUL")
+    found = title or prompts.title_of(brief)
+    if found is None:
+        raise usage(
+            "the brief has no title",
+            hint="begin it with a line `# Title`, or give --title TEXT",
+        )
+    parsed = tuple(parse_decision(text) for text in decisions)
+    twice = {d.id for d in parsed if sum(other.id == d.id for other in parsed) > 1}
+    if twice or len(parsed) > MOST_DECISIONS:
+        raise usage(
+            f"decision {min(twice)} is there twice"
+            if twice
+            else f"at most {MOST_DECISIONS} decisions can be asked"
+        )
+    chosen = min(DEFAULT_QUORUM, len(names)) if quorum is None else quorum
+    if not 1 <= chosen <= len(names):
+        raise usage(f"the quorum must be from 1 to {len(names)}, the number of reviewers")
+    return Asked(
+        title=_one_line(found),
+        brief=brief,
+        reviewers=names,
+        lenses=_lenses(names, lenses or {}),
+        decisions=parsed,
+        quorum=chosen,
+        deadline_seconds=deadline_seconds,
+        seat_seconds=seat_seconds,
+        at=at,
+        repository=repository if at is not None else None,
+        warnings=_warnings(brief),
+    )
+
+
+def parse_decision(text: str) -> Decision:
+    """`D1=Which store?:sqlite|files`; error `usage`."""
+    matched = _DECISION.fullmatch(text.strip())
+    choices = () if matched is None else tuple(c.strip() for c in matched.group(3).split("|"))
+    question = "" if matched is None else " ".join(matched.group(2).split())
+    fit = all(c and len(c) <= _MOST_CHOICE_LENGTH and c.isprintable() for c in choices)
+    if (
+        matched is None
+        or not question
+        or not question.isprintable()
+        or not fit
+        or not 2 <= len(choices) <= MOST_CHOICES
+        or len(set(choices)) != len(choices)
+    ):
+        raise usage(
+            f"{text[:60]!r} is no decision",
+            hint="D1=Which store?:sqlite|files – an id, a question, and 2 to "
+            f"{MOST_CHOICES} different choices after the last colon",
+        )
+    return Decision(matched.group(1), question, choices)
+
+
+def _check_reviewers(names: Sequence[str]) -> None:
+    for name in names:
+        check_name(name, "reviewer")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise usage(
+            f"reviewer {twice[0]} is there twice",
+            hint="one mailbox is one seat: a second opinion needs a second mailbox",
+        )
+    if len(names) > MOST_SEATS:
+        raise usage(f"a council has 1 to {MOST_SEATS} reviewers, not {len(names)}")
+
+
+def _lenses(names: Sequence[str], given: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """(name of the lens, text) by reviewer: the caller's own, else the ready one of that name."""
+    unknown = sorted(set(given) - set(names))
+    if unknown:
+        raise usage(
+            f"the lens for {unknown[0]!r} belongs to no reviewer",
+            hint=f"the reviewers are {', '.join(names)}",
+        )
+    found = {}
+    for name in names:
+        if name in given:
+            text = given[name]
+            size = len(text.encode("utf-8", "surrogatepass"))
+            if not text.strip() or size > MAX_LENS_BYTES or "\0" in text:
+                raise usage(f"the lens for {name} is not text of 1 to {MAX_LENS_BYTES} bytes")
+            found[name] = ("own", text)
+        elif name in prompts.LENSES:
+            found[name] = (name, prompts.LENSES[name])
+    return found
+
+
+def _warnings(brief: str) -> tuple[str, ...]:
+    anchors = prompts.anchors_of(brief)
+    if any(anchor != prompts.title_of(brief) for anchor in anchors):
+        return ()
+    return ("the brief has no sections that a reply can name: number them (`## S1 …`)",)
+
+
+def _one_line(title: str) -> str:
+    """A title that fits a run; what is too long is cut, not refused, when it is the brief's."""
+    text = " ".join(title.split())
+    while len(text.encode("utf-8", "replace")) > limits.MAX_TITLE_BYTES:
+        text = text[:-1]
+    return limits.check_title(text)

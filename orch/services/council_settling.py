@@ -1,0 +1,353 @@
+"""What reviewers sent, taken in: read, counted or not, sent back once, and the end of a round.
+
+What is read is read outside of any transaction. Each outcome is one transaction, guarded by the
+state that it was found for; so is the end of a round, with everything that follows from it.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from inbox_orch.shared import events
+from inbox_orch.shared.transactions import Transaction
+
+from ..council import replies as reading
+from ..domain.councils import COUNTED, Round, StoredReply, StoredSeat
+from ..domain.model import Attempt, Run, Task
+from ..store import attempts, councils, runs, tasks
+from .bases import Base
+from .council_desk import REPLIES, VOTES, CouncilDesk, CouncilView, expected_of, on_the_way
+from .council_reading import Found, Outcome, failure_words, handed_in, left_behind
+from .dispatching import Chosen
+
+_WHY = 300
+
+
+class _Place(NamedTuple):
+    """Where an attempt belongs."""
+
+    run: Run
+    seat: StoredSeat
+    attempt: Attempt
+
+
+class CouncilSettling(CouncilDesk):
+    """The part of a council that follows its reviewers."""
+
+    def verify(self, run: Run) -> int:
+        """Of a council's run: take in what reviewers have sent. Of any other: look at the work.
+
+        So whoever reconciles or waits on the run of a council moves it on.
+        """
+        with self.database.snapshot() as connection:
+            is_council = councils.get(connection, run.id) is not None
+        if is_council:
+            return self.take_in_replies(run)
+        return super().verify(run)
+
+    def refresh(self, run: Run) -> bool:
+        """Bring a council up to date: finish what was begun, fold, take in replies, send what is
+        to be mended, close the round when it is over. Returns whether nothing can be written
+        here, so that what is shown may be stale."""
+        if not self.database.writable:
+            return True
+        self.finish_intents(run)
+        self._dispatch_what_was_never_sent(run)
+        self.fold(run)
+        self.take_in_replies(run)
+        return False
+
+    def take_in_replies(self, run: Run) -> int:
+        """Take in what has come; returns how many outcomes there were."""
+        settled = 0
+        with self.database.snapshot() as connection:
+            waiting = councils.unsettled(connection, run.id)
+        for attempt_id, task_id in waiting:
+            settled += self._settle_one(run, attempt_id, task_id)
+        self._close_if_over(run)
+        return settled
+
+    def _dispatch_what_was_never_sent(self, run: Run) -> None:
+        """Whoever opened the round may have died before it sent anything."""
+        with self.database.snapshot() as connection:
+            view = self.view_in(connection, run)
+            unsent = [
+                tasks.by_id(connection, seat.seat.task_id)
+                for seat in view.seats
+                if seat.attempt is None and view.rounds[seat.seat.round - 1].open
+            ]
+        keys = [task.key for task in unsent if task.state == "pending"]
+        if keys and view.run.state == "open":
+            self.dispatch(view.run, task_names=keys)
+
+    # -- one outcome -------------------------------------------------------------------------
+
+    def _settle_one(self, run: Run, attempt_id: str, task_id: str) -> bool:
+        with self.database.snapshot() as connection:
+            attempt = attempts.get(connection, attempt_id)
+            seat = councils.seat_of_task(connection, task_id)
+        assert attempt is not None and seat is not None
+        outcome = self._outcome(run, _Place(run, seat, attempt))
+        with self.database.transaction() as tx:
+            present = attempts.get(tx.connection, attempt_id)
+            assert present is not None
+            if present.state != attempt.state or councils.reply(tx.connection, attempt_id):
+                return False  # another leader was quicker
+            to_mend = self._take_in(tx, _Place(run, seat, present), outcome)
+        if to_mend is not None:
+            self._send_to_mend(run, to_mend)
+        return True
+
+    def _take_in(self, tx: Transaction, place: _Place, outcome: Outcome) -> str | None:
+        """Record what an attempt has come to; returns the next attempt, if there is one."""
+        run, seat, attempt = place
+        present = runs.get(tx.connection, run.id)
+        assert present is not None
+        round_now = councils.rounds(tx.connection, run.id)[seat.round - 1]
+        mend = self._may_be_mended(tx, present, seat, round_now, outcome)
+        revision = None
+        if not round_now.open and outcome.state in COUNTED:
+            revision = self.revise(tx, run, f"late reply of {seat.reviewer}")
+        self._record(tx, place, outcome, late=not round_now.open, revision=revision)
+        if attempt.state in ("submitted", "verifying"):
+            return self._move_on(tx, run, attempt, outcome, mend=mend)
+        return None
+
+    def _may_be_mended(
+        self, tx: Transaction, run: Run, seat: StoredSeat, round_now: Round, outcome: Outcome
+    ) -> bool:
+        """Once, while the round is open."""
+        if outcome.state != "invalid" or not round_now.open or run.state != "open":
+            return False
+        if round_now.deadline_at is not None and round_now.deadline_at <= tx.now.wall_ms:
+            return False
+        earlier = councils.replies(tx.connection, run.id)
+        return not any(r.task_id == seat.task_id and r.state == "invalid" for r in earlier)
+
+    def _record(
+        self,
+        tx: Transaction,
+        place: _Place,
+        outcome: Outcome,
+        *,
+        late: bool,
+        revision: int | None,
+    ) -> None:
+        run, seat, attempt = place
+        reply = StoredReply(
+            attempt_id=attempt.id,
+            run_id=run.id,
+            task_id=seat.task_id,
+            state=outcome.state,
+            source=None if outcome.found is None else outcome.found.source,
+            raw=outcome.kept,
+            raw_bytes=outcome.size,
+            raw_sha256=outcome.sha256,
+            reason=outcome.reason,
+            errors=json.dumps(list(outcome.errors)),
+            late=late,
+            revision=revision,
+            created_at=tx.now.wall_ms,
+        )
+        councils.insert(tx.connection, reply)
+        facts = {
+            "round": seat.round,
+            "reviewer": seat.reviewer,
+            "state": outcome.state,
+            "source": reply.source,
+            "sha256": reply.raw_sha256,
+            "bytes": reply.raw_bytes,
+            "late": late,
+        }
+        # With its thread, so that a sealed one hides it from other reviewers.
+        events.append(
+            tx,
+            "reply_recorded",
+            self.actor(run),
+            facts,
+            run_id=run.id,
+            task_id=seat.task_id,
+            attempt_id=attempt.id,
+            thread_id=attempt.thread_id,
+        )
+
+    def revise(self, tx: Transaction, run: Run, cause: str) -> int:
+        """One more revision of the tally, with its event; its number."""
+        number = councils.add_revision(tx.connection, run.id, cause, tx.now.wall_ms)
+        facts = {"revision": number, "cause": cause}
+        events.append(tx, "tally_revised", self.actor(run), facts, run_id=run.id)
+        return number
+
+    def _move_on(
+        self, tx: Transaction, run: Run, attempt: Attempt, outcome: Outcome, *, mend: bool
+    ) -> str | None:
+        """The attempt and its task after a reply was read."""
+        if attempt.state == "submitted":
+            attempt = self.move_attempt(tx, run, attempt, "verifying", cause="a reply is there")
+        task = tasks.by_id(tx.connection, attempt.task_id)
+        reason = None if outcome.reason is None else outcome.reason[:1000]
+        if outcome.state in (*COUNTED, "abstained"):
+            self.move_attempt(tx, run, attempt, "succeeded", cause=outcome.state)
+            changes = {"accepted_attempt": attempt.id, "reason": reason}
+            self.move_task(
+                tx,
+                run,
+                task,
+                "succeeded",
+                cause=outcome.state,
+                changes=changes,
+                attempt_id=attempt.id,
+            )
+            return None
+        self.move_attempt(
+            tx, run, attempt, "rejected", cause=outcome.state, changes={"reason": reason}
+        )
+        target = "pending" if mend else "failed"
+        task = self.move_task(
+            tx,
+            run,
+            task,
+            target,
+            cause=f"reply {outcome.state}",
+            changes={"reason": reason, "work_failures": task.work_failures + 1},
+            attempt_id=attempt.id,
+        )
+        return self._allocate_again(tx, run, task) if mend else None
+
+    def _allocate_again(self, tx: Transaction, run: Run, task: Task) -> str:
+        """Attempt 2, in the transaction in which the first was rejected."""
+        base = Base(run.base_commit, run.base_ref, "run") if task.worktree else None
+        return self._allocate_one(tx, run, Chosen(task, task.mailbox, base), ())
+
+    def _send_to_mend(self, run: Run, attempt_id: str) -> None:
+        with self.database.snapshot() as connection:
+            attempt = attempts.get(connection, attempt_id)
+        assert attempt is not None
+        self.provision(run, attempt)
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def _outcome(self, run: Run, place: _Place) -> Outcome:
+        attempt = place.attempt
+        if attempt.thread_id is None:
+            return Outcome("failed", None, f"it could not be asked: {attempt.reason}"[:500])
+        thread = self.bus.threads([attempt.thread_id])[attempt.thread_id]
+        read = self._reader(run, place.seat)
+        if thread.state == "done":
+            found = handed_in(self.bus, thread)
+            return read(found)
+        words = failure_words(self.bus, thread)
+        if words.casefold().startswith("declined"):
+            return Outcome("declined", None, words)
+        for found in left_behind(self.bus, thread):
+            outcome = read(found)
+            if outcome.state == "valid" and _is_whole(outcome, place.seat, self, run):
+                return Outcome("valid_after_kill", found, None)
+        return Outcome("failed", None, words)
+
+    def _reader(self, run: Run, seat: StoredSeat) -> Callable[[Found], Outcome]:
+        """Reads what may be a reply in the seat's round."""
+        if seat.round == VOTES:
+            return lambda found: self._ballot_outcome(run, seat, found)
+        return lambda found: self._reply_outcome(run, seat, found)
+
+    def _reply_outcome(self, run: Run, seat: StoredSeat, found: Found) -> Outcome:
+        read = self.read_reply(run, seat.reviewer, found.raw)
+        if read.state == "valid":
+            return Outcome("valid", found)
+        return Outcome(read.state, found, "; ".join(read.errors)[:_WHY] or None, read.errors)
+
+    def _ballot_outcome(self, run: Run, seat: StoredSeat, found: Found) -> Outcome:
+        if not found.raw.strip():
+            return Outcome("empty", found, "there is nothing in it")
+        read = self.read_votes(run, seat, found.raw)
+        if read.votes is not None:
+            return Outcome("valid", found)
+        return Outcome("invalid", found, "; ".join(read.errors)[:_WHY], read.errors)
+
+    def read_reply(self, run: Run, reviewer: str, raw: bytes) -> reading.Read:
+        """What a stored reply of the first round says."""
+        with self.database.snapshot() as connection:
+            council = councils.get(connection, run.id)
+        assert council is not None
+        return reading.read(raw, reviewer=reviewer, expected=expected_of(council, REPLIES))
+
+    def read_votes(self, run: Run, seat: StoredSeat, raw: bytes) -> reading.BallotRead:
+        """What a stored ballot says."""
+        with self.database.snapshot() as connection:
+            council = councils.get(connection, run.id)
+        assert council is not None
+        return reading.read_ballot(
+            raw,
+            reviewer=seat.reviewer,
+            expected=expected_of(council, VOTES),
+            labels=json.loads(seat.labels or "{}"),
+            own_items=self.own_items(run, seat.reviewer),
+        )
+
+    def own_items(self, run: Run, reviewer: str) -> tuple[str, ...]:
+        """The ids of what a reviewer has raised in the first round."""
+        for view in self.view(run).seats_of(REPLIES):
+            reply = view.stands.reply
+            if view.seat.reviewer == reviewer and reply is not None and reply.raw is not None:
+                read = self.read_reply(run, reviewer, reply.raw)
+                return () if read.reply is None else tuple(item.id for item in read.reply.items)
+        return ()
+
+    # -- the end of a round ------------------------------------------------------------------
+
+    def _close_if_over(self, run: Run) -> None:
+        if _closing(self.view(run), self.database.clock.now().wall_ms) is None:
+            return
+        with self.database.transaction() as tx:
+            view = self.view_in(tx.connection, run)
+            closed_by = _closing(view, tx.now.wall_ms)
+            if closed_by is None or view.open_round is None:
+                return  # another leader was quicker
+            self._close(tx, view, view.open_round, closed_by)
+
+    def _close(self, tx: Transaction, view: CouncilView, ending: Round, closed_by: str) -> None:
+        """The round ends, its threads are unsealed, and there is something to be counted."""
+        run, number = view.run, ending.number
+        councils.close_round(tx.connection, run.id, number, closed_by, tx.now.wall_ms)
+        for seat in view.seats_of(number):
+            if seat.stands.reply is None:
+                councils.note_closing(tx.connection, seat.seat, on_the_way(seat))
+        facts = {
+            "round": number,
+            "by": closed_by,
+            "seats": {s.seat.reviewer: s.stands.state for s in view.seats_of(number)},
+        }
+        events.append(tx, "round_closed", self.actor(run), facts, run_id=run.id)
+        self.revise(tx, run, f"round {number} closed")
+        for thread_id in councils.threads_of_round(tx.connection, run.id, number):
+            self.bus.unseal(thread_id, agent=run.leader)
+
+
+def _closing(view: CouncilView, now_ms: int) -> str | None:
+    """Why the open round is over now; None when it is not, or there is none."""
+    present = view.open_round
+    if present is None:
+        return None
+    if all(seat.stands.final for seat in view.seats_of(present.number)):
+        return "final"
+    over = present.deadline_at is not None and present.deadline_at <= now_ms
+    return "deadline" if over else None
+
+
+def _is_whole(outcome: Outcome, seat: StoredSeat, desk: CouncilSettling, run: Run) -> bool:
+    """Whether what a stopped command left behind is surely a reply: an error message in prose
+    would be read as one, too."""
+    if seat.round == VOTES or outcome.found is None:
+        return outcome.found is not None
+    read = desk.read_reply(run, seat.reviewer, outcome.found.raw)
+    return read.reply is not None and not any(item.text_only for item in read.reply.items)
+
+
+def fresh_word(*texts: str) -> str:
+    """A word that none of the texts has."""
+    while True:
+        word = os.urandom(8).hex()
+        if not any(word in text for text in texts):
+            return word
