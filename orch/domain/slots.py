@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from .config import config_of
 from .model import Run
+from .readiness import Picture
 
 
 class Slots:
@@ -43,3 +44,16 @@ class Slots:
         if self.full():
             return f"at most {self._most} at once in this run"
         return f"at most {self._most_in[mailbox]} at once in mailbox {mailbox}"
+
+
+def may_move(picture: Picture, live: Iterable[str]) -> bool:
+    """Whether a run can go on without a decision: a worker is at work, or an attempt could be
+    dispatched, now or after a back-off. `live` are the mailboxes of the live attempts: one that
+    is blocked keeps its slot, and may keep all the others out."""
+    if any(standing.state == "active" for standing in picture.standings):
+        return True
+    slots = Slots(picture.run, live)
+    return picture.run.state == "open" and any(
+        standing.state in ("ready", "backing_off") and slots.free(standing.task.mailbox)
+        for standing in picture.standings
+    )

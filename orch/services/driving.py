@@ -259,8 +259,7 @@ class Driving(Waiting):
         if "active" in standing or run.state == "cancelling":
             return None
         if driven.questions:
-            held = run.state == "paused" or course.held is not None
-            if held or not standing & {"ready", "backing_off"}:
+            if course.held is not None or not self.may_move(picture):
                 return driven._replace(failure=_needs_decision(driven))
             return None
         if run.state == "closed" and "blocked" not in standing:

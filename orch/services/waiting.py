@@ -7,6 +7,7 @@ from inbox_orch.shared import events, waits
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.events import Event
 
+from ..domain import slots
 from ..domain.config import config_of
 from ..domain.limits import DEFAULT_WAIT_SECONDS
 from ..domain.model import Run
@@ -221,9 +222,15 @@ class Waiting(Dispatching, Viewing, Adopting):
         if until == "blocked":
             return _until_blocked(waited, picture)
         if until == "run":
-            return _until_run(waited, picture)
+            return _until_run(waited, picture, moving=self.may_move(picture))
         assert goal is not None
-        return _until_task(waited, picture, goal)
+        return _until_task(waited, picture, goal, moving=self.may_move(picture))
+
+    def may_move(self, picture: Picture) -> bool:
+        """Whether a run can go on without a decision."""
+        with self.database.snapshot() as connection:
+            live = attempts.live_of_run(connection, picture.run.id)
+        return slots.may_move(picture, [attempt.mailbox for attempt in live])
 
     def _due(self, run: Run) -> waits.Look:
         """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
@@ -293,18 +300,17 @@ def _until_blocked(waited: Waited, picture: Picture) -> Waited | None:
     return None if picture.outcome == "running" else waited._replace(failure=_unsuccessful(waited))
 
 
-def _until_run(waited: Waited, picture: Picture) -> Waited | None:
+def _until_run(waited: Waited, picture: Picture, *, moving: bool) -> Waited | None:
     if picture.outcome == "succeeded":
         return waited
     if picture.outcome != "running":
         return waited._replace(failure=_unsuccessful(waited))
-    moving = any(s.state in ("active", "ready", "backing_off") for s in picture.standings)
     if waited.questions and not moving:
         return waited._replace(failure=_needs_decision(waited))
     return None
 
 
-def _until_task(waited: Waited, picture: Picture, goal: str) -> Waited | None:
+def _until_task(waited: Waited, picture: Picture, goal: str, *, moving: bool) -> Waited | None:
     standing = picture.of(goal)
     if standing.state in ("succeeded", "skipped"):
         return waited
@@ -314,7 +320,6 @@ def _until_task(waited: Waited, picture: Picture, goal: str) -> Waited | None:
         # Closed, or stuck: nothing will come of the task without a decision.
         return waited._replace(failure=_unsuccessful(waited))
     mine = [q for q in waited.questions if q.task.id == goal]
-    moving = any(s.state in ("active", "ready", "backing_off") for s in picture.standings)
     if mine and not moving:
         return waited._replace(failure=_needs_decision(waited))
     return None

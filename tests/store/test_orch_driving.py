@@ -121,10 +121,10 @@ def test_a_worktree_that_cannot_be_made_does_not_stop_the_drive(
     site.add(run, "a", "b")
     make = worktrees.make
 
-    def fail_for_a(repository, place, hold):
+    def fail_for_a(repository, place, hold, filling):
         if place.branch.endswith("/a/1"):
             raise InboxOrchError("git_failed", "no room")
-        make(repository, place, hold)
+        make(repository, place, hold, filling)
 
     monkeypatch.setattr(worktrees, "make", fail_for_a)
 

@@ -218,3 +218,29 @@ def test_a_worker_that_comes_back_after_its_lease_changes_nothing_and_its_commit
     site.worker.renew(item["thread"], new)
     assert git(site.repository, "rev-parse", item["branch"]) == first
     assert site.attempts(run, "a")[-1].number == 1
+
+
+@pytest.mark.parametrize("until", ["run", "task:a"])
+def test_a_question_that_holds_the_last_slot_needs_a_decision(site: Site, until: str):
+    run = site.open_run(max_parallel=1)
+    site.add(run, "a", "b")
+    item = site.dispatch(run, "a")["a"]
+    site.worker.ask(item["thread"], site.claim(item, lease_seconds=3600), body="which?")
+    assert site.states(run) == {"a": "blocked", "b": "ready"}
+
+    waited = site.scheduler.wait(run, until=until, wait_seconds=0)
+
+    assert waited.failure is not None and waited.failure.code == "needs_decision"
+
+
+def test_a_question_beside_a_free_slot_needs_none_yet(site: Site):
+    run = site.open_run(max_parallel=2)
+    site.add(run, "a", "b")
+    item = site.dispatch(run, "a")["a"]
+    site.worker.ask(item["thread"], site.claim(item, lease_seconds=3600), body="which?")
+
+    with refused("timeout"):
+        site.scheduler.wait(run, until="run", wait_seconds=0)
+    site.scheduler.pause_run(run)
+    waited = site.scheduler.wait(run, until="run", wait_seconds=0)
+    assert waited.failure is not None and waited.failure.code == "needs_decision"
