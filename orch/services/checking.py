@@ -176,14 +176,15 @@ class Checking(Verifying):
             for command in task.checks[len(passed) :]:
                 if len(results) > len(passed) and self._time_is_over(starts_before_ms):
                     return None
-                check = self._check(run, task, attempt, folder, command)
+                name = f"check-{len(results) + 1}.txt"
+                check = self._check(run, task, attempt, folder, command, name)
                 try:
                     outcome = runner.run(
                         check, begins=lambda group: self._note_group(attempt, group), wanted=wanted
                     )
                 except OSError as error:
                     raise self._not_started(folder, command, error) from error
-                results.append(self._result(check, len(results) + 1, outcome))
+                results.append(self._result(check, outcome))
                 if not note(results):
                     raise Withdrawn("another leader has taken it over")
                 if runner.told_to_end is not None:
@@ -192,7 +193,9 @@ class Checking(Verifying):
                     break
         return results
 
-    def _check(self, run: Run, task: Task, attempt: Attempt, folder: str, command: str) -> "Check":
+    def _check(
+        self, run: Run, task: Task, attempt: Attempt, folder: str, command: str, name: str
+    ) -> "Check":
         from .running import Check
 
         config = config_of(run)
@@ -202,11 +205,12 @@ class Checking(Verifying):
             command_environment(self.database, run, task, attempt, config, folder),
             task.limits.check_seconds or DEFAULT_CHECK_SECONDS,
             config.secret_values(os.environ),
+            name,
         )
 
-    def _result(self, check: "Check", number: int, outcome: "Outcome") -> Checked:
+    def _result(self, check: "Check", outcome: "Outcome") -> Checked:
         """Keep the output beside the database."""
-        stored = self.bus.artifacts.add_bytes(f"check-{number}.txt", outcome.content)
+        stored = self.bus.artifacts.add_bytes(check.output, outcome.content)
         result = Checked(
             masked(check.command, check.secrets),
             outcome.ending,

@@ -38,13 +38,15 @@ _GATE = 'read -r go && exec /bin/sh -c "$1" </dev/null'
 
 
 class Check(NamedTuple):
-    """What is to be run, where, with which environment; what is to be masked in its output."""
+    """What is to be run, where, with which environment; what is to be masked in its output, and
+    what that is called."""
 
     command: str
     folder: str
     environment: Mapping[str, str]
     limit_seconds: float
     secrets: Sequence[str] = ()
+    output: str = "output"
 
 
 class Outcome(NamedTuple):
@@ -130,7 +132,7 @@ class Runner:
 
         Raises `Withdrawn`, `Interrupted`, and OSError when it cannot be started.
         """
-        kept = Masked("output", "orch", check.secrets)
+        kept = Masked(check.output, "orch", check.secrets)
         reader, writer = os.pipe()
         try:
             try:

@@ -142,7 +142,7 @@ def test_while_one_leader_runs_a_check_another_neither_blocks_nor_spins(
     verifier = start(project, "reconcile")
     until(lambda: gate.is_begun)
 
-    other = start(project, "wait", "--until", "task:a", "--wait", "1.5")
+    other = start(project, "wait", "--until", "task:a", "--wait", "3")
     out = other.stdout.read()
     _, status, usage = os.wait4(other.pid, 0)
     other.returncode = os.waitstatus_to_exitcode(status)
@@ -157,7 +157,7 @@ def test_while_one_leader_runs_a_check_another_neither_blocks_nor_spins(
     assert ended(verifier)["data"]["verified"] == 1
     assert ended(patient)["ok"] is True
     assert len(gate.beginnings) == 1
-    assert usage.ru_utime + usage.ru_stime < 1.2, "most of that is the start of the command"
+    assert usage.ru_utime + usage.ru_stime < 2, "most of that is the start of the command"
 
 
 def test_a_check_ends_when_its_leader_is_killed_and_another_leader_takes_over(

@@ -109,6 +109,9 @@ def test_a_flood_of_output_is_kept_by_its_head_and_tail(site: Site, run):
     assert only["output_bytes"] == 3_000_011
     assert len(only["output_tail"].encode()) < 5000
     assert only["output_tail"].endswith("last\n")
+    assert only["output_tail"].startswith(
+        "[the last of 3000011 bytes; see the artifact check-1.txt]"
+    )
     with site.worker.artifacts.open(only["artifact_sha256"]) as file:
         content = file.read()
     assert content.startswith(b"first\n")
