@@ -184,7 +184,7 @@ def judge_git(project: Enterprise, scheduler: Scheduler, run: str) -> None:
     mine = {path for path in worktree_paths(repository) if f"/{run}/" in path}
     assert mine == {os.path.realpath(row["worktree_path"]) for row in rows}
     assert lock_files(repository / ".git", project.state) == []
-    assert git(repository, "fsck", "--strict") == ""
+    assert git(repository, "fsck", "--strict", "--no-dangling") == ""
     assert git(repository, "status", "--porcelain") == ""
     with scheduler.database.snapshot() as connection:
         begun = connection.execute("SELECT count(*) FROM intent WHERE closed_at IS NULL")

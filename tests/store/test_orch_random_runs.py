@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -100,6 +100,7 @@ class Runs(RuleBasedStateMachine):
         self.workers = [self.office.bus("w1"), self.office.bus("w2")]
         self.held: list[tuple[int, str, str]] = []
         self.keys: list[str] = []
+        self.commits = 0
         self.run: Any = None
 
     @initialize(
@@ -309,7 +310,9 @@ class Runs(RuleBasedStateMachine):
             ).fetchone()
         if how == "good":
             # All write the same file, so that some work does not merge.
-            commit(path, "same.txt" if number % 2 else f"{thread}.txt", thread)
+            self.commits += 1
+            name = "same.txt" if number % 2 else f"{thread}.txt"
+            commit(path, name, f"{self.commits}\n")
         elif how == "dirty":
             Path(path, "left.txt").write_text("not committed")
 
@@ -457,5 +460,6 @@ TestRunsOfCode = RunsOfCode.TestCase
 TestRunsOfCode.settings = settings(
     max_examples=max(1, EXAMPLES // 10),
     stateful_step_count=25,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # to find a smaller example takes minutes
     derandomize="RANDOM_RUNS" not in os.environ,
 )
