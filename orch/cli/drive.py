@@ -8,7 +8,7 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.driving import Step
-from .base import WAIT, chosen_run, open_scheduler, run_option
+from .base import WAIT, chosen_run, no_verify_option, open_scheduler, run_option
 from .progress import Progress
 
 
@@ -42,6 +42,7 @@ from .progress import Progress
 )
 @click.option("--to", metavar="MAILBOX", help="Instead of the tasks' own mailboxes.")
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
+@no_verify_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -51,6 +52,7 @@ def command(
     wait_seconds: float,
     to: str | None,
     allow_dirty: bool,
+    no_verify: bool,
 ) -> None:
     """Bring a run to its end: reconcile, dispatch what is ready, wait; again and again.
 
@@ -73,6 +75,7 @@ def command(
         allow_dirty=allow_dirty,
         within=os.getcwd(),
         wait_seconds=wait_seconds,
+        checks=not no_verify,
         on_look=progress.looked,
         pulse=progress.pulse,
     )

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from inbox_orch.inbox.schemas import Count, Serial, Shape
+from inbox_orch.inbox.schemas import Count, Seconds, Serial, Shape
 
 from .things import (
     BaseConflict,
@@ -51,7 +51,8 @@ class NoticeLine(Shape):
 
 class Driven(Shape):
     """How a drive has ended. `counts`: how many tasks stand how; `obstacle`: why submitted work
-    cannot be looked at, or nothing can be dispatched."""
+    cannot be looked at, or nothing can be dispatched; `overrun_seconds`: by how much a check that
+    had begun outlasted the drive."""
 
     run: Run
     until: str
@@ -62,3 +63,4 @@ class Driven(Shape):
     unreachable: list[Key]
     next_cursor: Serial
     obstacle: str | None
+    overrun_seconds: Seconds | None

@@ -40,7 +40,8 @@ class Line(NamedTuple):
 
 
 class Driven(NamedTuple):
-    """How a drive has ended. `failure` is the error to end with, unless all is well."""
+    """How a drive has ended. `failure` is the error to end with, unless all is well;
+    `overrun_seconds` by how much a check that had begun outlasted the drive."""
 
     run: Run
     until: str
@@ -52,6 +53,7 @@ class Driven(NamedTuple):
     next_cursor: str
     obstacle: str | None
     failure: InboxOrchError | None = None
+    overrun_seconds: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -64,6 +66,7 @@ class Driven(NamedTuple):
             "unreachable": list(self.unreachable),
             "next_cursor": self.next_cursor,
             "obstacle": self.obstacle,
+            "overrun_seconds": self.overrun_seconds,
         }
 
 
@@ -89,6 +92,7 @@ class Driving(Waiting):
         allow_dirty: bool = False,
         within: str | None = None,
         wait_seconds: float = float("inf"),
+        checks: bool = True,
         agent: str | None = None,
         on_look: Callable[[], None] | None = None,
         pulse: Callable[[], None] | None = None,
@@ -99,16 +103,19 @@ class Driving(Waiting):
         Yields what happens, from what `agent` has not been told yet (or from `after`) on; hand
         each step to `mark_told` once it has been written. The last step has the `ending`, with
         the error to end with in its `failure` (`run_unsuccessful`, `needs_decision`, `timeout`,
-        or why nothing can be dispatched). `mailbox` and `allow_dirty` are those of `dispatch`.
+        or why nothing can be dispatched). `mailbox` and `allow_dirty` are those of `dispatch`,
+        `checks` is that of `wait`: they are run while there is nothing to tell or to dispatch.
         `on_look` is called after each look at the database, `pulse` whenever the wait wakes up.
         Errors: `usage`, `not_found`, `invalid_state` (the run is closed), those of every write.
         """
         if mailbox is not None:
             check_name(mailbox, "mailbox")
         goal, start = self._goal(run, until), self._start(run, after, agent)
-        course = _Course(run, until, goal, start, mailbox, allow_dirty, within, on_look)
-        topics = (events.run_topic(run.id), run.leader)
         deadline = self._monotonic() + wait_seconds * 1000
+        course = _Course(
+            run, until, goal, start, mailbox, allow_dirty, within, on_look, checks, deadline
+        )
+        topics = (events.run_topic(run.id), run.leader)
         while True:
             left = (deadline - self._monotonic()) / 1000
             seen = waits.wait(
@@ -131,18 +138,21 @@ class Driving(Waiting):
 
     def _advance(self, course: "_Course") -> waits.Look:
         """Do what can be done now; something to tell, or when there is a reason to look again."""
-        with self.database.snapshot() as connection:
-            course.run = runs.get(connection, course.run.id) or course.run
-        course.obstacle = self.reconcile(course.run).obstacle
-        self._dispatch_ready(course)
-        before, step = -1, None
-        while step is None and course.position != before:
-            before, step = course.position, self._see(course)
-        if course.on_look is not None:
-            course.on_look()
-        if step is not None:
-            return waits.Look(step)
-        return self._next_look(course)
+        while True:
+            with self.database.snapshot() as connection:
+                course.run = runs.get(connection, course.run.id) or course.run
+            course.obstacle = self.reconcile(course.run, checks=False).obstacle
+            self._dispatch_ready(course)
+            step = self._see_on(course)
+            if course.on_look is not None:
+                course.on_look()
+            if step is not None:
+                return waits.Look(step)
+            # A check can take long, so everything else comes first.
+            if not course.checks or self.check_next(course.run, course.deadline) is None:
+                return self._next_look(course)
+            late_ms = self._monotonic() - course.deadline
+            course.overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
 
     def _dispatch_ready(self, course: "_Course") -> None:
         """Dispatch, if there is something to dispatch and nothing is known to keep it back."""
@@ -182,6 +192,13 @@ class Driving(Waiting):
             course.notices.append(error)
         course.hold(error, self._monotonic())
 
+    def _see_on(self, course: "_Course") -> Step | None:
+        """Look on, past events that say nothing."""
+        before, step = -1, None
+        while step is None and course.position != before:
+            before, step = course.position, self._see(course)
+        return step
+
     def _see(self, course: "_Course") -> Step | None:
         with self.database.snapshot() as connection:
             picture = self.picture(connection, course.run, self.database.clock.now().wall_ms)
@@ -217,6 +234,7 @@ class Driving(Waiting):
             unreachable=tuple(s.task.key for s in standings if s.state == "unreachable"),
             next_cursor=cursor,
             obstacle=course.held.message if course.held is not None else course.obstacle,
+            overrun_seconds=course.overrun,
         )
 
     def _lines_of(self, course: "_Course", picture: Picture, found: list[Event]) -> Iterator[Line]:
@@ -318,10 +336,13 @@ class _Course:
         allow_dirty: bool,
         within: str | None,
         on_look: Callable[[], None] | None,
+        checks: bool,
+        deadline: float,
     ) -> None:
         self.run, self.until, self.goal, self.position = run, until, goal, position
         self.mailbox, self.allow_dirty, self.within = mailbox, allow_dirty, within
-        self.on_look = on_look
+        self.on_look, self.checks, self.deadline = on_look, checks, deadline
+        self.overrun: float | None = None
         self.notices: list[InboxOrchError] = []
         self.in_vain_at: int | None = None
         self.held: InboxOrchError | None = None

@@ -121,10 +121,10 @@ def test_a_worktree_that_cannot_be_made_does_not_stop_the_drive(
     site.add(run, "a", "b")
     make = worktrees.make
 
-    def fail_for_a(repository, place, hold, filling):
+    def fail_for_a(repository, place, *rest):
         if place.branch.endswith("/a/1"):
             raise InboxOrchError("git_failed", "no room")
-        make(repository, place, hold, filling)
+        make(repository, place, *rest)
 
     monkeypatch.setattr(worktrees, "make", fail_for_a)
 
@@ -369,3 +369,27 @@ def test_the_end_of_a_back_off_is_when_it_looks_again(site: Site, monkeypatch: p
     drive(site, run)
     assert looks[0].found is None
     assert looks[0].due_wall_ms == site.standing(run, "a").until
+
+
+# -- checks ----------------------------------------------------------------------------------
+
+
+def test_checks_are_run_once_there_is_nothing_else_to_do(site: Site):
+    run = site.open_run()
+    site.add(run, "a", checks=["test -e a.txt"])
+    site.add(run, "b", depends_on=["a"])
+    site.deliver(items(drive(site, run))["a"], "a.txt")
+
+    steps = drive(site, run, wait_seconds=1, until="task:a")
+    assert [kind for kind, _ in lines(steps[:1])] == ["attempt_submitted"]
+    assert ("task_succeeded", "a") in lines(steps)
+    assert "b" in items(steps), "which was dispatched in the same look"
+
+
+def test_checks_are_left_to_another_leader_on_request(site: Site):
+    run = site.open_run()
+    site.add(run, "a", checks=["true"])
+    site.deliver(items(drive(site, run))["a"], "a.txt")
+
+    drive(site, run, wait_seconds=0, checks=False)
+    assert site.attempts(run, "a")[0].state == "submitted"
