@@ -13,7 +13,6 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.events import Event
 from inbox_orch.shared.ids import check_name
 
-from ..domain import states
 from ..domain.model import Run
 from ..domain.readiness import Picture, Standing
 from ..domain.states import TASK_FINAL
@@ -106,7 +105,7 @@ class Driving(Waiting):
         or why nothing can be dispatched). `mailbox` and `allow_dirty` are those of `dispatch`,
         `checks` is that of `wait`: they are run while there is nothing to tell or to dispatch.
         `on_look` is called after each look at the database, `pulse` whenever the wait wakes up.
-        Errors: `usage`, `not_found`, `invalid_state` (the run is closed), those of every write.
+        Errors: `usage`, `not_found`, those of every write, and of git.
         """
         if mailbox is not None:
             check_name(mailbox, "mailbox")
@@ -280,10 +279,6 @@ class Driving(Waiting):
             if course.held is not None or not self.may_move(picture):
                 return driven._replace(failure=_needs_decision(driven))
             return None
-        if run.state == "closed" and "blocked" not in standing:
-            hint = f"orch run reopen --run {run.name}"
-            refused = states.refuse("run", run.name, run.state, "drive", hint=hint)
-            return driven._replace(failure=refused)
         if driven.outcome == "stuck":
             return driven._replace(failure=_needs_decision(driven))
         if course.gave_up and "blocked" not in standing:

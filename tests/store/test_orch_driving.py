@@ -393,3 +393,49 @@ def test_checks_are_left_to_another_leader_on_request(site: Site):
 
     drive(site, run, wait_seconds=0, checks=False)
     assert site.attempts(run, "a")[0].state == "submitted"
+
+
+# -- a run as a whole ------------------------------------------------------------------------
+
+
+def test_a_paused_run_is_waited_for_and_goes_on_when_it_is_resumed(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    site.scheduler.pause_run(run)
+
+    steps = drive(site, run)
+    assert (lines(steps), code(steps)) == ([], "timeout")
+    site.scheduler.resume_run(run)
+    assert set(items(drive(site, run))) == {"a"}
+
+
+def test_a_question_is_a_decision_also_while_the_run_is_paused(site: Site):
+    run = site.open_run()
+    site.add(run, "a", "b", max_attempts=1)
+    ask(site, items(drive(site, run))["a"])
+    site.scheduler.cancel(run, ["b"])
+    site.add(run, "c")
+    site.scheduler.pause_run(run)
+
+    assert code(drive(site, run)) == "needs_decision"
+
+
+@pytest.mark.parametrize("verb, outcome", [("close_run", "failed"), ("cancel_run", "cancelled")])
+def test_a_run_that_is_over_before_it_is_done_ends_the_drive(site: Site, verb: str, outcome: str):
+    run = site.open_run()
+    site.add(run, "a")
+    getattr(site.scheduler, verb)(run)
+
+    steps = drive(site, run)
+    assert (code(steps), ending(steps).outcome) == ("run_unsuccessful", outcome)
+    assert items(steps) == {}
+
+
+def test_a_retried_task_is_dispatched_by_the_drive_that_goes_on(site: Site):
+    run = site.open_run()
+    site.add(run, "a", "b")
+    site.fail(items(drive(site, run))["a"], fatal=True)
+    drive(site, run)
+
+    site.scheduler.retry(run, ["a"])
+    assert items(drive(site, run))["a"]["number"] == 2

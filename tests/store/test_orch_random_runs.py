@@ -414,7 +414,7 @@ class Runs(RuleBasedStateMachine):
         raise AssertionError(f"it does not end: {ending.outcome} {standings}")
 
     def a_wait_returns_too(self, code: str | None) -> None:
-        assert code in (None, "run_unsuccessful", "needs_decision", "invalid_state"), code
+        assert code in (None, "run_unsuccessful", "needs_decision"), code
         waited = self.leaders[1].wait(self.present_run(), until="run", wait_seconds=0)
         assert (waited.failure is None) == (code is None), (waited.failure, code)
 
