@@ -1,11 +1,15 @@
 """`orch attempt show`."""
 
+from collections.abc import Iterator, Sequence
+
 import click
 
 from inbox_orch.shared.blocks import Facts
 from inbox_orch.shared.commandline import Verb, shell_of
 
+from ..domain.checks import Checked
 from ..services.restoring import Shown
+from ..services.verifying import checks_of, details_of
 from .base import open_scheduler, run_option
 
 
@@ -37,7 +41,16 @@ def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:
         ("base", attempt.base_commit),
         ("head", attempt.head_commit),
         ("worktree", attempt.worktree_path if shown.worktree_exists else None),
+        ("late", details_of(attempt).get("late", {}).get("ref")),
         ("salvage", shown.salvage_ref),
         ("trash", shown.trash),
+        *_check_rows(checks_of(attempt)),
     )
     return tuple(row for row in rows if row[1] is not None)
+
+
+def _check_rows(checks: Sequence[Checked]) -> Iterator[tuple[str, object]]:
+    for number, check in enumerate(checks, 1):
+        yield f"check {number}", f"{check.sentence} ({check.seconds:.1f} s)"
+        if check.output_tail:
+            yield f"output {number}", check.output_tail.rstrip("\n")

@@ -312,6 +312,20 @@ def test_a_cancelled_attempt_does_not_go_on_being_checked(project: Enterprise, g
     assert problems(project) == 0
 
 
+@pytest.mark.parametrize("terminal", ["", "1"], ids=["pipe", "terminal"])
+def test_a_person_sees_which_check_failed_and_how(project: Enterprise, terminal: str):
+    submit(project, "true", r"printf 'one\n\033[31mtwo\n'; exit 7")
+    ended(start(project, "reconcile"))
+
+    text = project.orch("attempt", "show", "a", FORCE_COLOR=terminal, COLUMNS="200").text
+
+    assert "ended with exit status 0" in text
+    assert "exit 7` ended with exit status 7" in text
+    assert "one" in text
+    assert "two" in text
+    assert "\033[31mtwo" not in text, "escape sequences of a check are not passed on"
+
+
 def test_an_adoption_that_is_killed_leaves_nothing_behind(project: Enterprise, gate: Gate):
     submit(project, f"test -e {gate.go}", gate.command, max_attempts=1)
     ended(start(project, "reconcile"))
