@@ -63,7 +63,8 @@ class Showing(Viewing):
             edges = tasks.dependencies_of_run(connection, run.id)
             of_task = attempts.of_task(connection, task.id)
         return TaskShown(
-            picture.of(task.id),
+            # The picture has no bodies: those of all tasks may be large.
+            picture.of(task.id)._replace(task=task),
             tuple(_edge(picture, e, e.upstream_id) for e in edges if e.task_id == task.id),
             tuple(_edge(picture, e, e.task_id) for e in edges if e.upstream_id == task.id),
             tuple(of_task),
