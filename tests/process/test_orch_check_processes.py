@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from inbox_orch.orch.services.running import GRACE_SECONDS
 from inbox_orch.shared import processes
 from support.commands import command_path
 from support.orch_matrix import Enterprise, the_run
-from support.processes import until
+from support.processes import linger, until
 from support.runs import commit
 
 PATIENCE_SECONDS = 60
@@ -309,6 +310,35 @@ def test_a_cancelled_attempt_does_not_go_on_being_checked(project: Enterprise, g
     assert is_gone(first)
     assert ended(start(project, "reconcile"))["ok"] is True
     assert attempt(project).state == "cancelled"
+    assert problems(project) == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_leaders_verify_one_run_while_one_after_the_other_is_killed(
+    project: Enterprise, tmp_path: Path, seed: int
+):
+    chance, keys = random.Random(seed), ("a", "b", "c", "d")
+    ran = tmp_path / "ran"
+    submit(project, f"echo $ORCH_TASK >>{ran}; sleep 0.2; echo end-$ORCH_TASK >>{ran}", keys=keys)
+    arguments = ("wait", "--until", "run", "--wait", "60")
+    leaders = [start(project, *arguments) for _ in range(2)]
+    for _ in range(4):
+        linger(chance.uniform(0.3, 1.0))
+        killed = leaders.pop(0)
+        killed.kill()
+        killed.communicate()
+        leaders.append(start(project, *arguments))
+
+    assert all(ended(leader)["ok"] for leader in leaders)
+
+    with project.scheduler() as scheduler:
+        rows = scheduler.status(the_run(scheduler)).rows
+        tasks = [row.standing.task for row in rows]
+    assert {t.state for t in tasks} == {"succeeded"}
+    assert [(t.attempts, t.work_failures, t.infra_failures) for t in tasks] == [(1, 0, 0)] * 4
+    assert {row.attempt.id for row in rows} == {t.accepted_attempt for t in tasks}
+    words = ran.read_text().split()
+    assert {word for word in words if word.startswith("end-")} == {f"end-{key}" for key in keys}
     assert problems(project) == 0
 
 
