@@ -102,3 +102,13 @@ def test_a_graph_is_imported_looked_at_and_kept_free_of_cycles(tmp_path):
     assert {"plan import", "ready", "status", "plan export", "dep add, refused"} <= set(figures)
     assert all(operation["whole"]["p50_ms"] > 0 for operation in figures.values())
     assert all(figures[name]["work"]["count"] == 1 for name in ("ready", "status"))
+
+
+def test_worktrees_are_measured_beside_gits_own(tmp_path):
+    dispatching = bench("worktrees", tmp_path)["dispatching"]
+
+    assert {name: dispatching[name]["attempts"] for name in ("one", "eight")} == {
+        "one": 1,
+        "eight": 8,
+    }
+    assert all(dispatching[name]["ratio"] > 0 for name in ("one", "eight"))
