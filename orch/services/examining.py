@@ -1,5 +1,6 @@
 """`orch doctor`: whether runs, git and the events agree. Reads, and changes nothing."""
 
+import contextlib
 import os
 
 from inbox_orch.inbox.services.examining import OK, PROBLEM, WARNING, Check, Examined
@@ -9,7 +10,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from ..domain import folding
 from ..domain.model import Run
 from ..git import repository as git_repository
-from ..git import worktrees
+from ..git import settings, worktrees
 from ..store import attempts, care, runs
 from .desk import Desk
 
@@ -54,7 +55,7 @@ class Examining(Desk):
             if not git_repository.is_there(str(a.worktree_path))
         ]
         checks.append(_check("worktrees", missing, PROBLEM, "of a live attempt, and not there"))
-        checks.append(self._leftovers(open_runs))
+        checks += [self._leftovers(open_runs), self._settings(open_runs)]
         if disagreements is not None:
             checks.append(
                 _check("events", disagreements, PROBLEM, "tables and events do not agree")
@@ -88,12 +89,23 @@ class Examining(Desk):
             "left by a git that was killed; `git worktree remove -f -f` takes one away",
         )
 
+    def _settings(self, open_runs: list[Run]) -> Check:
+        """What of the repositories' settings matters for worktrees."""
+        found = []
+        for folder in sorted({run.repository for run in open_runs if run.repository is not None}):
+            if os.path.isdir(folder):
+                with contextlib.suppress(InboxOrchError):  # `repositories` tells of those
+                    found += settings.notes(git_repository.Repository(folder))
+        return _check("settings", found, WARNING, "that matter for worktrees")
+
 
 def _git() -> Check:
     try:
-        return Check("git", OK, git_repository.check_version())
+        version = git_repository.check_version()
     except InboxOrchError as error:
         return Check("git", PROBLEM, error.message)
+    warning = settings.version_warning(version)
+    return Check("git", OK if warning is None else WARNING, warning or version)
 
 
 def _check(name: str, found: list[str], status: str, text: str) -> Check:

@@ -91,6 +91,8 @@ def as_text(figures: dict[str, Any]) -> str:
         "orch dispatch, ms",
         "ratio",
         "at most",
+        "git, processor ms",
+        "orch, processor ms",
     )
     title = f"{figures['files']:,} files; medians, git's worktrees one after the other"
     return f"{title}\n\n{table(headings, rows)}"
