@@ -1,0 +1,286 @@
+"""Whether a history keeps the promises. Decides from what the processes wrote down and from one
+look at the database at the end; knows nothing of how the product works inside.
+
+A call without a return may have happened or not; a refused one has not happened.
+"""
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from history import Fault, Operation
+
+BOUND_SECONDS = 5.0
+"""So late may a waiter notice on a busy machine, beyond what faults held it up."""
+
+_SECOND = 1_000_000_000
+_EXPECTED = frozenset(
+    (
+        *("busy", "timeout", "nothing_available", "already_claimed", "lease_lost", "cancelled"),
+        *("invalid_state", "disk_full", "read_only", "not_found", "file_exists"),
+    )
+)
+_EXTENDS = ("claim", "renew", "update")  # a question and waiting for its answer promise no time
+_ENDS = ("done", "fail", "release")
+
+
+class Ending(NamedTuple):
+    """What the database has when all is over: lines of an export, and what `doctor` says."""
+
+    lines: Sequence[dict[str, Any]]
+    problems: Sequence[str]
+
+
+def violations(
+    operations: Sequence[Operation], faults: Sequence[Fault], ending: Ending
+) -> list[str]:
+    """Every promise that was not kept, in words; none is the aim."""
+    checks = (
+        _errors(operations),
+        _examinations(operations, ending),
+        _sends(operations, ending),
+        _texts(operations, ending),
+        _leases(operations),
+        _results(operations, ending),
+        _cursors(operations, ending),
+        _watched(operations, ending),
+        _waits(operations, faults, ending),
+    )
+    return [found for check in checks for found in check]
+
+
+# -- errors ----------------------------------------------------------------------------------
+
+
+def _errors(operations: Iterable[Operation]) -> Iterator[str]:
+    for op in operations:
+        if op.error is not None and op.error not in _EXPECTED:
+            yield f"unexpected error: {op}"
+
+
+def _examinations(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
+    for problem in ending.problems:
+        yield f"doctor at the end: {problem}"
+    for op in operations:
+        if op.name == "doctor" and op.value is not None:
+            for problem in op.value["problems"]:
+                yield f"doctor while all went on: {problem}"
+
+
+# -- nothing is lost, nothing twice ----------------------------------------------------------
+
+
+def _sends(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
+    there = {line["id"] for line in ending.lines if line["type"] == "thread"}
+    by_key: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for op in operations:
+        if op.name != "send" or op.value is None:
+            continue
+        if op.value["thread"] not in there:
+            yield f"an acknowledged thread is gone: {op}"
+        if op.arguments.get("key") is not None:
+            by_key[op.actor, op.arguments["key"]].add(op.value["thread"])
+    for (actor, key), found in by_key.items():
+        if len(found) > 1:
+            yield f"one key of {actor} made {len(found)} threads: {key}"
+
+
+def _texts(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
+    """Every text is written once: there exactly once when acknowledged, never when refused.
+
+    Messages of a pruned thread have no body any more; their digest has been compared by doctor.
+    """
+    messages = [line for line in ending.lines if line["type"] == "message"]
+    bodies = Counter(m["body"] for m in messages if m["body"])
+    gone = {m["thread"] for m in messages if m["body"] is None}
+    for body, number in bodies.items():
+        if number > 1:
+            yield f"a message is there {number} times: {body!r}"
+    written: dict[str, list[Operation]] = defaultdict(list)
+    for op in operations:
+        if "body" in op.arguments:
+            written[op.arguments["body"]].append(op)
+    for body, calls in written.items():
+        acknowledged = [op for op in calls if op.acknowledged]
+        if acknowledged and bodies[body] == 0 and _thread_of(acknowledged[0]) not in gone:
+            yield f"an acknowledged message is gone: {acknowledged[0]}"
+        if all(op.refused for op in calls) and bodies[body]:
+            yield f"a refused call has had its effect: {calls[0]}"
+
+
+def _thread_of(op: Operation) -> str:
+    found = op.arguments.get("thread") or (op.value or {}).get("thread")
+    return str(found)
+
+
+def _results(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
+    states = {line["id"]: line["state"] for line in ending.lines if line["type"] == "thread"}
+    finished: dict[str, list[Operation]] = defaultdict(list)
+    for op in operations:
+        if op.name == "done" and op.acknowledged:
+            finished[op.arguments["thread"]].append(op)
+    for thread, calls in finished.items():
+        if states.get(thread) != "done":
+            yield f"done, and {states.get(thread)} in the end: {calls[0]}"
+        if len({op.arguments["epoch"] for op in calls}) > 1:
+            yield f"done by two holders: {calls[0]} and {calls[-1]}"
+
+
+# -- leases ----------------------------------------------------------------------------------
+
+
+def _leases(operations: Iterable[Operation]) -> Iterator[str]:
+    """One owner: epochs rise as time goes on, nobody takes over before the end of a lease, and
+    a holder that was followed by another can do nothing any more."""
+    claims: dict[str, list[Operation]] = defaultdict(list)
+    deeds: dict[tuple[str, int], list[Operation]] = defaultdict(list)
+    for op in operations:
+        if op.name == "claim" and op.value is not None:
+            claims[op.value["thread"]].append(op)
+            deeds[op.value["thread"], op.value["epoch"]].append(op)
+        elif "epoch" in op.arguments:
+            deeds[op.arguments["thread"], op.arguments["epoch"]].append(op)
+    for thread, taken in claims.items():
+        taken.sort(key=lambda op: op.value["epoch"] if op.value else 0)
+        for earlier, later in itertools.pairwise(taken):
+            assert earlier.value is not None and later.value is not None
+            first, second = earlier.value["epoch"], later.value["epoch"]
+            if first == second:
+                yield f"two holders with epoch {first} of {thread}: {earlier} and {later}"
+                continue
+            assert earlier.returned_ns is not None and later.returned_ns is not None
+            if later.returned_ns < earlier.called_ns:
+                yield f"an older epoch was given out later: {earlier} after {later}"
+            mine = deeds[thread, first]
+            yield from _taken_too_soon(mine, earlier, later)
+            yield from _stale(mine, later)
+
+
+def _taken_too_soon(
+    mine: Sequence[Operation], earlier: Operation, later: Operation
+) -> Iterator[str]:
+    """The next claim came back before the lease can have been over."""
+    assert later.returned_ns is not None
+    for op in mine:
+        if op.name in _ENDS and not op.refused and op.called_ns < later.returned_ns:
+            return  # it has, or may have, been given back
+    lease_ns = int(earlier.arguments["lease_seconds"] * _SECOND)
+    for op in mine:
+        extended = op.name in _EXTENDS and op.acknowledged
+        before = extended and op.returned_ns is not None and op.returned_ns < later.called_ns
+        if before and op.called_ns + lease_ns > later.returned_ns:
+            yield f"taken over while the lease ran: {op}, then {later}"
+
+
+def _stale(mine: Sequence[Operation], later: Operation) -> Iterator[str]:
+    assert later.returned_ns is not None
+    for op in mine:
+        if op.acknowledged and op.called_ns > later.returned_ns and op.name != "wait_reply":
+            yield f"a stale token was served: {op}, after {later}"
+
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+def _cursors(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
+    """What lies before an agent's cursor has been shown to it."""
+    seen: dict[str, set[int]] = defaultdict(set)
+    for op in operations:
+        if op.name == "fetch" and op.value is not None:
+            seen[op.actor].update(op.value["messages"])
+    cursors = {
+        line["agent"]: int(line["position"])
+        for line in ending.lines
+        if line["type"] == "cursor" and line["agent"] == line["mailbox"]
+    }
+    for line in ending.lines:
+        for agent in _addressed(line):
+            # Who is not in `seen` is a caller that does not write down what it fetches.
+            passed = agent in seen and int(line["id"]) <= cursors.get(agent, 0)
+            if passed and int(line["id"]) not in seen[agent]:
+                yield f"the cursor of {agent} has passed message {line['id']}, never shown to it"
+
+
+def _addressed(line: dict[str, Any]) -> list[str]:
+    """To whom a message is news."""
+    if line["type"] != "message":
+        return []
+    return [mailbox for mailbox in line["to"] if mailbox != line["sender"]]
+
+
+def _watched(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
+    """Every event between the first and the last that was seen, once, in order."""
+    by_actor: dict[str, list[int]] = defaultdict(list)
+    for op in operations:
+        if op.name == "watch" and op.value is not None:
+            by_actor[op.actor] += op.value["seen"]
+    events = sorted(int(line["id"]) for line in ending.lines if line["type"] == "event")
+    for actor, seen in by_actor.items():
+        if not seen:
+            continue
+        due = [seq for seq in events if seq <= max(seen)]
+        if seen != due:
+            missing = sorted(set(due) - set(seen))[:5]
+            yield f"{actor} has not seen every event once and in order; missing: {missing}"
+
+
+# -- waiting ---------------------------------------------------------------------------------
+
+
+def _waits(
+    operations: Sequence[Operation], faults: Sequence[Fault], ending: Ending
+) -> Iterator[str]:
+    """A wait ends soon after there is something for it."""
+    written = _acknowledged_at(operations)
+    arrivals: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    replies: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for line in ending.lines:
+        if line["type"] != "message" or int(line["id"]) not in written:
+            continue
+        at = (written[int(line["id"])], int(line["id"]))
+        for mailbox in _addressed(line):
+            arrivals[mailbox].append(at)
+        if line["kind"] == "reply":
+            replies[line["thread"]].append(at)
+    # A writer is told a moment after others can see what it wrote: they may have had it before.
+    had: dict[str, set[int]] = defaultdict(set)
+    for op in operations:
+        due: Iterable[tuple[int, int]] = ()
+        if op.name == "fetch":
+            due = arrivals[op.actor]
+        elif op.name == "wait_reply":
+            due = replies[op.arguments["thread"]]
+        if op.arguments.get("wait") and op.returned_ns is not None:
+            yield from _late(op, [at for at in due if at[1] not in had[op.actor]], faults)
+        if op.name in ("fetch", "wait_reply") and op.value is not None:
+            had[op.actor].update(op.value["messages"])
+
+
+def _late(op: Operation, due: Iterable[tuple[int, int]], faults: Sequence[Fault]) -> Iterator[str]:
+    assert op.returned_ns is not None
+    for at, message in due:
+        if not op.called_ns <= at <= op.returned_ns:
+            continue
+        late = (op.returned_ns - at) / _SECOND - _held_up(faults, op.actor, at, op.returned_ns)
+        if late > BOUND_SECONDS:
+            yield f"a wait ended {late:.1f} s after message {message} had come: {op}"
+            return
+
+
+def _acknowledged_at(operations: Iterable[Operation]) -> dict[int, int]:
+    """When the writer of each message was told that it is there."""
+    return {
+        op.value["message"]: op.returned_ns
+        for op in operations
+        if op.value is not None and op.returned_ns is not None and "message" in op.value
+    }
+
+
+def _held_up(faults: Iterable[Fault], actor: str, began: int, ended: int) -> float:
+    """Seconds of faults between two moments that concern everybody or this process."""
+    return sum(
+        max(0, min(ended, fault.ended_ns) - max(began, fault.began_ns)) / _SECOND
+        for fault in faults
+        if fault.target in ("", actor)
+    )
