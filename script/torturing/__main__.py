@@ -17,14 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import checker
+import git_actors
 import history
 from breaking import BROKEN
 from nemesis import Nemesis
 
 from inbox_orch.inbox import Bus
+from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.shared import creating
 
 CREW = {"sender": 2, "worker": 4, "reader": 3, "watcher": 1, "caretaker": 1, "shell": 1}
+GIT_CREW = {"leader": 2, "coder": 2}
 DISK_MEGABYTES = 2048
 
 
@@ -47,6 +50,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of what happens by chance; printed")
     parser.add_argument("--break", dest="broken", choices=sorted(BROKEN), default="")
     parser.add_argument("--calm", action="store_true", help="no faults but kills")
+    parser.add_argument("--no-git", action="store_true", help="only the bus")
     parser.add_argument("--crew", type=int, default=1, help="times as many processes")
     parser.add_argument("--kills", type=float, default=2.0, help="a second, on average")
     parser.add_argument("--keep", metavar="DIR", help="leave history and database there")
@@ -75,7 +79,10 @@ def torture(folder: Path, seed: str, options: argparse.Namespace) -> dict[str, A
         (folder / name).mkdir()
     with Nemesis(folder, seed, calm=options.calm, kills=options.kills) as nemesis:
         creating.create(str(folder / "disk" / "project" / ".inbox" / "bus.db"))
-        crew = Crew(folder, seed, options.broken, options.crew)
+        roles = dict(CREW) if options.no_git else CREW | GIT_CREW
+        if not options.no_git:
+            begin_run(folder)
+        crew = Crew(folder, seed, options.broken, roles, options.crew)
         began = time.monotonic()
         try:
             nemesis.rage(crew, until=began + options.minutes * 60)
@@ -102,25 +109,67 @@ def torture(folder: Path, seed: str, options: argparse.Namespace) -> dict[str, A
     }
 
 
+def begin_run(folder: Path) -> None:
+    """The repository, and the run in it."""
+    with Bus.open(folder / "disk" / "project" / ".inbox" / "bus.db") as bus:
+        project = folder / "disk" / "project"
+        git_actors.open_run(Scheduler(bus), project, folder / "disk" / "worktrees")
+
+
 def ending(folder: Path) -> checker.Ending:
-    """What the database has when everybody has left."""
+    """What there is when everybody has left, and a last leader has put things in order."""
     with Bus.open(folder / "disk" / "project" / ".inbox" / "bus.db", agent="judge") as bus:
         examined = bus.doctor(verify=True)
         problems = [
             f"{c.name}: {c.text} {c.items}" for c in examined.checks if c.status == "problem"
         ]
-        return checker.Ending(list(bus.export()), problems)
+        commits: frozenset[str] = frozenset()
+        files: frozenset[str] = frozenset()
+        project = folder / "disk" / "project"
+        if (project / ".git").exists():
+            scheduler = Scheduler(bus, "judge")
+            scheduler.reconcile(scheduler.run(None))
+            checks = scheduler.doctor(verify=True).checks
+            problems += [f"{c.name}: {c.text} {c.items}" for c in checks if c.status == "problem"]
+            problems += fsck(project)
+            commits, files = reachable(project, folder / "disk" / "worktrees")
+        return checker.Ending(list(bus.export()), problems, commits, files)
+
+
+def fsck(project: Path) -> list[str]:
+    """What git finds wrong with its repository."""
+    done = subprocess.run(
+        ["git", "fsck", "--strict", "--no-dangling"], cwd=project, capture_output=True, text=True
+    )
+    return [] if done.returncode == 0 else [f"git fsck: {done.stdout}{done.stderr}"[:1000]]
+
+
+def reachable(project: Path, worktrees: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The commits that refs reach, and the names of all files in them and on the disk."""
+    listed = subprocess.run(
+        ["git", "rev-list", "--objects", "--all"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    commits = frozenset(line for line in listed if " " not in line)
+    names = {line.split(" ", 1)[1].rsplit("/", 1)[-1] for line in listed if " " in line}
+    names |= {name for _, _, there in os.walk(worktrees) for name in there}
+    return commits, frozenset(names)
 
 
 class Crew:
     """The processes, each by its name; whoever dies is born again."""
 
-    def __init__(self, folder: Path, seed: str, broken: str, times: int) -> None:
+    def __init__(
+        self, folder: Path, seed: str, broken: str, roles: dict[str, int], times: int
+    ) -> None:
         self.folder, self.seed, self.broken = folder, seed, broken
         self.crashes: list[str] = []
         self.environment: dict[str, str] = {}
         self._lives: Counter[str] = Counter()
-        names = [f"{role}{n}" for role, number in CREW.items() for n in range(number * times)]
+        names = [f"{role}{n}" for role, number in roles.items() for n in range(number * times)]
         self.processes = {name: self._born(name) for name in names}
 
     def kill(self, name: str) -> None:

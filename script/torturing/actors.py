@@ -6,7 +6,6 @@ on until the file `stop` is there, or it is killed.
 
 import contextlib
 import json
-import os
 import random
 import select
 import subprocess
@@ -401,8 +400,13 @@ def main() -> None:
     folder, name, life, seed, broken = sys.argv[1:6]
     if broken:
         breaking.break_guarantee(broken)
-    role = ROLES[name.rstrip("0123456789")]
-    os.environ["NO_COLOR"] = "1"
+    role_name = name.rstrip("0123456789")
+    if role_name in ("leader", "coder"):
+        import git_actors
+
+        role = {"leader": git_actors.Leader, "coder": git_actors.Coder}[role_name]
+    else:
+        role = ROLES[role_name]
     role(Path(folder), name, int(life), seed).live()
 
 

@@ -26,10 +26,13 @@ _ENDS = ("done", "fail", "release")
 
 
 class Ending(NamedTuple):
-    """What the database has when all is over: lines of an export, and what `doctor` says."""
+    """What there is when all is over: the lines of an export, what `doctor` and `git fsck` say,
+    the commits that some ref reaches, and the names of all files in them or in a worktree."""
 
     lines: Sequence[dict[str, Any]]
     problems: Sequence[str]
+    commits: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
 
 
 def violations(
@@ -46,6 +49,7 @@ def violations(
         _cursors(operations, ending),
         _watched(operations, ending),
         _waits(operations, faults, ending),
+        _work(operations, ending),
     )
     return [found for check in checks for found in check]
 
@@ -223,6 +227,24 @@ def _watched(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
         if seen != due:
             missing = sorted(set(due) - set(seen))[:5]
             yield f"{actor} has not seen every event once and in order; missing: {missing}"
+
+
+# -- work in git -----------------------------------------------------------------------------
+
+
+def _work(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
+    """Whatever was accepted is reachable, and nothing that was ever written is gone."""
+    accepted: dict[str, Operation] = {}
+    for op in operations:
+        if op.name == "status" and op.value is not None:
+            for head in op.value["heads"].values():
+                accepted.setdefault(head, op)
+        edited = op.name == "edit" and op.acknowledged
+        if edited and op.arguments["path"].rsplit("/", 1)[1] not in ending.files:
+            yield f"work is gone: {op}"
+    for head, op in accepted.items():
+        if head not in ending.commits:
+            yield f"accepted work is not reachable: {head}, accepted by {op.called_ns}"
 
 
 # -- waiting ---------------------------------------------------------------------------------
