@@ -50,6 +50,7 @@ ERRORS = {
     "run_unsuccessful": "the run has ended, and not every task succeeded",
     "needs_decision": "a question is open, and nothing goes on without its answer",
     "degraded": "some parts are there, some are missing; `data` says which",
+    "checks_failed": "a check of what would be integrated failed; nothing was moved",
     "no_quorum": "too few reviewers replied for a tally",
     "work_rejected": "`adopt` has looked at the work, and it cannot be accepted; `data` says why",
     "problems_found": "`doctor` found problems; `data` lists them",

@@ -51,6 +51,7 @@ EXIT_CODES: dict[str, int] = {
     "run_unsuccessful": 11,
     "needs_decision": 11,
     "degraded": 11,
+    "checks_failed": 11,
     "no_quorum": 11,
     "work_rejected": 11,
     "problems_found": 11,

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from inbox_orch.shared.blocks import Block, Sentence, Table
+from inbox_orch.shared.blocks import Block, Body, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -19,14 +19,27 @@ from .base import chosen_run, open_scheduler, run_option
     agent=True,
     examples=(
         "orch integrate --dry-run",
-        "orch integrate --onto main",
+        "orch integrate --onto main --check 'make test'",
     ),
 )
 @run_option
 @click.option("--onto", metavar="BRANCH", help="Then fast-forward this branch to the result.")
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CMD",
+    help="Shell command that must succeed in the result before anything is moved; repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.pass_context
-def command(context: click.Context, run_name: str | None, onto: str | None, dry_run: bool) -> None:
+def command(
+    context: click.Context,
+    run_name: str | None,
+    onto: str | None,
+    checks: tuple[str, ...],
+    dry_run: bool,
+) -> None:
     """Merge the accepted work of a run onto its branch orch/RUN/integration, in the order of its
     dependencies and in memory: your checkout is not touched.
 
@@ -36,7 +49,7 @@ def command(context: click.Context, run_name: str | None, onto: str | None, dry_
     """
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
-    done = scheduler.integrate(run, onto=onto, dry_run=dry_run, within=os.getcwd())
+    done = scheduler.integrate(run, onto=onto, checks=checks, dry_run=dry_run, within=os.getcwd())
     output = shell_of(context).output
     failure = _failure(done)
     if failure is None:
@@ -47,6 +60,15 @@ def command(context: click.Context, run_name: str | None, onto: str | None, dry_
 
 def _failure(done: Integrated) -> InboxOrchError | None:
     """What is not a plain success about it."""
+    failed = done.failed_check
+    if failed is not None:
+        return InboxOrchError(
+            "checks_failed",
+            f"{failed.sentence}; nothing was moved",
+            hint="`orch status` shows whose work it is; `orch retry TASK --force` has it done anew",
+            details={"command": failed.command},
+            data=done.as_json(),
+        )
     said = [f"{r.piece.task.key} conflicts in {', '.join(r.paths[:5])}" for r in done.conflicts]
     hint = None
     if said:
@@ -79,6 +101,10 @@ def _blocks(done: Integrated) -> list[Block]:
     )
     headings = ("ATTEMPT", "STATE", "NOTE")
     blocks: list[Block] = [Table(headings, rows, "nothing to integrate", (0, 1), (2,))]
+    blocks += [Sentence(t.sentence, ("check", t.passed, t.command)) for t in done.checks]
+    failed = done.failed_check
+    if failed is not None:
+        return [*blocks, Body(("output",), failed.output_tail)]
     if done.tip is not None:
         verb = "would be" if done.dry_run and done.tip != done.plan.before else "is"
         text = f"{done.plan.branch} {verb} at {done.tip}"

@@ -26,7 +26,8 @@ _LOCK_NAME = "inbox-orch.lock"
 class Place(NamedTuple):
     """Where an attempt works: everything is unique to it and never used again.
 
-    `reason` is that of git's lock on the worktree; it tells ours from anybody else's.
+    Without a `branch` ("") its HEAD is detached. `reason` is that of git's lock on the worktree; it
+    tells ours from anybody else's.
     """
 
     branch: str
@@ -87,6 +88,7 @@ def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
     """`git worktree add`, again when it has met another tool's half-done work: those take no
     lock of ours."""
     left = _TRIES
+    branch = ("--no-track", "-b", place.branch) if place.branch else ("--detach",)
     while True:
         left -= 1
         _clear(repository, place)
@@ -102,8 +104,8 @@ def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
         try:
             git(
                 repository.path,
-                *("worktree", "add", "--quiet", "--no-checkout", "--no-track", "--lock"),
-                *("--reason", place.reason, "-b", place.branch, place.path, place.base_commit),
+                *("worktree", "add", "--quiet", "--no-checkout", "--lock"),
+                *("--reason", place.reason, *branch, place.path, place.base_commit),
                 shared_locks=locks,
             )
         except InboxOrchError as error:
@@ -131,8 +133,8 @@ def alone(repository: Repository, place: Place) -> Iterator[Hold]:
     finishes its work must wait for their end. The lock lies beside the repository's own, so
     that it can be had when the disk of the worktrees is full.
     """
-    name = f"inbox-orch-{place.branch.replace('/', '-')}.lock"
-    path = os.path.join(repository.common_directory, name)
+    name = (place.branch or os.path.basename(place.path)).replace("/", "-")
+    path = os.path.join(repository.common_directory, f"inbox-orch-{name}.lock")
     while True:
         gate = Gate(path)
         _acquire(gate, place.path)

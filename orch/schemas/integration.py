@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from inbox_orch.inbox.schemas import Count, Shape, Ulid
+from inbox_orch.inbox.schemas import Count, Seconds, Shape, Ulid
 
 from .things import AttemptState, Commit, HandedOut, Key, Positive
 
@@ -48,10 +48,24 @@ class Onto(Shape):
     paths: list[str]
 
 
+class Tried(Shape):
+    """A check that was run on the files of the result, before anything was moved."""
+
+    command: str
+    passed: bool
+    exit_status: int | None
+    signal: Positive | None
+    timed_out_seconds: Seconds | None
+    seconds: Seconds
+    output_tail: str
+    output_bytes: Count
+
+
 class Integrated(Shape):
     """`integrate`; also beside the errors of exit 11. `before` and `tip`: the commits between
-    which `branch` has moved (would move, in a dry run); `already`: how many pieces were in it;
-    `dispatched`: the attempts that were opened for conflicts, `undispatched` why one was not."""
+    which `branch` has moved (or would, in a dry run or had no check failed), `moved` whether it
+    has; `already`: how many pieces were in it; `dispatched`: the attempts that were opened for
+    conflicts, `undispatched` why one was not."""
 
     items: list[Piece]
     truncated: bool
@@ -60,7 +74,9 @@ class Integrated(Shape):
     branch: str
     before: Commit | None
     tip: Commit | None
+    moved: bool
     already: Count
+    checks: list[Tried]
     onto: Onto | None
     dispatched: list[HandedOut]
     undispatched: str | None

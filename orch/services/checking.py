@@ -320,7 +320,7 @@ class Checking(Verifying):
     def _put_back_if_abandoned(self, run: Run, intent: Intent, attempt: Attempt) -> bool:
         if not self._is_verification_abandoned(intent, attempt):
             return False
-        self._end_orphan(intent)
+        end_orphan(intent, self.database.clock.now().boot_id)
         with self.database.transaction() as tx:
             me = self.this_process()
             if not attempts.take_over_intent(tx.connection, intent.number, intent.owner, me):
@@ -343,24 +343,6 @@ class Checking(Verifying):
         each = (task.limits.check_seconds or DEFAULT_CHECK_SECONDS) + _SLACK_SECONDS
         return self.is_abandoned(intent, FOREIGN_SECONDS + len(task.checks) * each)
 
-    def _end_orphan(self, intent: Intent) -> None:
-        """The guardian of the one that died ends its check, and may be at it still: two must not
-        run in one worktree."""
-        from .running import await_end, end_group
-
-        group, owner = intent.data.get("group"), intent.owner
-        seen_from_here = (owner.boot_id, owner.namespace) == (
-            self.database.clock.now().boot_id,
-            processes.namespace(),
-        )
-        if group is None or not seen_from_here:
-            return
-        started = processes.start_time(group)
-        if started is not None and started == intent.data.get("group_started"):
-            end_group(group)
-        elif started is None:
-            await_end(group)
-
     # -- helpers -----------------------------------------------------------------------------
 
     def _has_repository(self, run: Run) -> bool:
@@ -373,3 +355,19 @@ class Checking(Verifying):
     def _time_is_over(self, starts_before_ms: float | None) -> bool:
         now = self.database.clock.now().monotonic_ms
         return starts_before_ms is not None and now >= starts_before_ms
+
+
+def end_orphan(intent: Intent, boot_id: str) -> None:
+    """See to the check of a process that is gone, in this boot: the guardian of the one that died
+    ends it, and may be at it still; two must not run in one worktree."""
+    from .running import await_end, end_group
+
+    group, owner = intent.data.get("group"), intent.owner
+    seen_from_here = (owner.boot_id, owner.namespace) == (boot_id, processes.namespace())
+    if group is None or not seen_from_here:
+        return
+    started = processes.start_time(group)
+    if started is not None and started == intent.data.get("group_started"):
+        end_group(group)
+    elif started is None:
+        await_end(group)

@@ -13,7 +13,8 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import integration
-from ..domain.integration import CONFLICT, MERGED, Result
+from ..domain.integration import CONFLICT, MERGED, Result, Tried
+from ..domain.limits import FOREIGN_SECONDS, check_commands
 from ..domain.model import Attempt, Run, Task
 from ..domain.slots import Slots
 from ..git import integrating as git_integrating
@@ -22,22 +23,25 @@ from ..git.repository import Repository
 from ..store import attempts, integrations, runs, tasks
 from ..store.attempts import Intent
 from . import merging
-from .dispatching import Dispatching
 from .merging import Plan, Work
+from .trying import Trying
 
 _MOST_TRIES = 10
 _NOT_FORWARDED = ("checked_out", "refused", "moved", "conflict", "not_tried")
 
 
 class Integrated(NamedTuple):
-    """What an integration came to. `dispatched` are the attempts that were opened for conflicts,
-    `undispatched` why one could not be."""
+    """What an integration came to. `checks` were run before, and nothing is moved when one of
+    them fails; `moved`: the branch was, or a conflict was recorded. `dispatched` are the attempts
+    that were opened for conflicts, `undispatched` why one could not be."""
 
     plan: Plan
     tip: str | None
     results: tuple[Result, ...]
     dry_run: bool
     onto: dict[str, Any] | None = None
+    checks: tuple[Tried, ...] = ()
+    moved: bool = False
     dispatched: tuple[dict[str, Any], ...] = ()
     undispatched: str | None = None
 
@@ -45,6 +49,11 @@ class Integrated(NamedTuple):
     def conflicts(self) -> list[Result]:
         """The pieces that do not merge."""
         return [result for result in self.results if result.state == CONFLICT]
+
+    @property
+    def failed_check(self) -> Tried | None:
+        """The check because of which nothing was moved."""
+        return next((tried for tried in self.checks if not tried.passed), None)
 
     @property
     def not_forwarded(self) -> bool:
@@ -60,14 +69,16 @@ class Integrated(NamedTuple):
             "branch": self.plan.branch,
             "before": self.plan.before,
             "tip": self.tip,
+            "moved": self.moved,
             "already": self.plan.already,
+            "checks": [tried.as_json() for tried in self.checks],
             "onto": self.onto,
             "dispatched": list(self.dispatched),
             "undispatched": self.undispatched,
         }
 
 
-class Integrating(Dispatching):
+class Integrating(Trying):
     """`integrate`."""
 
     def integrate(
@@ -75,11 +86,15 @@ class Integrating(Dispatching):
         run: Run,
         *,
         onto: str | None = None,
+        checks: Sequence[str] = (),
         dry_run: bool = False,
         within: str | None = None,
     ) -> Integrated:
         """Merge the accepted work of a run, in the order of its dependencies, onto its branch
         `orch/<run>/integration`; with `onto`, let that branch come forward to it.
+
+        `checks` are shell commands that are run in the files of the result, all pieces together,
+        before anything is moved; when one fails, nothing is. A dry run runs none.
 
         What conflicts goes back to its task: a new attempt that starts from what was integrated,
         opened at once when the run is open and there is room. HEAD, where a run without a base
@@ -87,6 +102,7 @@ class Integrating(Dispatching):
         Errors: `usage`, `not_found` (no such branch), `busy`, `dirty_repository` (the branch of
         the integration is checked out, and there are changes), and those of git.
         """
+        check_commands(checks)
         repository = self.repository(run)
         if not dry_run:
             self._finish_integrations(run)
@@ -94,9 +110,15 @@ class Integrating(Dispatching):
             plan = merging.plan(repository, run, self._work(run), onto, within)
             if dry_run:
                 return _done(plan, self._forwarded(repository, plan, dry_run=True), dry_run=True)
+            tried = self.try_out(run, repository, plan, checks) if plan.needs_check else ()
+            if not all(each.passed for each in tried):
+                return _done(plan, None, dry_run=False)._replace(checks=tried)
             if plan.changes_nothing or self._bring_in(run, repository, plan):
-                moved = self._forwarded(repository, plan, dry_run=False)
-                return self._offer_conflicts(run, _done(plan, moved, dry_run=False))
+                forwarded = self._forwarded(repository, plan, dry_run=False)
+                done = _done(plan, forwarded, dry_run=False)._replace(
+                    checks=tried, moved=not plan.changes_nothing
+                )
+                return self._offer_conflicts(run, done)
         raise InboxOrchError(
             "busy",
             f"run {run.name} changes faster than it can be integrated",
@@ -124,10 +146,10 @@ class Integrating(Dispatching):
         try:
             moved = self._moved(repository, plan)
         except BaseException:
-            self._undone(number)
+            self.forget_integration(number)
             raise
         if not moved:
-            self._undone(number)
+            self.forget_integration(number)
             return False
         with self.database.transaction() as tx:
             self._confirm(tx, run, number, _facts(plan))
@@ -162,11 +184,6 @@ class Integrating(Dispatching):
                 details={"branch": plan.branch, "worktree": moved.worktree},
             )
         return moved.state != "moved"
-
-    def _undone(self, number: int) -> None:
-        with self.database.transaction() as tx:
-            me = self.this_process()
-            integrations.close_intent(tx.connection, number, "undone", me, tx.now.wall_ms)
 
     def _confirm(self, tx: Transaction, run: Run, number: int, facts: dict[str, Any]) -> None:
         """The branch has moved: say so, and give back what conflicts, unless another leader has
@@ -298,21 +315,25 @@ class Integrating(Dispatching):
             repository = self.repository(run)
         except InboxOrchError:
             return False  # until it is there again
-        if not (self.is_abandoned(intent) and self._take_over(intent)):
-            return False
         facts = intent.data
+        patience = facts.get("patience_seconds", FOREIGN_SECONDS)
+        if not (self.is_abandoned(intent, patience) and self._take_over(intent)):
+            return False
+        if facts["step"] == "check":
+            return self.clear_after_check(run, intent)
         present = repository.ref_commit(f"refs/heads/{facts['branch']}")
         if present is not None and repository.contains(present, facts["tip"]):
             with self.database.transaction() as tx:
                 self._confirm(tx, run, intent.number, facts)
         else:
-            self._undone(intent.number)
+            self.forget_integration(intent.number)
         return True
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
     """What an intent has to hold so that somebody else can finish it."""
     return {
+        "step": "move",
         "branch": plan.branch,
         "before": plan.before,
         "tip": plan.tip,

@@ -18,7 +18,6 @@ def command_environment(
 ) -> dict[str, str]:
     """This process's environment without git's variables and without those of a lease, what the
     run's config gives, and what the command is about."""
-    inherited = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
     about: Mapping[str, str | None] = {
         "INBOX_DB": database.layout.database,
         "INBOX_DB_ID": database.id,
@@ -32,6 +31,12 @@ def command_environment(
         "ORCH_HEAD_COMMIT": attempt.head_commit,
         "PWD": folder,
     }
+    return environment_for(config, about)
+
+
+def environment_for(config: Config, about: Mapping[str, str | None]) -> dict[str, str]:
+    """The same for a command that is about whatever else."""
+    inherited = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
     known = {name: value for name, value in about.items() if value is not None}
     return {**inherited, **config.environment, **known}
 

@@ -62,6 +62,18 @@ def open_intent(
     return cursor.lastrowid
 
 
+def note(
+    connection: sqlite3.Connection, number: int, data: Mapping[str, Any], owner: Owner
+) -> bool:
+    """Add to what an open intent says; False when it is not this owner's any more."""
+    cursor = connection.execute(
+        "UPDATE intent SET data = json_patch(data, ?)"
+        f" WHERE number = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        (json.dumps(data), number, *owner),
+    )
+    return cursor.rowcount == 1
+
+
 def close_intent(
     connection: sqlite3.Connection, number: int, outcome: str, owner: Owner, now_ms: int
 ) -> bool:

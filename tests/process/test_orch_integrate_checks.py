@@ -1,0 +1,201 @@
+"""Checks of an integration: once for all that comes in, before anything is moved."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.orch.domain.integration import branch_of
+from support.commands import command_path
+from support.processes import until
+from support.runs import Site, git, lock_files, worktree_paths
+
+
+@pytest.fixture
+def run(site: Site):
+    """Two tasks whose accepted work merges, and one that conflicts."""
+    made = site.open_run()
+    site.add(made, "a", "b", "c")
+    for key, item in site.dispatch(made).items():
+        site.deliver(item, "same" if key != "b" else "b.txt", f"{key}\n")
+    site.scheduler.reconcile(made)
+    return made
+
+
+def nothing_is_left(site: Site, run) -> None:
+    paths = {str(a.worktree_path) for key in "abc" for a in site.attempts(run, key)}
+    assert worktree_paths(site.repository) == paths
+    folder = site.worktrees / run.name
+    assert {str(path) for path in folder.iterdir()} == paths
+    assert lock_files(site.repository / ".git") == []
+    assert site.open_intents(run) == []
+    assert site.scheduler.doctor(verify=True).problems == 0
+    git(site.repository, "fsck", "--strict")
+
+
+def test_checks_run_once_on_all_that_comes_in_and_then_the_branch_moves(site: Site, run):
+    told = site.folder / "told"
+    write = f"{{ pwd; git rev-parse HEAD; ls; git status --porcelain; }} >> {told}"
+
+    done = site.scheduler.integrate(run, checks=[write, "test -f b.txt && echo fine"])
+
+    folder, head, *files = told.read_text().split()
+    assert files == ["README.md", "b.txt", "same"]
+    assert head == done.tip == git(site.repository, "rev-parse", branch_of(run))
+    assert not Path(folder).exists()
+    assert [c["passed"] for c in done.as_json()["checks"]] == [True, True]
+    assert done.checks[1].output_tail == "fine\n"
+    nothing_is_left(site, run)
+
+    assert site.scheduler.integrate(run, checks=["false"]).checks == ()
+
+
+def test_a_failing_check_moves_nothing_and_gives_no_conflict_back(site: Site, run):
+    told = site.folder / "told"
+    refs = git(site.repository, "for-each-ref")
+    main = git(site.repository, "rev-parse", "main")
+    checks = [f"echo once >> {told}", "echo broken; exit 3", f"echo twice >> {told}"]
+
+    done = site.scheduler.integrate(run, onto="main", checks=checks)
+
+    assert done.failed_check is not None
+    assert (done.failed_check.ending.exit_status, done.failed_check.output_tail) == (3, "broken\n")
+    assert told.read_text() == "once\n"
+    assert not done.moved
+    assert done.onto is not None
+    assert done.onto["state"] == "not_tried"
+    assert git(site.repository, "for-each-ref") == refs
+    assert git(site.repository, "rev-parse", "main") == main
+    assert set(site.states(run).values()) == {"succeeded"}
+    nothing_is_left(site, run)
+
+    fixed = site.scheduler.integrate(run, onto="main", checks=["true"])
+    assert fixed.tip == done.tip
+    assert git(site.repository, "rev-parse", "main") == done.tip
+
+
+def test_what_a_check_leaves_behind_goes_with_its_worktree(site: Site, run):
+    check = "mkdir -p build/x && echo x > build/x/y && echo changed > README.md && echo z > .env"
+
+    done = site.scheduler.integrate(run, checks=[check])
+
+    assert done.moved
+    assert git(site.repository, "show", f"{done.tip}:README.md") == "A project."
+    nothing_is_left(site, run)
+
+
+def test_a_branch_that_was_moved_without_a_check_is_checked_before_yours_follows(site: Site, run):
+    site.scheduler.integrate(run)
+    main = git(site.repository, "rev-parse", "main")
+
+    failed = site.scheduler.integrate(run, onto="main", checks=["false"])
+    assert failed.failed_check is not None
+    assert git(site.repository, "rev-parse", "main") == main
+    passed = site.scheduler.integrate(run, onto="main", checks=["true"])
+    assert git(site.repository, "rev-parse", "main") == passed.tip
+
+
+def test_a_dry_run_runs_no_check(site: Site, run):
+    assert site.scheduler.integrate(run, checks=["false"], dry_run=True).checks == ()
+    nothing_is_left(site, run)
+
+
+def test_what_changes_while_a_check_runs_is_planned_anew(site: Site, run):
+    """Between the merge and the move, another leader takes accepted work back."""
+    marker = site.folder / "again"
+    change = (
+        f"test -e {marker} || {{ touch {marker};"
+        f" {command_path('orch')} integrate --run {run.name} --json > {site.folder}/other; true; }}"
+    )
+
+    done = site.scheduler.integrate(run, checks=[change])
+
+    other = json.loads((site.folder / "other").read_text())["data"]
+    assert other["moved"] is True
+    assert other["tip"] == git(site.repository, "rev-parse", branch_of(run)) == done.tip
+    assert [item["key"] for item in done.as_json()["items"]] == []
+    assert len(site.attempts(run, "c")) == 2
+    nothing_is_left(site, run)
+
+
+# -- processes -------------------------------------------------------------------------------
+
+
+def start(site: Site, check: str, stdout: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [command_path("orch"), "integrate", "--onto", "main", "--check", check, "--json"],
+        cwd=site.repository,
+        stdout=stdout,
+    )
+
+
+def process_of(path: Path) -> int:
+    until(lambda: path.exists() and path.read_text().endswith("\n"))
+    return int(path.read_text())
+
+
+def is_alive(process: int) -> bool:
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def test_a_failing_check_is_exit_11_with_which_and_its_output(site: Site, run):
+    running = start(site, "echo broken; exit 3", subprocess.PIPE)
+    answer = json.loads(running.communicate(timeout=60)[0])
+
+    assert running.returncode == 11
+    assert answer["error"]["code"] == "checks_failed"
+    assert "exit status 3" in answer["error"]["message"]
+    assert answer["data"]["checks"][0]["output_tail"] == "broken\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_check_ends_and_nothing_was_moved(site: Site, run, number: int):
+    pid = site.folder / "pid"
+    refs = git(site.repository, "for-each-ref")
+    running = start(site, f"echo $$ > {pid}; sleep 600")
+    check = process_of(pid)
+
+    running.send_signal(number)
+
+    assert running.wait(60) == 128 + number
+    assert not is_alive(check)
+    assert git(site.repository, "for-each-ref") == refs
+    nothing_is_left(site, run)
+
+
+def test_a_killed_integration_leaves_no_check_and_no_worktree(site: Site, run):
+    pid = site.folder / "pid"
+    refs = git(site.repository, "for-each-ref")
+    running = start(site, f"echo $$ > {pid}; sleep 600")
+    check = process_of(pid)
+
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait(60)
+    assert site.scheduler.reconcile(run).finished_intents == 1
+
+    assert not is_alive(check)
+    assert git(site.repository, "for-each-ref") == refs
+    nothing_is_left(site, run)
+    done = site.scheduler.integrate(run, checks=["true"])
+    assert done.moved
+    nothing_is_left(site, run)
+
+
+def test_a_check_sees_nothing_of_a_calling_hook_and_none_of_a_lease(site: Site, run, monkeypatch):
+    told = site.folder / "told"
+    monkeypatch.setenv("GIT_INDEX_FILE", str(site.folder / "index"))
+    monkeypatch.setenv("GIT_DIR", str(site.folder / "nowhere"))
+    monkeypatch.setenv("INBOX_TOKEN", "0" * 32)
+
+    done = site.scheduler.integrate(run, checks=[f"env > {told}"])
+
+    found = dict(line.split("=", 1) for line in told.read_text().splitlines() if "=" in line)
+    assert not {name for name in found if name in ("GIT_INDEX_FILE", "GIT_DIR", "INBOX_TOKEN")}
+    assert (found["ORCH_HEAD_COMMIT"], found["ORCH_RUN"]) == (done.tip, run.name)
