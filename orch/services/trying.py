@@ -26,6 +26,7 @@ from ..store import integrations
 from ..store.attempts import Intent
 from .checking import end_orphan
 from .dispatching import Dispatching
+from .equipping import equip
 from .merging import Plan
 from .surroundings import environment_for
 
@@ -144,7 +145,7 @@ class Trying(Dispatching):
         try:
             place = _place(facts)
             with worktrees.alone(repository, place) as hold:
-                worktrees.make(repository, place, hold)
+                equip(repository, place, hold, config_of(run), self.database.layout.holds)
             yield number, place.path
         finally:
             self._clear_tree(run, number, facts)
