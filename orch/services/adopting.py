@@ -25,6 +25,7 @@ from ..store.attempts import Intent
 from .checking import AT_WORK, Checking
 from .equipping import Equipment, SetupFailed, equip
 from .late import Late, late_ref
+from .surroundings import command_environment
 from .verifying import checks_of, details_of, details_with, objections
 
 ADOPTABLE = ("pending", "failed", "cancelled")
@@ -221,14 +222,15 @@ class Adopting(Checking, Late):
     def _make_borrowed(
         self, run: Run, repository: Repository, task: Task, attempt: Attempt, place: Place
     ) -> None:
-        equipment = Equipment(run, task, attempt, config_of(run))
+        config = config_of(run)
+        environment = command_environment(self.database, run, task, attempt, config, place.path)
         with worktrees.alone(repository, place) as hold:
             equip(
                 self.database,
                 repository,
                 place,
                 hold,
-                equipment,
+                Equipment(config, environment),
                 is_wanted=lambda: self._is_still_adoptable(task, attempt),
             )
             borrowed.detach(repository, place)

@@ -3,7 +3,7 @@
 Works on a worktree that nobody has been given yet, in its attempt's lock; stores nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.database import Database
@@ -12,14 +12,12 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.signals import Signalled
 
 from ..domain.checks import MAX_TAIL_BYTES
-from ..domain.config import Config, Setup
-from ..domain.model import Attempt, Run, Task
+from ..domain.config import Config
 from ..git import worktrees
 from ..git.copying import copy_untracked
 from ..git.filling import Filling
 from ..git.repository import Repository
 from ..git.worktrees import Hold, Place
-from .surroundings import command_environment
 
 
 class SetupFailed(Exception):
@@ -31,12 +29,10 @@ class SetupFailed(Exception):
 
 
 class Equipment(NamedTuple):
-    """For which attempt a worktree is made, and what it is to have."""
+    """What a worktree is to have, and the environment of its set-up command."""
 
-    run: Run
-    task: Task
-    attempt: Attempt
     config: Config
+    environment: Mapping[str, str]
 
 
 def equip(
@@ -64,7 +60,7 @@ def equip(
         if copied.left_out:
             details["not_copied"] = [entry._asdict() for entry in copied.left_out]
     if config.setup is not None:
-        _set_up(database, place, hold, wanted, config.setup, is_wanted)
+        _set_up(database, place, hold, wanted, is_wanted)
     if config.copy or config.setup is not None:
         untracked = repository.untracked_paths(place.path)
         if untracked:
@@ -77,16 +73,15 @@ def _set_up(
     place: Place,
     hold: Hold,
     wanted: Equipment,
-    setup: Setup,
     is_wanted: Callable[[], bool],
 ) -> None:
     """Run the command to its end. Should we be killed, the attempt's lock stays held until the
     last process of it has been ended: the worktree must not be made anew under its feet."""
     from .running import Check, Interrupted, Runner, Withdrawn
 
-    run, task, attempt, config = wanted
-    environment = command_environment(database, run, task, attempt, config, place.path)
-    secrets = config.secret_values(environment)
+    setup, environment = wanted.config.setup, wanted.environment
+    assert setup is not None
+    secrets = wanted.config.secret_values(environment)
     check = Check(setup.command, place.path, environment, setup.timeout_seconds, secrets)
     try:
         with Runner(database.notice, (hold.descriptor,)) as runner:

@@ -22,6 +22,7 @@ from ..store import attempts, tasks
 from ..store.attempts import Intent
 from .equipping import Equipment, SetupFailed, equip
 from .recounting import FirstMessage, Recounting
+from .surroundings import command_environment
 
 
 class Provisioning(Recounting):
@@ -122,12 +123,14 @@ class Provisioning(Recounting):
         if attempt.base_source == "merge":
             assert attempt.base_commit is not None
             repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
+        place, config = self._place(attempt), config_of(run)
+        environment = command_environment(self.database, run, task, attempt, config, place.path)
         details = equip(
             self.database,
             repository,
-            self._place(attempt),
+            place,
             hold,
-            Equipment(run, task, attempt, config_of(run)),
+            Equipment(config, environment),
             is_wanted=lambda: self._is_wanted_still(attempt),
         )
         return attempt._replace(details=json.dumps(details)) if details else attempt

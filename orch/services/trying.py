@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inbox_orch.shared import processes
+from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.signals import Signalled
@@ -26,7 +27,7 @@ from ..store import integrations
 from ..store.attempts import Intent
 from .checking import end_orphan
 from .dispatching import Dispatching
-from .equipping import equip
+from .equipping import Equipment, SetupFailed, equip
 from .merging import Plan
 from .surroundings import environment_for
 
@@ -50,8 +51,12 @@ class Trying(Dispatching):
         """
         if not commands:
             return ()
-        with self._tree_for(run, repository, plan, len(commands)) as (number, folder):
-            return self._run_all(run, plan, number, folder, commands)
+        try:
+            with self._tree_for(run, repository, plan, len(commands)) as (number, folder):
+                return self._run_all(run, plan, number, folder, commands)
+        except SetupFailed as failure:
+            # Where nothing can be tried, nothing has passed.
+            return (_failed_setup(run, failure),)
 
     def _run_all(
         self, run: Run, plan: Plan, number: int, folder: str, commands: Sequence[str]
@@ -97,7 +102,11 @@ class Trying(Dispatching):
     def _what_to_run(self, run: Run, plan: Plan, folder: str, command: str) -> "Check":
         from .running import Check
 
-        config = config_of(run)
+        secrets = config_of(run).secret_values(os.environ)
+        environment = self._environment(run, plan, folder)
+        return Check(command, folder, environment, _limit(run), secrets)
+
+    def _environment(self, run: Run, plan: Plan, folder: str) -> dict[str, str]:
         about = {
             "INBOX_DB": self.database.layout.database,
             "INBOX_DB_ID": self.database.id,
@@ -108,8 +117,7 @@ class Trying(Dispatching):
             "ORCH_HEAD_COMMIT": plan.tip,
             "PWD": folder,
         }
-        secrets = config.secret_values(os.environ)
-        return Check(command, folder, environment_for(config, about), _limit(run), secrets)
+        return environment_for(config_of(run), about)
 
     def _note_check(self, number: int, group: int) -> bool:
         """So that whoever clears up after this process can see to the check that still runs."""
@@ -145,7 +153,14 @@ class Trying(Dispatching):
         try:
             place = _place(facts)
             with worktrees.alone(repository, place) as hold:
-                equip(repository, place, hold, config_of(run), self.database.layout.holds)
+                equip(
+                    self.database,
+                    repository,
+                    place,
+                    hold,
+                    Equipment(config_of(run), self._environment(run, plan, place.path)),
+                    is_wanted=lambda: True,
+                )
             yield number, place.path
         finally:
             self._clear_tree(run, number, facts)
@@ -172,6 +187,18 @@ class Trying(Dispatching):
         with self.database.transaction() as tx:
             me = self.this_process()
             integrations.close_intent(tx.connection, number, "undone", me, tx.now.wall_ms)
+
+
+def _failed_setup(run: Run, failure: SetupFailed) -> Tried:
+    config, details = config_of(run), failure.details
+    assert config.setup is not None
+    return Tried(
+        masked(config.setup.command, config.secret_values(os.environ)),
+        Ending(details["exit_status"], details["signal"], details["timed_out_seconds"]),
+        details["seconds"],
+        details["output_tail"],
+        details["output_bytes"],
+    )
 
 
 def _limit(run: Run) -> float:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.domain.config import from_given
 from inbox_orch.orch.domain.integration import branch_of
 from support.commands import command_path
 from support.processes import until
-from support.runs import Site, git, lock_files, worktree_paths
+from support.runs import Site, commit, git, lock_files, worktree_paths
 
 
 @pytest.fixture
@@ -96,6 +97,32 @@ def test_a_branch_that_was_moved_without_a_check_is_checked_before_yours_follows
     assert git(site.repository, "rev-parse", "main") == main
     passed = site.scheduler.integrate(run, onto="main", checks=["true"])
     assert git(site.repository, "rev-parse", "main") == passed.tip
+
+
+def test_the_worktree_of_the_checks_is_set_up_as_those_of_workers_are(site: Site):
+    config = {"setup": {"command": "mkdir -p made && echo built > made/tool; test ! -e bad"}}
+    run = site.open_run(config=from_given(config))
+    site.add(run, "a", "b", allow_empty=True)
+    items = site.dispatch(run)
+    commit(items["a"]["worktree"], ".gitignore", "made\n")
+    commit(items["b"]["worktree"], ".gitignore", "made\n")
+    for item in items.values():
+        site.done(item)
+    site.scheduler.reconcile(run)
+    assert set(site.states(run).values()) == {"succeeded"}
+
+    done = site.scheduler.integrate(run, checks=["cat made/tool"])
+    assert done.checks[0].output_tail == "built\n"
+
+    site.add(run, "c")
+    item = site.dispatch(run, "c")["c"]
+    site.deliver(item, "bad")
+    site.scheduler.reconcile(run)
+    failed = site.scheduler.integrate(run, checks=["true"])
+    assert failed.failed_check is not None
+    assert failed.failed_check.command == config["setup"]["command"]
+    assert git(site.repository, "rev-parse", branch_of(run)) == done.tip
+    assert site.open_intents(run) == []
 
 
 def test_a_dry_run_runs_no_check(site: Site, run):
