@@ -13,7 +13,7 @@ from inbox_orch.shared.signals import Signalled
 
 from ..domain.checks import MAX_TAIL_BYTES
 from ..domain.config import Config
-from ..git import worktrees
+from ..git import manifest, worktrees
 from ..git.copying import copy_untracked
 from ..git.filling import Filling
 from ..git.repository import Repository
@@ -65,6 +65,8 @@ def equip(
         untracked = repository.untracked_paths(place.path)
         if untracked:
             details["untracked_at_start"] = list(untracked)
+        # Clean-up has to see which of them the worker has changed.
+        manifest.write(place.path)
     return details
 
 

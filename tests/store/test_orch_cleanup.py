@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from inbox_orch.orch.domain.cleanup import ERRORS
+from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.git import removal, salvage
 from inbox_orch.orch.schemas.cleanup import ReasonCode
 from inbox_orch.shared.errors import InboxOrchError
@@ -486,3 +487,20 @@ def test_a_damaged_worktree_is_left_alone_by_reconciling(scene: Scene):
 
 def test_the_reasons_in_the_models_are_those_of_the_table():
     assert set(get_args(ReasonCode)) == set(ERRORS)
+
+
+def test_files_that_were_handed_out_are_in_the_way_only_once_they_are_changed(site: Site):
+    commit(site.repository, ".gitignore", "*.env\n")
+    (site.repository / "local.env").write_text("secret\n")
+    run = site.open_run(config=Config(copy=("local.env",)))
+    site.add(run, "a", "b")
+    items = site.dispatch(run)
+    assert Path(items["a"]["worktree"], "local.env").read_text() == "secret\n"
+    Path(items["b"]["worktree"], "local.env").write_text("edited\n")
+    for item in items.values():
+        site.fail(item, fatal=True)
+    site.scheduler.reconcile(run)
+
+    cleaned = {item.key: (item.action, codes(item)) for item in site.scheduler.cleanup(run).items}
+
+    assert cleaned == {"a": ("removed", []), "b": ("kept", ["ignored_changed"])}

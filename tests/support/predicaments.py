@@ -330,7 +330,7 @@ PREDICAMENTS: dict[str, Row] = {
 # -- what is left of it ----------------------------------------------------------------------
 
 
-def contents(site: Site) -> Iterator[bytes]:
+def contents(site: Any) -> Iterator[bytes]:
     """The content of every object that a ref, a reflog or an index of the worktrees leads to, and
     of every file on disk; in nested repositories of every object, reachable or not."""
     wanted = ("--all", "--reflog", "--indexed-objects", "--objects", "--no-object-names")

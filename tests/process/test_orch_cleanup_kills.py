@@ -1,0 +1,252 @@
+"""`orch cleanup` killed at every step: `reconcile` finishes or undoes it, and nothing is lost.
+
+Before the worktree is in the trash nothing has happened, afterwards everything has; in between,
+until somebody reconciles, there is an intent.
+"""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.inbox import Bus
+from inbox_orch.orch.git.repository import Repository
+from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.store import attempts
+from support import killing
+from support.commands import command_path
+from support.predicaments import contents
+from support.runs import Site, branches, git, lock_files, worktree_paths
+
+REAL_GIT = shutil.which("git")
+PRECIOUS = b"precious: not committed\n"
+
+
+class Scene:
+    """A run with a merged attempt `a`, and `b`, which has failed and left a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repository = folder / "project"
+        self.worktrees = folder / "worktrees"
+        self.database = self.repository / ".inbox" / "bus.db"
+
+    def prepare(self) -> None:
+        """Everything up to the clean-up; nothing stays open."""
+        site = Site(self.folder)
+        run = site.open_run()
+        site.add(run, "a", "b")
+        items = site.dispatch(run)
+        site.deliver(items["a"], "a.txt")
+        Path(items["b"]["worktree"], "left.txt").write_bytes(PRECIOUS)
+        site.fail(items["b"], fatal=True)
+        site.scheduler.reconcile(run)
+        git(self.repository, "merge", "--quiet", items["a"]["branch"])
+        site.close()
+
+    def copy_from(self, prepared: Path) -> None:
+        """The prepared scene in its own place again. A copy has another identity."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(prepared, self.folder, symlinks=True)
+        identity = Repository(str(self.repository)).identity()
+        connection = sqlite3.connect(self.database)
+        with connection:
+            connection.execute("UPDATE run SET repository_identity = ?", (identity,))
+        connection.close()
+
+    def cleanup(self) -> None:
+        """In this process."""
+        with Bus.open(self.database) as bus:
+            scheduler = Scheduler(bus)
+            scheduler.cleanup(scheduler.run(None), force=True)
+
+    def check(self) -> str | None:
+        """Reconcile, judge, clean up what is left, judge. What became of the removal that was
+        cut short: "done", "undone", or None if there was none."""
+        with Bus.open(self.database) as bus:
+            scheduler = Scheduler(bus)
+            run = scheduler.run(None)
+            cut_short = scheduler.reconcile(run).finished_intents
+            self.judge(scheduler, run)
+            last = bus.database.connection.execute(
+                "SELECT outcome FROM intent WHERE kind = 'cleanup' ORDER BY closed_at, number"
+            ).fetchall()
+            assert scheduler.reconcile(run).finished_intents == 0
+            scheduler.cleanup(run, force=True)
+            self.judge(scheduler, run)
+            assert worktree_paths(self.repository) == set()
+            assert branches(self.repository) == set()
+            assert scheduler.cleanup(run, force=True).items == ()
+            assert scheduler.doctor(verify=True).problems == 0
+        git(self.repository, "fsck", "--strict")
+        assert git(self.repository, "status", "--porcelain") == ""
+        return last[-1][0] if cut_short else None
+
+    def judge(self, scheduler: Scheduler, run) -> None:
+        """Each worktree is there, whole, or gone, whole; no lock, no intent; nothing is lost."""
+        with scheduler.database.snapshot() as connection:
+            rows = attempts.of_run(connection, run.id)
+            assert attempts.open_intents(connection, run.id) == []
+            told = connection.execute(
+                "SELECT count(*) FROM message WHERE kind = 'reply' AND body LIKE '%refs/orch/%'"
+            ).fetchone()[0]
+        there = {str(row.worktree_path) for row in rows if row.removed_at is None}
+        assert worktree_paths(self.repository) == there
+        assert {str(path) for path in (self.worktrees / run.name).iterdir()} == there
+        for path in there:
+            git(path, "status", "--porcelain")
+        salvaged = {row.id: row.salvage_commit for row in rows if row.salvage_commit is not None}
+        listed = git(
+            self.repository,
+            *("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", "refs/orch/salvage"),
+        )
+        assert dict(line.split(" ") for line in listed.splitlines()) == salvaged
+        assert told == len(salvaged)
+        trash = self.worktrees / ".trash"
+        removed = {row.id for row in rows if row.removed_at is not None}
+        assert set(os.listdir(trash) if trash.exists() else ()) == removed
+        assert lock_files(self.repository / ".git", self.worktrees) == []
+        assert any(PRECIOUS in content for content in contents(self))
+
+
+def prepared_scene(folder: Path) -> tuple[Path, Scene]:
+    """A scene, put aside; it can only be played in the place where it was made."""
+    scene = Scene(folder / "here")
+    scene.folder.mkdir()
+    scene.prepare()
+    shutil.move(scene.folder, folder / "aside")
+    return folder / "aside", scene
+
+
+def die_before(step: int, scene: Scene) -> bool:
+    """Clean up in a process that kills itself before its step; whether it was killed."""
+    process = os.fork()
+    if process == 0:
+        try:
+            killing.install(step)
+            scene.cleanup()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(process, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert status == 0
+    return False
+
+
+def kill_everywhere(folder: str) -> None:
+    """The body of the test, in a process of its own, because it takes functions apart."""
+    aside, scene = prepared_scene(Path(folder))
+    step, killed, ends = 1, True, set()
+    while killed:
+        scene.copy_from(aside)
+        killed = die_before(step, scene)
+        try:
+            ends.add(scene.check())
+        except BaseException as error:
+            error.add_note(f"killed before step {step}")
+            raise
+        # Seven has no part in how the steps repeat.
+        step += 7
+    assert ends == {"done", "undone", None}, ends
+    sys.stdout.write(str(step))
+
+
+def test_a_cleanup_killed_at_any_step_is_finished_or_undone(tmp_path: Path):
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
+        " from test_orch_cleanup_kills import kill_everywhere; kill_everywhere(sys.argv[1])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout) > 100, f"too few steps: {done.stdout}"
+
+
+WRAPPER = """#!/bin/sh
+printf . >>'{folder}/count'
+number=$(($(wc -c <'{folder}/count')))
+[ {number} -eq "$number" ] && [ {moment} = before ] && kill -9 "$PPID"
+'{git}' "$@"
+status=$?
+[ {number} -eq "$number" ] && [ {moment} = after ] && kill -9 "$PPID"
+exit $status
+"""
+
+
+def cleanup_with(scene: Scene, folder: Path, number: int, moment: str):
+    """`orch cleanup --force` with a git whose call of this number kills its caller."""
+    folder.mkdir(exist_ok=True)
+    (folder / "count").unlink(missing_ok=True)
+    wrapper = folder / "git"
+    wrapper.write_text(WRAPPER.format(folder=folder, git=REAL_GIT, number=number, moment=moment))
+    wrapper.chmod(0o755)
+    return subprocess.run(
+        [command_path("orch"), "cleanup", "--force", "--json"],
+        cwd=scene.repository,
+        env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_cleanup_killed_between_two_calls_of_git_is_finished_or_undone(
+    tmp_path: Path, moment: str
+):
+    aside, scene = prepared_scene(tmp_path)
+    scene.copy_from(aside)
+    done = cleanup_with(scene, tmp_path / "bin", 0, "never")
+    assert done.returncode == 0, done
+    calls = len((tmp_path / "bin" / "count").read_bytes())
+    assert calls > 30
+    ends = set()
+    # Every second one in each of the two: the others are met by the other moment.
+    for number in range(1 if moment == "before" else 2, calls + 1, 2):
+        scene.copy_from(aside)
+        done = cleanup_with(scene, tmp_path / "bin", number, moment)
+        assert done.returncode == -signal.SIGKILL, (number, done)
+        ends.add(scene.check())
+    assert ends == {"done", "undone", None}, ends
+
+
+def test_two_cleanups_at_once_remove_each_worktree_once(tmp_path: Path):
+    site = Site(tmp_path)
+    run = site.open_run()
+    keys = [f"t{number}" for number in range(8)]
+    site.add(run, *keys)
+    items = site.dispatch(run)
+    for key in keys:
+        Path(items[key]["worktree"], "left.txt").write_text(f"{key}\n")
+        site.fail(items[key], fatal=True)
+    site.scheduler.reconcile(run)
+    site.close()
+
+    command = [command_path("orch"), "cleanup", "--force", "--json"]
+    running = [
+        subprocess.Popen(command, cwd=site.repository, stdout=subprocess.PIPE) for _ in range(3)
+    ]
+    outputs = [process.communicate(timeout=120)[0] for process in running]
+
+    assert [process.returncode for process in running] == [0, 0, 0], outputs
+    with Bus.open(site.office.path) as bus:
+        kinds = [row[0] for row in bus.database.connection.execute("SELECT kind FROM event")]
+        assert kinds.count("worktree_removed") == len(keys)
+        assert Scheduler(bus).doctor(verify=True).problems == 0
+    assert worktree_paths(site.repository) == set()
+    assert lock_files(site.repository / ".git", site.worktrees) == []
+    assert len(git(site.repository, "for-each-ref", "refs/orch/salvage").splitlines()) == len(keys)
+    git(site.repository, "fsck", "--strict")
