@@ -34,7 +34,7 @@ def nested_repositories(worktree: str, admin: str) -> tuple[Nested, ...]:
         directory = _git_directory(folder)
         seen.add(directory)
         submodule = directory is not None and directory.startswith(modules + os.sep)
-        problem = _problem(folder, work_tree=True)
+        problem = _problem(folder, work_tree=True, ignored=not submodule)
         if problem is not None:
             found.append(Nested(os.path.relpath(folder, worktree), submodule, problem))
     for directory in _git_directories(modules):
@@ -79,9 +79,11 @@ def _git_directory(folder: str) -> str | None:
         return None
 
 
-def _problem(folder: str, *, work_tree: bool) -> str | None:
+def _problem(folder: str, *, work_tree: bool, ignored: bool = False) -> str | None:
     """What a repository has of its own; None when all of it is in a remote of it as well.
 
+    Ignored files count in a clone, which nobody but the worker can have made; in a submodule they
+    are what was built there.
     A check that fails counts as something of its own.
     """
     location = () if work_tree else (f"--git-dir={folder}",)
@@ -97,7 +99,7 @@ def _problem(folder: str, *, work_tree: bool) -> str | None:
         )
         if own.strip():
             return "it has commits that are in none of its remotes"
-        if work_tree and _changes(folder):
+        if work_tree and _changes(folder, ignored=ignored):
             return "it has changes that are not committed"
     except InboxOrchError as error:
         return error.message[:300]
@@ -116,10 +118,11 @@ def _has_head(folder: str, location: tuple[str, ...]) -> bool:
     return status == 0
 
 
-def _changes(folder: str) -> bool:
+def _changes(folder: str, *, ignored: bool) -> bool:
     _, text = git(
         folder,
         *("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none"),
+        "--ignored=traditional" if ignored else "--ignored=no",
         reads=True,
     )
     return bool(text)

@@ -142,7 +142,7 @@ class _Snapshot:
         named = [word for parent in parents for word in ("-p", parent)]
         _, text = git(
             self.worktree,
-            *("commit-tree", tree, *named, "-F", "-"),
+            *("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *named, "-F", "-"),
             environment=COMMITTER,
             given=message.encode("utf-8", "surrogateescape"),
         )

@@ -104,6 +104,8 @@ class Cleaning(Inspecting):
         is the folder in which the command was called. Doing it again does nothing.
         Errors also: `usage`, `not_found`, and those of git.
         """
+        if run.repository is None:
+            return Cleaned((), dry_run, force, bool(task_names))
         repository = self.repository(run)
         if not dry_run:
             self._finish_cleanups(run)

@@ -250,3 +250,34 @@ def test_two_cleanups_at_once_remove_each_worktree_once(tmp_path: Path):
     assert lock_files(site.repository / ".git", site.worktrees) == []
     assert len(git(site.repository, "for-each-ref", "refs/orch/salvage").splitlines()) == len(keys)
     git(site.repository, "fsck", "--strict")
+
+
+def test_removing_some_worktrees_disturbs_nobody_who_commits_in_others(tmp_path: Path):
+    site = Site(tmp_path)
+    run = site.open_run()
+    ended, live = [f"e{n}" for n in range(4)], [f"l{n}" for n in range(4)]
+    site.add(run, *ended, *live)
+    items = site.dispatch(run)
+    for key in ended:
+        site.deliver(items[key], f"{key}.txt")
+    site.scheduler.reconcile(run)
+    site.close()
+    loop = "for n in 1 2 3 4 5 6 7 8; do echo $n >$n; git add $n; git commit -qm $n || exit 1; done"
+    workers = [subprocess.Popen(["sh", "-c", loop], cwd=items[key]["worktree"]) for key in live]
+
+    done = subprocess.run(
+        [command_path("orch"), "cleanup", "--force", "--json"],
+        cwd=site.repository,
+        capture_output=True,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done
+    assert [worker.wait(120) for worker in workers] == [0, 0, 0, 0]
+    assert worktree_paths(site.repository) == {items[key]["worktree"] for key in live}
+    git(site.repository, "fsck", "--strict")
+    git(site.repository, "gc", "--quiet", "--prune=now")
+    for key in live:
+        assert git(items[key]["worktree"], "rev-list", "--count", "HEAD") == "9"
+    # What was not merged keeps its branch.
+    assert branches(site.repository) == {item["branch"] for item in items.values()}

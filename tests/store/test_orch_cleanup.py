@@ -504,3 +504,24 @@ def test_files_that_were_handed_out_are_in_the_way_only_once_they_are_changed(si
     cleaned = {item.key: (item.action, codes(item)) for item in site.scheduler.cleanup(run).items}
 
     assert cleaned == {"a": ("removed", []), "b": ("kept", ["ignored_changed"])}
+
+
+def test_ending_a_run_or_its_tasks_removes_nothing(scene: Scene):
+    scene.write("left.txt")
+    scheduler = scene.site.scheduler
+    scheduler.cancel(scene.run, ["a"])
+    scene.site.clock.advance(120)
+    scheduler.reconcile(scene.run)
+    scheduler.retry(scene.run, ["a"])
+    scheduler.close_run(scene.run)
+    scheduler.reconcile(scene.run)
+
+    assert (scene.worktree / "left.txt").exists()
+    assert scene.item["branch"] in branches(scene.repository)
+
+
+def test_a_run_without_a_repository_has_nothing_to_clean_up(site: Site, tmp_path: Path):
+    answer = site.scheduler.run_init(title="No repository", repository=None)
+    run = site.scheduler.run(answer.data["run"]["name"])
+
+    assert site.scheduler.cleanup(run).items == ()

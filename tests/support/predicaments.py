@@ -244,6 +244,26 @@ def nested_repository(scene: Scene) -> None:
     (nested / "own.txt").unlink()
 
 
+def _clone(scene: Scene) -> Path:
+    """A clone inside the worktree, all of which is in its remote."""
+    scene.delivered()
+    library = scene.site.folder / "library"
+    library.mkdir()
+    git(library, "init", "--quiet", "--initial-branch", "main")
+    commit(library, ".gitignore", "*.env\n")
+    clone = scene.worktree / "node_modules" / "library"
+    git(scene.worktree, "clone", "--quiet", str(library), str(clone))
+    return clone
+
+
+def clone_with_nothing_of_its_own(scene: Scene) -> None:
+    _clone(scene)
+
+
+def clone_with_an_ignored_file(scene: Scene) -> None:
+    (_clone(scene) / "local.env").write_text(scene.something("in a clone, ignored"))
+
+
 def live_lease(scene: Scene) -> None:
     scene.site.claim(scene.item)
     scene.write("in-work.txt")
@@ -317,6 +337,8 @@ PREDICAMENTS: dict[str, Row] = {
     "mid-bisect": Row(mid_bisect, "in_progress", KEPT, REMOVED, True),
     "submodule commit": Row(submodule_commit, "submodule_commits", KEPT, KEPT),
     "nested repository": Row(nested_repository, "nested_repository", KEPT, KEPT),
+    "clone, all of it pushed": Row(clone_with_nothing_of_its_own, None, REMOVED, REMOVED),
+    "clone, ignored file": Row(clone_with_an_ignored_file, "nested_repository", KEPT, KEPT),
     "live lease": Row(live_lease, "live_attempt", KEPT, KEPT),
     "process inside": Row(process_inside, "process_inside", KEPT, KEPT),
     "foreign worktree": Row(foreign_worktree, "foreign_worktree", KEPT, KEPT),
