@@ -89,16 +89,19 @@ def give_up_trash(trash: Trash) -> None:
         os.rmdir(os.path.dirname(trash.worktree))
 
 
-def delete_refs(repository: Repository, deletions: Sequence[Deletion]) -> list[Deletion]:
+def delete_refs(
+    repository: Repository, deletions: Sequence[Deletion], shared_locks: Sequence[int]
+) -> list[Deletion]:
     """Delete refs by compare and swap, each with its proof looked at again in the same
     transaction; returns those that are gone now.
 
-    One that has moved meanwhile, whose target has, or that is checked out, stays.
+    One that has moved meanwhile, whose target has, or that is checked out, stays. `shared_locks`
+    stay held until git has ended, even if we are killed.
     """
-    return [deletion for deletion in deletions if _deleted(repository, deletion)]
+    return [each for each in deletions if _deleted(repository, each, shared_locks)]
 
 
-def _deleted(repository: Repository, deletion: Deletion) -> bool:
+def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[int]) -> bool:
     ref, commit, target = deletion
     if repository.ref_commit(ref) is None:
         return True
@@ -115,6 +118,7 @@ def _deleted(repository: Repository, deletion: Deletion) -> bool:
         *("update-ref", "--stdin"),
         given="".join(f"{line}\n" for line in lines).encode(),
         accepted=(0, 1, 128),
+        shared_locks=shared_locks,
     )
     return status == 0
 

@@ -169,10 +169,11 @@ class Repository:
         )
         return text.strip()
 
-    def keep(self, ref: str, commit: str) -> None:
-        """Point a ref of ours (`refs/orch/…`) at a commit, so that it stays reachable."""
+    def keep(self, ref: str, commit: str, shared_locks: Sequence[int] = ()) -> None:
+        """Point a ref of ours (`refs/orch/…`) at a commit, so that it stays reachable.
+        `shared_locks` stay held until git has ended, even if we are killed."""
         assert ref.startswith("refs/orch/")
-        git(self.path, "update-ref", ref, commit)
+        git(self.path, "update-ref", ref, commit, shared_locks=shared_locks)
 
     def drop(self, ref: str, commit: str) -> None:
         """Remove a ref if it still points at `commit` (compare and swap)."""

@@ -268,7 +268,7 @@ class Cleaning(Inspecting):
             return None
         place, trash = self.place_of(attempt), self._trash(run, repository, attempt)
         try:
-            with worktrees.locked(repository):
+            with worktrees.locked(repository) as lock:
                 again = self.inspect(run, repository, attempt, within)
                 refused = cleanup.standing_in_the_way(again.reasons, force=force)
                 if refused:
@@ -276,7 +276,7 @@ class Cleaning(Inspecting):
                 if _fingerprint(again) != _fingerprint(seen):
                     return about("changing", "it changed while it was looked at: try again")
                 if plan.salvage is not None:
-                    repository.keep(salvage.ref_of(attempt.id), plan.salvage)
+                    repository.keep(salvage.ref_of(attempt.id), plan.salvage, (lock,))
                 removal.move_worktree(place, trash)
         except InboxOrchError as error:
             return about("failed", error.message[:500])
@@ -285,7 +285,9 @@ class Cleaning(Inspecting):
     def _undo(self, repository: Repository, attempt: Attempt, plan: Removal) -> None:
         """The worktree is where it was: forget that it was to go."""
         if plan.salvage is not None:
-            repository.drop(salvage.ref_of(attempt.id), plan.salvage)
+            # In the lock: a git that was left behind may be about to make the ref.
+            with worktrees.locked(repository):
+                repository.drop(salvage.ref_of(attempt.id), plan.salvage)
         with self.database.transaction() as tx:
             me = self.this_process()
             attempts.close_intent(
@@ -296,9 +298,9 @@ class Cleaning(Inspecting):
         """After the worktree has gone into the trash: what is left to do. May be done again."""
         repository = self.repository(run)
         place, trash = self.place_of(attempt), self._trash(run, repository, attempt)
-        with worktrees.locked(repository):
+        with worktrees.locked(repository) as lock:
             removal.move_admin(repository, place, trash)
-            deleted = removal.delete_refs(repository, plan.deletions)
+            deleted = removal.delete_refs(repository, plan.deletions, (lock,))
         with self.database.transaction() as tx:
             self._confirm_removal(tx, run, attempt, plan, deleted, trash)
         return deleted
