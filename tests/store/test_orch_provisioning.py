@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.domain.names import folder_name
+from inbox_orch.orch.git import worktrees
+from inbox_orch.shared.gate import Gate
 from support.runs import Site, branches, git, lock_files, worktree_paths
 
 
@@ -260,3 +262,22 @@ def test_a_full_disk_leaves_nothing(site: Site, run):
         subprocess.run(["umount", str(site.worktrees)], check=True)
     site.clock.advance(600)
     assert site.dispatch(run)["a"]["state"] == "offered"
+
+
+def test_a_lock_that_somebody_holds_is_never_passed_by(site: Site, run, monkeypatch):
+    monkeypatch.setattr(worktrees, "LOCK_SECONDS", 0.3)
+    gate = Gate(str(site.repository / ".git" / "inbox-orch.lock"))
+    gate.acquire(1)
+
+    done = site.scheduler.dispatch(run)
+
+    assert done.degraded
+    assert done.items[0]["details"]["code"] == "busy"
+    assert "another process has been changing" in done.items[0]["reason"]
+    assert branches(site.repository) == set()
+    assert worktree_paths(site.repository) == set()
+    assert len(site.open_intents(run)) == 1, "to be looked at again"
+    gate.release()
+    site.scheduler.reconcile(run)
+    assert_nothing_is_left(site, run)
+    assert_the_next_try_succeeds(site, run)
