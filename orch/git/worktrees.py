@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -300,3 +301,15 @@ def _remove_tree(path: str) -> None:
                 if not os.path.islink(inner):
                     os.chmod(inner, 0o700)
         shutil.rmtree(path)
+
+
+def make_read_only(path: str) -> None:
+    """Take the right to write from every file of a worktree, so that nothing is changed there by
+    mistake. Folders keep it: the worktree can still be taken away. Git sees no change in it."""
+    for folder, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in files:
+            inner = os.path.join(folder, name)
+            mode = os.lstat(inner).st_mode
+            if stat.S_ISREG(mode) and name != ".git":
+                os.chmod(inner, stat.S_IMODE(mode) & ~0o222)

@@ -85,7 +85,7 @@ class CouncilCounting(CouncilSettling):
             raise not_found(
                 "revision", str(revision), hint=f"there are {newest}; `orch council show` has them"
             )
-        view = self.view_in(connection, run, revision)
+        view = self.view_in(connection, run, revision, texts=True)
         stored = councils.overrides(connection, run.id) if overrides else []
         settled = [_override(row) for row in stored if row.revision <= view.revision]
         votes = self._votes(view)

@@ -50,7 +50,7 @@ class SeatView(NamedTuple):
             "holder": None if self.thread is None else self.thread.holder,
             "missing_reason": missing_reason(self),
             "reply_bytes": None if reply is None else reply.raw_bytes,
-            "reply_sha256": None if reply is None or reply.raw is None else reply.raw_sha256,
+            "reply_sha256": None if reply is None or reply.source is None else reply.raw_sha256,
         }
 
 
@@ -149,9 +149,15 @@ class CouncilDesk(Waiting):
             return self.view_in(connection, run, revision)
 
     def view_in(
-        self, connection: sqlite3.Connection, run: Run, revision: int | None = None
+        self,
+        connection: sqlite3.Connection,
+        run: Run,
+        revision: int | None = None,
+        *,
+        texts: bool = False,
     ) -> CouncilView:
-        """The same in a transaction or snapshot of the caller's."""
+        """The same in a transaction or snapshot of the caller's, with the texts of the replies if
+        they are wanted."""
         council = councils.get(connection, run.id)
         assert council is not None
         present = runs.get(connection, run.id)
@@ -163,7 +169,7 @@ class CouncilDesk(Waiting):
         threads = self.bus.threads([a.thread_id for a in latest.values() if a.thread_id])
         seen = self.bus.delivered(list(threads))
         by_task: dict[str, list[StoredReply]] = {}
-        for reply in councils.replies(connection, run.id):
+        for reply in councils.replies(connection, run.id, texts=texts):
             by_task.setdefault(reply.task_id, []).append(reply)
         looked = _Looked(council, rounds, by_task, latest, threads, seen, asked)
         now_ms = self.database.clock.now().wall_ms

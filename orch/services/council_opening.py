@@ -35,6 +35,7 @@ from ..domain.councils import (
 )
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
+from ..git.worktrees import Hold, make_read_only
 from ..store import councils, runs
 from .council_counting import CouncilCounting
 from .council_desk import REPLIES, VOTES, decision_json
@@ -234,6 +235,15 @@ class CouncilOpening(Planning, CouncilCounting):
         self._open_seat(tx, run, _SeatToOpen(VOTES, position, reviewer, None, labels), body)
 
     # -- what is sent ------------------------------------------------------------------------
+
+    def _make_worktree(self, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
+        """A reviewer reads in its worktree; what it would change there goes nowhere."""
+        made = super()._make_worktree(run, task, attempt, hold)
+        with self.database.snapshot() as connection:
+            seat = councils.seat_of_task(connection, task.id)
+        if seat is not None and attempt.worktree_path is not None:
+            make_read_only(attempt.worktree_path)
+        return made
 
     def _offer(
         self, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage

@@ -69,17 +69,23 @@ class CouncilSettling(CouncilDesk):
         return settled
 
     def _dispatch_what_was_never_sent(self, run: Run) -> None:
-        """Whoever opened the round may have died before it sent anything."""
-        with self.database.snapshot() as connection:
-            view = self.view_in(connection, run)
-            unsent = [
-                tasks.by_id(connection, seat.seat.task_id)
-                for seat in view.seats
-                if seat.attempt is None and view.rounds[seat.seat.round - 1].open
-            ]
-        keys = [task.key for task in unsent if task.state == "pending"]
-        if keys and view.run.state == "open":
-            self.dispatch(view.run, task_names=keys)
+        """Whoever opened the round may have died before it sent anything; or it is doing so now,
+        and then this finds nothing that is ready any more."""
+        view = self.view(run)
+        open_rounds = {each.number for each in view.rounds if each.open}
+        unsent = any(s.attempt is None and s.seat.round in open_rounds for s in view.seats)
+        if unsent and view.run.state == "open":
+            self.dispatch(view.run)
+
+    def thread_behind(self, tx: Transaction, attempt: Attempt) -> str | None:
+        """An attempt that has no thread yet stands on that of the one before: other reviewers
+        must not see that somebody mends a reply."""
+        if attempt.thread_id is not None or attempt.number == 1:
+            return attempt.thread_id
+        if councils.seat_of_task(tx.connection, attempt.task_id) is None:
+            return None
+        earlier = [a.thread_id for a in attempts.of_task(tx.connection, attempt.task_id)]
+        return next((thread for thread in reversed(earlier) if thread is not None), None)
 
     # -- one outcome -------------------------------------------------------------------------
 
@@ -122,7 +128,7 @@ class CouncilSettling(CouncilDesk):
             return False
         if round_now.deadline_at is not None and round_now.deadline_at <= tx.now.wall_ms:
             return False
-        earlier = councils.replies(tx.connection, run.id)
+        earlier = councils.replies(tx.connection, run.id, texts=False)
         return not any(r.task_id == seat.task_id and r.state == "invalid" for r in earlier)
 
     def _record(
@@ -288,7 +294,9 @@ class CouncilSettling(CouncilDesk):
 
     def own_items(self, run: Run, reviewer: str) -> tuple[str, ...]:
         """The ids of what a reviewer has raised in the first round."""
-        for view in self.view(run).seats_of(REPLIES):
+        with self.database.snapshot() as connection:
+            seats = self.view_in(connection, run, texts=True).seats_of(REPLIES)
+        for view in seats:
             reply = view.stands.reply
             if view.seat.reviewer == reviewer and reply is not None and reply.raw is not None:
                 read = self.read_reply(run, reviewer, reply.raw)

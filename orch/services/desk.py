@@ -160,8 +160,13 @@ class Desk:
             run_id=run.id,
             task_id=attempt.task_id,
             attempt_id=attempt.id,
-            thread_id=attempt.thread_id,
+            thread_id=self.thread_behind(tx, attempt),
         )
+
+    def thread_behind(self, tx: Transaction, attempt: Attempt) -> str | None:
+        """The thread on which events about an attempt stand, so that who may not see a sealed one
+        does not see them either."""
+        return attempt.thread_id
 
     def record_task(
         self,
@@ -172,8 +177,7 @@ class Desk:
         data: Mapping[str, Any],
         attempt_id: str | None = None,
     ) -> None:
-        """Append an event about a task. Every one carries its state after the change, and stands
-        on the attempt's thread, so that who may not see a sealed one does not see it either."""
+        """Append an event about a task. Every one carries its state after the change."""
         facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
         attempt = None if attempt_id is None else attempts.get(tx.connection, attempt_id)
         events.append(
@@ -184,7 +188,7 @@ class Desk:
             run_id=run.id,
             task_id=task.id,
             attempt_id=attempt_id,
-            thread_id=None if attempt is None else attempt.thread_id,
+            thread_id=None if attempt is None else self.thread_behind(tx, attempt),
         )
 
     def move_attempt(

@@ -124,10 +124,13 @@ def threads_of_round(connection: sqlite3.Connection, run_id: str, number: int) -
     return [row[0] for row in rows]
 
 
-def replies(connection: sqlite3.Connection, run_id: str) -> list[StoredReply]:
-    """What every attempt of a council came to."""
+def replies(
+    connection: sqlite3.Connection, run_id: str, *, texts: bool = True
+) -> list[StoredReply]:
+    """What every attempt of a council came to; `raw` is left out (None) without `texts`."""
+    columns = [c if texts or c != "raw" else "NULL" for c in StoredReply._fields]
     rows = connection.execute(
-        f"SELECT {', '.join(StoredReply._fields)} FROM council_reply WHERE run_id = ?"
+        f"SELECT {', '.join(columns)} FROM council_reply WHERE run_id = ?"
         " ORDER BY created_at, attempt_id",
         (run_id,),
     ).fetchall()

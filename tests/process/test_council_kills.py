@@ -1,0 +1,169 @@
+"""A leader of a council killed at any step: the next look at it makes it whole."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.inbox import Bus
+from inbox_orch.orch.services.council_counting import rendered
+from inbox_orch.orch.services.council_opening import check_asked
+from inbox_orch.orch.services.scheduler import Scheduler
+from support import killing
+from support.chambers import BRIEF, REVIEWERS, WAL, Chamber
+
+KEY = "the-key"
+
+
+def start(scheduler: Scheduler) -> str:
+    """Open it, as a leader does that may have to repeat the call."""
+    asked = check_asked(brief=BRIEF, reviewers=REVIEWERS)
+    return str(scheduler.start_council(asked, key=KEY).data["council"]["id"])
+
+
+def threads(scheduler: Scheduler) -> dict[str, int]:
+    """How many requests every reviewer has."""
+    with scheduler.database.snapshot() as connection:
+        rows = connection.execute("SELECT mailbox, count(*) FROM thread GROUP BY mailbox")
+        return {row[0]: row[1] for row in rows if row[0] != "leader"}
+
+
+class Starting:
+    """Nothing is there; a leader opens a council."""
+
+    def prepare(self, chamber: Chamber) -> None:
+        """Only the database."""
+
+    def act(self, scheduler: Scheduler) -> None:
+        start(scheduler)
+
+    def check(self, scheduler: Scheduler) -> None:
+        for view in scheduler.councils():
+            scheduler.refresh(view.run)
+        start(scheduler)
+        assert len(scheduler.councils()) == 1
+        assert threads(scheduler) == dict.fromkeys(REVIEWERS, 1)
+
+
+class Settling:
+    """One reply is whole, one is broken, one was left behind by a stopped command."""
+
+    def prepare(self, chamber: Chamber) -> None:
+        run = chamber.start()
+        chamber.answer(run, "ada", WAL)
+        chamber.hand_in("bob", body='{"broken')
+        chamber.fail("eve", "stopped", result=json.dumps(chamber.reply(run)))
+
+    def act(self, scheduler: Scheduler) -> None:
+        scheduler.tally_of(scheduler.council(None))
+
+    def check(self, scheduler: Scheduler) -> None:
+        run = scheduler.council(None)
+        scheduler.refresh(run)
+        seats = {s.seat.reviewer: s.stands.state for s in scheduler.view(run).seats}
+        assert seats == {"ada": "valid", "bob": "pending", "eve": "valid_after_kill"}
+        assert threads(scheduler) == {"ada": 1, "bob": 2, "eve": 1}
+        with scheduler.database.snapshot() as connection:
+            kept = connection.execute("SELECT raw FROM council_reply WHERE state = 'invalid'")
+            assert [bytes(row[0]) for row in kept] == [b'{"broken']
+            open_intents = connection.execute("SELECT count(*) FROM intent WHERE closed_at IS NULL")
+            assert open_intents.fetchone()[0] == 0
+
+
+class Closing:
+    """Three replies are there; a leader takes them in, and stores the report."""
+
+    def prepare(self, chamber: Chamber) -> None:
+        run = chamber.start()
+        for reviewer in REVIEWERS:
+            chamber.answer(run, reviewer, WAL)
+
+    def act(self, scheduler: Scheduler) -> None:
+        counted = scheduler.tally_of(scheduler.council(None))
+        scheduler.keep_report(counted, "report.md", rendered(counted, "md"))
+
+    def check(self, scheduler: Scheduler) -> None:
+        run = scheduler.council(None)
+        self.act(scheduler)
+        sat = scheduler.show_council(run)
+        assert (sat.view.status, sat.view.revision, len(sat.reports)) == ("complete", 1, 1)
+        with scheduler.database.snapshot() as connection:
+            sealed = connection.execute("SELECT count(*) FROM thread WHERE sealed = 1")
+            assert sealed.fetchone()[0] == 0
+            events = connection.execute("SELECT count(*) FROM event WHERE kind = 'round_closed'")
+            assert events.fetchone()[0] == 1
+
+
+SCENES = {scene.__name__.lower(): scene for scene in (Starting, Settling, Closing)}
+
+
+def open_scheduler(folder: Path) -> Bus:
+    return Bus.open(folder / ".inbox" / "bus.db")
+
+
+def die_before(step: int, scene, folder: Path) -> bool:
+    """Act in a process that kills itself before its step; whether it was killed."""
+    process = os.fork()
+    if process == 0:
+        try:
+            killing.install(step)
+            with open_scheduler(folder) as bus:
+                scene.act(Scheduler(bus))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(process, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert status == 0
+    return False
+
+
+def kill_everywhere(name: str, folder: str) -> None:
+    """The body of the test, in a process of its own, because it takes functions apart."""
+    scene, aside, here = SCENES[name](), Path(folder, "aside"), Path(folder, "here")
+    aside.mkdir()
+    chamber = Chamber(aside)
+    scene.prepare(chamber)
+    chamber.close()
+    step, killed = 1, True
+    while killed:
+        shutil.copytree(aside, here)
+        killed = die_before(step, scene, here)
+        try:
+            with open_scheduler(here) as bus:
+                scheduler = Scheduler(bus)
+                scene.check(scheduler)
+                assert scheduler.doctor(verify=True).problems == 0
+                assert bus.doctor(verify=True).problems == 0
+        except BaseException as error:
+            error.add_note(f"killed before step {step}")
+            raise
+        shutil.rmtree(here)
+        # Every step at first, then every eleventh: eleven has no part in how the steps repeat.
+        step += 1 if step < 20 else 11
+    sys.stdout.write(str(step))
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_leader_killed_at_any_step_leaves_a_council_that_goes_on(name: str, tmp_path: Path):
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
+        " from test_council_kills import kill_everywhere; kill_everywhere(*sys.argv[1:])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, name, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout) > 60, f"too few steps: {done.stdout}"
