@@ -50,10 +50,12 @@ class Table(NamedTuple):
 
 class Body(NamedTuple):
     """Somebody's text, shown as it is, with what would drive a terminal made harmless; above it
-    a line of values."""
+    a line of values. For a pipe `values`, if there are any, stand tab-separated around the text:
+    it is the one that is None."""
 
     heading: tuple[object, ...]
     text: str
+    values: tuple[object, ...] = ()
 
 
 class Lines(NamedTuple):
@@ -113,6 +115,8 @@ def plain(block: Block) -> str:
         return "".join(_drawn(row) + "\n" for row in block.rows)
     if isinstance(block, Page):
         return harmless(block.text, lines=True).rstrip("\n") + "\n"
+    if block.values:
+        return _line([block.text if value is None else value for value in block.values])
     return " ".join(map(_value, block.heading)) + "\t" + _line((block.text,))
 
 

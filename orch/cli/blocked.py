@@ -32,12 +32,13 @@ def command(context: click.Context, run_name: str | None) -> None:
 
 
 def question_blocks(questions: Sequence[Question]) -> list[Block]:
-    """Questions as texts with a head line each."""
+    """Questions as texts with a head line each; in a pipe a line of key, worker, question and
+    options, in this order because only the last may be empty."""
     found: list[Block] = []
     for question in questions:
         options = " | ".join(question.message.options)
         head = f"{question.task.key}: {question.message.sender} asks"
-        found.append(
-            Body((head + (f" ({options})" if options else ""),), question.message.body or "")
-        )
+        values = (question.task.key, question.message.sender, None, question.message.options)
+        heading = (head + (f" ({options})" if options else ""),)
+        found.append(Body(heading, question.message.body or "", values))
     return found
