@@ -1,14 +1,12 @@
 """How long the salvage of a worktree takes, and the whole `orch cleanup` of it.
 
-A part of the benchmark of worktrees; also runs by itself, with the number of files as its argument.
+A part of the benchmark of worktrees.
 """
 
 import json
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -96,17 +94,3 @@ def _timed(command: list[str], folder: str | Path) -> float:
     began = time.perf_counter()
     subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - began
-
-
-def main() -> None:
-    """Measure by itself."""
-    from worktrees import make_repository
-
-    files = int(sys.argv[1]) if sys.argv[1:] else 20_000
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
-        figures = measure(make_repository(Path(folder, "repository"), files), 5)
-    sys.stdout.write(json.dumps(figures, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Worktrees: what making them costs beside git's own way of doing the same.
+"""Worktrees: what making and salvaging them costs beside git's own way of doing the same.
 
 Each part has a module of its own, makes its own repository, and says what may be exceeded.
 """
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import _dispatching
+import _salvage
 from common import machine, parser, report, say, scratch, table
 
 
@@ -26,14 +27,19 @@ def main() -> None:
         repository = make_repository(folder / "dispatching", options.files)
         say("dispatch beside git worktree add")
         dispatching = _dispatching.measure(repository, options.rounds)
+        say("salvage")
+        repository = make_repository(folder / "salvage", options.files)
+        salvage = _salvage.measure(repository, min(options.rounds, SALVAGES))
     figures = {
         "benchmark": "worktrees",
         "machine": facts,
         "files": options.files,
         "dispatching": dispatching,
+        "salvage": salvage,
     }
     report(options, figures, as_text(figures))
-    sys.exit(0 if options.quick or is_kept(dispatching) else 1)
+    kept = is_kept(dispatching) and salvage["salvage_ms"] <= salvage["limit_ms"]
+    sys.exit(0 if options.quick or kept else 1)
 
 
 def make_repository(folder: Path, files: int) -> Path:
@@ -66,6 +72,7 @@ def is_kept(dispatching: dict[str, Any]) -> bool:
 
 
 LIMITS = _dispatching.LIMITS
+SALVAGES = 5
 
 
 def as_text(figures: dict[str, Any]) -> str:
@@ -95,7 +102,21 @@ def as_text(figures: dict[str, Any]) -> str:
         "orch, processor ms",
     )
     title = f"{figures['files']:,} files; medians, git's worktrees one after the other"
-    return f"{title}\n\n{table(headings, rows)}"
+    return f"{title}\n\n{table(headings, rows)}\n\n{salvage_text(figures['salvage'])}"
+
+
+def salvage_text(part: dict[str, Any]) -> str:
+    """The table of salvage."""
+    shown = ("git_status_ms", "look_ms", "salvage_ms", "limit_ms", "slowest_ms", "command_ms")
+    headings = (
+        "git status, ms",
+        "look, ms",
+        "salvage, ms",
+        "at most",
+        "slowest, ms",
+        "orch cleanup --force, ms",
+    )
+    return table(headings, [tuple(part[name] for name in shown)])
 
 
 if __name__ == "__main__":

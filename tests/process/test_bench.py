@@ -105,7 +105,9 @@ def test_a_graph_is_imported_looked_at_and_kept_free_of_cycles(tmp_path):
 
 
 def test_worktrees_are_measured_beside_gits_own(tmp_path):
-    dispatching = bench("worktrees", tmp_path)["dispatching"]
+    figures = bench("worktrees", tmp_path)
+    assert 0 < figures["salvage"]["look_ms"] < figures["salvage"]["salvage_ms"]
+    dispatching = figures["dispatching"]
 
     assert {name: dispatching[name]["attempts"] for name in ("one", "eight")} == {
         "one": 1,
