@@ -76,6 +76,8 @@ def _note(row: Row, now_ms: int) -> str:
         return standing.task.accepted_head[:12]
     if standing.state == "blocked":
         return "asks: see `orch blocked`"
+    if attempt is not None and attempt.state == "ending" and attempt.reason:
+        return attempt.reason
     if row.thread is not None and row.thread.progress is not None and attempt and attempt.live:
         return f"{row.thread.progress} %"
     return standing.task.reason or standing.task.title

@@ -99,3 +99,12 @@ def test_of_two_halves_of_a_cycle_added_at_once_one_wins(project: Enterprise):
         won = ("a", "b") if codes[0] == 0 else ("b", "a")
         orch(project, "dep", "remove", won[0], "--on", won[1])
     orch(project, "doctor", "--verify")
+
+
+def test_the_status_says_why_an_attempt_is_ending(project: Enterprise):
+    project.running()
+    orch(project, "cancel", "a")
+
+    [row] = [line.split("\t") for line in project.orch("status").text.splitlines()[1:]]
+
+    assert (row[0], row[1], row[-1]) == ("a", "ending", "cancelled by the leader")
