@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from inbox_orch.migrations import SCHEMA_VERSION
-from inbox_orch.migrations.apply import fresh_schema
 from inbox_orch.shared import bells, database, events, refusals
 from inbox_orch.shared.creating import UNSAFE_FILESYSTEMS, filesystem_type
 from inbox_orch.shared.errors import InboxOrchError, usage
@@ -142,6 +141,9 @@ def _unreadable(connection: sqlite3.Connection, tables: Iterable[str], whole: bo
 
 def _schema(connection: sqlite3.Connection) -> Check:
     """The version, and whether every table, index and trigger is as the steps make it."""
+    # Loaded here, since every command of the scheduler loads this module, and none needs it.
+    from inbox_orch.migrations.apply import fresh_schema
+
     expected, actual = fresh_schema(), care.schema_objects(connection)
     differing = [
         f"{kind} {name}: {_how_it_differs(expected.get((kind, name)), actual.get((kind, name)))}"

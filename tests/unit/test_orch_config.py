@@ -5,7 +5,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import yaml
 
+from inbox_orch.orch.documents import reading
 from inbox_orch.orch.documents.config import read_config
 from inbox_orch.orch.domain.config import Config, Setup, from_given, masked, masked_bytes
 from inbox_orch.orch.domain.model import Limits
@@ -194,3 +196,16 @@ def test_a_task_has_its_own_settings_before_those_of_the_run():
     assert config.checks_for(None, worktree=True) == ("make",)
     assert config.checks_for(None, worktree=False) == ()
     assert config.checks_for((), worktree=True) == ()
+
+
+@pytest.mark.parametrize("text", [WHOLE, "a: ]", "lfs: skip\nlfs: skip", "- *x", "\x07", "a: b: c"])
+def test_without_the_c_library_yaml_reads_alike(tmp_path, monkeypatch, text):
+    def outcome():
+        try:
+            return read(tmp_path, text)
+        except InboxOrchError as error:
+            return [problem["line"] for problem in error.details["problems"]]
+
+    first = outcome()
+    monkeypatch.setattr(reading, "_LOADER", yaml.SafeLoader)
+    assert outcome() == first
