@@ -45,7 +45,8 @@ def command(
 
     What conflicts goes back to its task, as a new attempt on top of what was integrated; the rest
     goes on. A BRANCH that is checked out is moved in its working tree, if that is clean; else the
-    command that does it is printed. Exit 11 when something conflicts or BRANCH was not moved.
+    command that does it is printed. Exit 11 when something conflicts, a check fails, or BRANCH was
+    not moved.
     """
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
@@ -69,7 +70,8 @@ def _failure(done: Integrated) -> InboxOrchError | None:
             details={"command": failed.command},
             data=done.as_json(),
         )
-    said = [f"{r.piece.task.key} conflicts in {', '.join(r.paths[:5])}" for r in done.conflicts]
+    said = [f"{r.piece.name} conflicts in {', '.join(r.paths[:5])}" for r in done.conflicts]
+    said += [f"{r.piece.name} waits for {', '.join(r.because)}" for r in done.held_back]
     hint = None
     if said:
         hint = "the attempts that resolve it start from what was integrated; then integrate again"
@@ -95,10 +97,7 @@ def _why_not(onto: dict[str, object]) -> str:
 
 
 def _blocks(done: Integrated) -> list[Block]:
-    rows = tuple(
-        (result.piece.name, result.state.replace("_", " "), _note(result))
-        for result in done.results
-    )
+    rows = tuple((result.piece.name, result.state, _note(result)) for result in done.results)
     headings = ("ATTEMPT", "STATE", "NOTE")
     blocks: list[Block] = [Table(headings, rows, "nothing to integrate", (0, 1), (2,))]
     blocks += [Sentence(t.sentence, ("check", t.passed, t.command)) for t in done.checks]
@@ -110,7 +109,7 @@ def _blocks(done: Integrated) -> list[Block]:
         text = f"{done.plan.branch} {verb} at {done.tip}"
         blocks.append(Sentence(text, (done.plan.branch, done.tip)))
     if done.onto is not None:
-        blocks.append(_onto_block(done.onto))
+        blocks.append(_onto_block(done.onto, dry_run=done.dry_run))
     if done.undispatched is not None:
         text = f"No attempt could be opened for {done.undispatched}"
         blocks.append(Sentence(text, ("undispatched", done.undispatched)))
@@ -126,6 +125,8 @@ def _note(result: Result) -> str:
     return f"in {', '.join(result.paths)}{offered}"
 
 
-def _onto_block(onto: dict[str, object]) -> Sentence:
+def _onto_block(onto: dict[str, object], *, dry_run: bool) -> Sentence:
     state = str(onto["state"]).replace("_", " ")
+    if dry_run:
+        state = f"would be {state}"
     return Sentence(f"{onto['branch']}: {state}", (onto["branch"], onto["state"], onto["commit"]))

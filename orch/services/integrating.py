@@ -13,7 +13,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import integration
-from ..domain.integration import CONFLICT, MERGED, Result, Tried
+from ..domain.integration import CONFLICT, HELD_BACK, MERGED, Result, Tried
 from ..domain.limits import FOREIGN_SECONDS, check_commands
 from ..domain.model import Attempt, Run, Task
 from ..domain.slots import Slots
@@ -49,6 +49,11 @@ class Integrated(NamedTuple):
     def conflicts(self) -> list[Result]:
         """The pieces that do not merge."""
         return [result for result in self.results if result.state == CONFLICT]
+
+    @property
+    def held_back(self) -> list[Result]:
+        """The pieces that build on those, or on what conflicted earlier."""
+        return [result for result in self.results if result.state == HELD_BACK]
 
     @property
     def failed_check(self) -> Tried | None:
@@ -218,7 +223,8 @@ class Integrating(Trying):
         if stored != attempt.conflict:
             changes = {"conflict": stored, "updated_at": tx.now.wall_ms}
             attempts.update(tx.connection, attempt.id, changes, expected_state=attempt.state)
-            self.record_attempt(tx, run, attempt, "attempt_conflict", conflict)
+            facts = {**conflict, "reason": f"conflict in {', '.join(paths)}"[:1000]}
+            self.record_attempt(tx, run, attempt, "attempt_conflict", facts)
         if run.state in ("open", "paused"):
             self._give_back(tx, run, task, attempt, onto, paths)
 

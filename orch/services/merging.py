@@ -45,7 +45,8 @@ class Plan(NamedTuple):
     @property
     def changes_nothing(self) -> bool:
         """Whether the branch of the integration would stay as it is, with nothing to record."""
-        return not self.results and self.before in (None, self.tip)
+        done = self.of(MERGED) or self.of(CONFLICT)
+        return not done and self.before in (None, self.tip)
 
     @property
     def needs_check(self) -> bool:
