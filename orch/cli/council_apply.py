@@ -34,7 +34,7 @@ def command(context: click.Context, council_name: str | None, file: str) -> None
     """
     content = decode_body(read_input(file, MOST_BYTES), MOST_BYTES)
     named, wanted = decided(content)
-    settle(context, council_name or named, wanted)
+    settle(context, council_name or named, wanted, named)
 
 
 def decided(content: str) -> tuple[str | None, list[Settled]]:

@@ -10,7 +10,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.inputs import decode_body, read_input
 
 from ..domain import councils, limits
-from ..services.council_opening import Asked, check_asked
+from ..services.council_asking import Asked, check_asked
 from .base import key_option, open_scheduler
 
 SECONDS = Number(1, limits.MAX_CLOCK_SECONDS)

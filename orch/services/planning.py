@@ -284,6 +284,8 @@ class Facts(NamedTuple):
         """Looked up now; errors as of `run_init`."""
         limits.check_title(opening.title)
         root = _worktree_root(worktree_root)
+        if repository is not None or worktree_root is not None:
+            _check_writable(root)
         place = _repository_facts(repository, opening.base)
         _check_outside(root, place["repository"])
         return cls(opening, root, place, worktree_root)
@@ -332,6 +334,11 @@ def _worktree_root(chosen: str | None) -> str:
     path = os.path.abspath(chosen)
     if not path.isprintable() or any(0xD800 <= ord(c) < 0xE000 for c in path):
         raise usage("the worktrees' folder must be UTF-8 without control characters")
+    return path
+
+
+def _check_writable(path: str) -> None:
+    """Whether worktrees can be made there; error `usage`."""
     above = path
     while not os.path.lexists(above):
         above = os.path.dirname(above)
@@ -340,7 +347,6 @@ def _worktree_root(chosen: str | None) -> str:
             f"no worktree can be made below {path}: {above} is no folder that may be written",
             hint="give another one with --worktree-root DIR",
         )
-    return path
 
 
 def _check_outside(root: str, repository: str | None) -> None:

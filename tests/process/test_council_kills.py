@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.orch.services.council_asking import check_asked
 from inbox_orch.orch.services.council_counting import rendered
-from inbox_orch.orch.services.council_opening import check_asked
 from inbox_orch.orch.services.scheduler import Scheduler
 from support import killing
 from support.chambers import BRIEF, REVIEWERS, WAL, Chamber

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from inbox_orch.orch.council.tally import canonical
+from inbox_orch.orch.services.council_asking import check_asked, parse_decision
 from inbox_orch.orch.services.council_counting import rendered, shortfall
-from inbox_orch.orch.services.council_opening import check_asked, parse_decision
 from support.buses import refused
 from support.chambers import BACKUP, BRIEF, DECISION, QUEUE, REVIEWERS, WAL, Chamber
 
@@ -393,3 +393,62 @@ def test_a_reviewer_that_checked_nothing_of_the_brief_is_called_ungrounded(chamb
     warned = [w for w in chamber.tally(run).tally.warnings if "ungrounded" in w]
 
     assert [w.split(":")[0] for w in warned] == ["ada", "bob"]
+
+
+def test_where_nothing_can_be_written_it_is_told_that_what_is_shown_may_be_old(
+    chamber, monkeypatch
+):
+    run = chamber.start()
+    for reviewer in REVIEWERS:
+        chamber.answer(run, reviewer)
+    monkeypatch.setattr(type(chamber.scheduler.database), "writable", False)
+
+    counted = chamber.tally(run)
+
+    assert (counted.stale, counted.tally.status) == (True, "open")
+    monkeypatch.undo()
+    assert chamber.tally(run).tally.status == "complete"
+
+
+def test_a_report_that_is_made_while_votes_come_in_is_sealed(chamber):
+    run = chamber.start()
+    for reviewer, item in zip(REVIEWERS, (WAL, BACKUP, QUEUE), strict=True):
+        chamber.answer(run, reviewer, item)
+    chamber.scheduler.refresh(run)
+    chamber.scheduler.open_ballot(run, deadline_seconds=60)
+    counted = chamber.tally(run)
+
+    kept = chamber.scheduler.keep_report(counted, "report.md", rendered(counted, "md"))
+
+    assert chamber.leader_bus.show(kept["thread"]).thread.sealed
+    with refused("not_found"):
+        chamber.bus("ada").show(kept["thread"])
+
+
+def test_a_leader_may_try_a_failed_seat_again_while_the_round_is_open(chamber):
+    run = chamber.start()
+    chamber.fail("ada", "broken")
+    assert chamber.states(run)["ada"] == "failed"
+
+    chamber.scheduler.retry(run, ["review-1"])
+    chamber.scheduler.dispatch(run)
+
+    assert chamber.states(run)["ada"] == "pending"
+    chamber.answer(run, "ada")
+    assert chamber.states(run)["ada"] == "valid"
+    chamber.verified()
+
+
+def test_a_reply_in_prose_is_one_item_that_is_never_merged_by_itself(chamber):
+    run = chamber.start()
+    prose = "I would enable WAL mode in SQLite and keep the journal small."
+    for reviewer in ("ada", "bob"):
+        chamber.hand_in(reviewer, body=prose)
+    chamber.hand_in(
+        "eve", body="- [do] Enable WAL mode :: wal, sqlite, journal mode\nverdict: approve"
+    )
+
+    counted = chamber.tally(run)
+
+    assert counted.tally.status == "complete"
+    assert {group.bucket for group in counted.tally.groups} == {"minority"}

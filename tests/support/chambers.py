@@ -6,9 +6,9 @@ from typing import Any
 
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.domain.model import Run
+from inbox_orch.orch.services.council_asking import check_asked
 from inbox_orch.orch.services.council_counting import Counted
 from inbox_orch.orch.services.council_desk import SeatView
-from inbox_orch.orch.services.council_opening import check_asked
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.shared.artifacts import Stored
 from support.buses import Office

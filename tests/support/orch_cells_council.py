@@ -3,10 +3,11 @@
 import json
 from typing import Any
 
-from inbox_orch.orch.services.council_opening import check_asked
+from inbox_orch.orch.services.council_asking import check_asked
 from support.chambers import BACKUP, BRIEF, QUEUE, REVIEWERS, WAL, recommendation
 from support.matrix import NO_STATE, NO_WAIT, Cell, Never, given, plain, read_while_busy
 from support.orch_matrix import NO_BASE, NO_TOKEN, Enterprise, after
+from support.runs import git
 
 NO_SUCH = ("--council", "no-such-council")
 NEAR = recommendation("journal", "Write ahead in a log", "wal", "recovery", "crash safety", "fsync")
@@ -51,10 +52,12 @@ def counted(project: Enterprise) -> str:
     return council
 
 
-def with_brief(*options: str) -> Cell:
-    """`council start` with a brief in a file."""
+def with_brief(*options: str, branch: str | None = None) -> Cell:
+    """`council start` with a brief in a file, and perhaps a branch in the way."""
 
     def arranged(project: Enterprise) -> tuple[str, ...]:
+        if branch is not None:
+            git(project.folder, "branch", branch)
         (project.folder / "brief.md").write_text(BRIEF)
         return ("council", "start", "--brief-file", "brief.md", *options)
 
@@ -112,7 +115,7 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
         "ok": with_brief("--key", "k", "--decision", "D1=Which store?:sqlite|files"),
         "usage": with_brief("--reviewers", "ada,ada"),
         "not_found": Never("what it names is made by it"),
-        "conflict": NO_STATE,
+        "conflict": with_brief("--at", "main", branch="orch"),
         "busy": with_brief(),
         "no_database": with_brief(),
         "stale": NO_TOKEN,
