@@ -7,11 +7,13 @@ import argparse
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+_ORCH = str(Path(sys.executable).parent / "orch")
 _NAMED = (
     *("-c", "user.name=Bench", "-c", "user.email=bench@example.invalid"),
     *("-c", "commit.gpgsign=false", "-c", "gc.auto=0"),
@@ -57,8 +59,8 @@ def measure(repository: Path, attempts: int) -> dict[str, Any]:
         scheduler.run(None)
     base = git(repository, "rev-parse", "main")
     bare = _bare_seconds(repository, base, heads)
-    dry = _timed(["orch", "integrate", "--dry-run", "--json"], repository)
-    idle = _timed(["orch", "run", "list", "--json"], repository)
+    dry = _timed([_ORCH, "integrate", "--dry-run", "--json"], repository)
+    idle = _timed([_ORCH, "run", "list", "--json"], repository)
     with Bus.open(database) as bus:
         scheduler = Scheduler(bus)
         began = time.perf_counter()

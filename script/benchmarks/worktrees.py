@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import _dispatching
+import _integrating
 import _salvage
 from common import machine, parser, report, say, scratch, table
 
@@ -30,12 +31,16 @@ def main() -> None:
         say("salvage")
         repository = make_repository(folder / "salvage", options.files)
         salvage = _salvage.measure(repository, min(options.rounds, SALVAGES))
+        say("integrate beside git merge-tree")
+        repository = make_repository(folder / "integrating" / "project", options.files)
+        integrating = _integrating.measure(repository, INTEGRATED)
     figures = {
         "benchmark": "worktrees",
         "machine": facts,
         "files": options.files,
         "dispatching": dispatching,
         "salvage": salvage,
+        "integrating": integrating,
     }
     report(options, figures, as_text(figures))
     kept = is_kept(dispatching) and salvage["salvage_ms"] <= salvage["limit_ms"]
@@ -71,6 +76,7 @@ def is_kept(dispatching: dict[str, Any]) -> bool:
     return all(dispatching[name]["ratio"] <= allowed for name, allowed in LIMITS.items())
 
 
+INTEGRATED = 10
 LIMITS = _dispatching.LIMITS
 SALVAGES = 5
 
@@ -102,7 +108,20 @@ def as_text(figures: dict[str, Any]) -> str:
         "orch, processor ms",
     )
     title = f"{figures['files']:,} files; medians, git's worktrees one after the other"
-    return f"{title}\n\n{table(headings, rows)}\n\n{salvage_text(figures['salvage'])}"
+    return "\n\n".join(
+        (
+            f"{title}\n\n{table(headings, rows)}",
+            salvage_text(figures["salvage"]),
+            integrating_text(figures["integrating"]),
+        )
+    )
+
+
+def integrating_text(part: dict[str, Any]) -> str:
+    """The table of integration."""
+    shown = ("attempts", "bare_seconds", "work_seconds", "beyond_seconds")
+    headings = ("integrated", "git's own merges, s", "orch integrate, s", "beyond (at most 1), s")
+    return table(headings, [tuple(part[name] for name in shown)])
 
 
 def salvage_text(part: dict[str, Any]) -> str:
