@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from inbox_orch.shared.blocks import Block, Page, Sentence
+from inbox_orch.shared.blocks import Block, Lines, Page, Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.output import Output
@@ -74,8 +74,17 @@ def command(
     if target == "-":
         _stream(shell_of(context).output, content, error)
         return
-    wrote = Sentence(f"Wrote {len(content)} bytes to {path}", (path,))
-    _say(shell_of(context).output, data, wrote if path else Page(content.decode()), error)
+    shown: Block = Sentence(f"Wrote {len(content)} bytes to {path}", (path,))
+    if path is None:
+        shown = _shown(format_name, content.decode())
+    _say(shell_of(context).output, data, shown, error)
+
+
+def _shown(format_name: str, text: str) -> Block:
+    """Only the report is for people, and laid out; the other formats are for files."""
+    if format_name == "md":
+        return Page(text)
+    return Lines(tuple(((line, None),) for line in text.splitlines()))
 
 
 def _kept(

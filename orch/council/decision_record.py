@@ -95,12 +95,14 @@ def _proposals(tally: Tally) -> list[Group]:
 def _against(tally: Tally, one: Group) -> list[str]:
     titles = {item.id: item for group in tally.groups for item in group.members}
     mine = {item.id for item in one.members}
-    return [
+    found = (
         f"{titles[other].title} ({titles[other].reviewer})"
         for contested in tally.contested
         for this, other in (contested.pair.items, contested.pair.items[::-1])
         if this in mine and other not in mine
-    ]
+    )
+    # One item may speak against several of a group.
+    return list(dict.fromkeys(found))
 
 
 def _support(one: Group) -> str:

@@ -24,6 +24,7 @@ from .model import (
 )
 
 SCHEMA = "orch.council.tally/1"
+_ON_PAIRS = ("merge", "split")
 
 
 class DecisionCount(NamedTuple):
@@ -241,7 +242,14 @@ class _Counting:
             self._items[one].reviewer != self._items[other].reviewer
             and self._names[one] != self._names[other]
             and self._likeness.opposition(one, other) is None
+            and not self._was_kept_apart(one, other)
         )
+
+    def _was_kept_apart(self, one: int, other: int) -> bool:
+        """Whether somebody has decided already that the two are not one."""
+        pair = {self._items[one].id, self._items[other].id}
+        said = [o.kind for o in self._overrides if o.kind in _ON_PAIRS and set(o.items) == pair]
+        return bool(said) and said[-1] == "split"
 
     def _find_opposed(self) -> dict[tuple[int, int], Pair]:
         """Opposed pairs that are about one thing: alike enough, or said to be opposed."""

@@ -177,18 +177,37 @@ class CouncilCounting(CouncilSettling):
 
     def _check_carried_out(self, tx: Transaction, run: Run, recorded: Sequence[Override]) -> None:
         """A merge that the tally would not carry out is refused instead of recorded."""
-        from ..council.tally import Tally
+        left_out = self._not_carried_out(tx, run, recorded)
+        if not left_out:
+            return
+        items = " and ".join(left_out[0].items)
+        forced = [override._replace(forced=True) for override in recorded]
+        if self._not_carried_out(tx, run, forced):
+            raise InboxOrchError(
+                "invalid_state",
+                f"{items} are kept apart: somebody has split items of their groups",
+                hint="`orch council report` shows who; merge those items again first",
+                details={"items": list(left_out[0].items)},
+            )
+        raise InboxOrchError(
+            "opposed",
+            f"{items} are opposed, or others of their groups are",
+            hint="with --force they become one group, and stay contested",
+            details={"items": list(left_out[0].items)},
+        )
 
-        tally: Tally = self._count_in(tx.connection, run, more=recorded).tally
-        for override in recorded:
-            for warning in tally.warnings:
-                if warning.startswith(f"override {override.number} was not carried out"):
-                    raise InboxOrchError(
-                        "opposed",
-                        f"{' and '.join(override.items)} are opposed or kept apart",
-                        hint="with --force they become one group, and stay contested",
-                        details={"items": list(override.items)},
-                    )
+    def _not_carried_out(
+        self, tx: Transaction, run: Run, recorded: Sequence[Override]
+    ) -> list[Override]:
+        counted: Tally = self._count_in(tx.connection, run, more=recorded).tally
+        return [
+            override
+            for override in recorded
+            if any(
+                warning.startswith(f"override {override.number} was not carried out")
+                for warning in counted.warnings
+            )
+        ]
 
     def _record_override(
         self, tx: Transaction, run: Run, override: Override, revision: int

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from inbox_orch.orch.council.tally import canonical
-from inbox_orch.orch.services.council_counting import Settled
+from inbox_orch.orch.services.council_counting import Settled, rendered
 from inbox_orch.orch.store import councils
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
@@ -99,6 +99,17 @@ def test_what_is_opposed_needs_force_and_stays_contested(chamber, run):
     assert "eve/files" in {item.id for item in together.members}
 
 
+def test_what_somebody_has_split_is_not_forced_together(chamber, run):
+    chamber.scheduler.settle_groups(run, [Settled("split", ("bob/wal", "eve/journal"), "two")])
+    for forced in (False, True):
+        with refused("invalid_state") as failure:
+            chamber.scheduler.settle_groups(run, [merge("ada/wal", "eve/journal", forced=forced)])
+        assert "kept apart" in failure.value.message
+
+    chamber.scheduler.settle_groups(run, [merge("bob/wal", "eve/journal")])
+    assert groups(chamber, run)["ada/wal"].bucket == "consensus"
+
+
 def test_a_dismissed_group_is_marked_and_hidden_nowhere(chamber, run):
     chamber.scheduler.settle_groups(run, [Settled("dismiss", ("ada/backup",), "done since")])
 
@@ -146,6 +157,21 @@ def test_what_was_settled_can_neither_be_changed_nor_removed(chamber, run):
             chamber.scheduler.database.transaction() as tx,
         ):
             tx.connection.execute(statement)
+
+
+def test_what_was_decided_is_not_suggested_again(chamber, run):
+    pairs = {tuple(p["items"]) for p in chamber.scheduler.suggestions(run)["items"]}
+    assert {("ada/wal", "eve/journal"), ("bob/wal", "eve/journal")} <= pairs
+
+    decided = [Settled("split", pair, "two subjects") for pair in sorted(pairs)]
+    chamber.scheduler.settle_groups(run, decided)
+    assert chamber.scheduler.suggestions(run)["items"] == []
+
+
+def test_a_decision_record_names_what_speaks_against_a_group_once(chamber, run):
+    text = rendered(chamber.tally(run), "madr").decode()
+
+    assert text.count("* Bad, because Keep the JSON file") == 1
 
 
 # -- the second round ------------------------------------------------------------------------
