@@ -47,12 +47,14 @@ class Asked(NamedTuple):
         """Of the bytes that the reviewers read."""
         return sha256_hex(self.brief.encode())
 
-    def digest(self) -> str:
-        """What identifies the request."""
+    def digest(self, repository: str | None) -> str:
+        """What identifies the request; `repository` is the real path, wherever the call was
+        made."""
         facts = self._asdict() | {
             "brief": self.brief_sha256,
             "lenses": dict(self.lenses),
             "decisions": [decision_json(decision) for decision in self.decisions],
+            "repository": repository,
             "warnings": None,
         }
         return digest_of(facts)

@@ -231,7 +231,9 @@ def on_the_way(view: SeatView) -> str:
     """How far a seat has come that has not replied."""
     again = " to mend its reply" if view.attempt is not None and view.attempt.number > 1 else ""
     state = view.stands.state
-    if view.attempt is not None and view.thread is not None and view.thread.holder is not None:
+    if view.thread is not None and view.thread.finished_at is not None:
+        return f"was asked{again}: answered after the deadline"
+    if view.thread is not None and view.thread.holder is not None:
         return f"{view.thread.holder} was asked{again}, has claimed it and not finished"
     if state == "delivered":
         return f"was asked{again}: read, and not claimed"

@@ -47,11 +47,12 @@ class CouncilOpening(Planning, CouncilCounting):
         leader = check_name(self.caller or DEFAULT_LEADER, "agent")
         opening = Opening(title=asked.title, base=asked.at, no_repo=asked.repository is None)
         facts = Facts.of(opening, asked.repository, None)
+        digest = asked.digest(facts.place["repository"])
         with self.database.transaction() as tx:
-            earlier = self.replay(tx, "council start", leader, key, asked.digest())
+            earlier = self.replay(tx, "council start", leader, key, digest)
             if earlier is None:
                 data = self._open(tx, self.insert_run(tx, leader, facts), asked)
-                answer = self.remember(tx, "council start", leader, key, asked.digest(), data)
+                answer = self.remember(tx, "council start", leader, key, digest, data)
             else:
                 answer = earlier
         self.refresh(self.council(answer.data["council"]["id"]))

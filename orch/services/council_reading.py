@@ -74,8 +74,17 @@ def left_behind(bus: Bus, thread: Thread, message: Message | None = None) -> Ite
             continue
         raw = _content(bus, thread, name)
         if raw is not None:
-            # A command may have talked a lot before it came to the point.
-            yield Found(name, raw[-MAX_REPLY_BYTES:] if name == "stdout" else raw)
+            yield Found(name, _end_of(raw) if name == "stdout" else raw)
+
+
+def _end_of(output: bytes) -> bytes:
+    """A command may have talked a lot before it came to the point: the last 128 KiB, from the
+    beginning of a line, or at least of a character."""
+    if len(output) <= MAX_REPLY_BYTES:
+        return output
+    end = output[-MAX_REPLY_BYTES:]
+    line = end.find(b"\n") + 1
+    return end[line:] if line else end.lstrip(bytes(range(0x80, 0xC0)))
 
 
 def _content(bus: Bus, thread: Thread, name: str) -> bytes | None:

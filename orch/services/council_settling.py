@@ -6,6 +6,7 @@ state that it was found for; so is the end of a round, with everything that foll
 
 import json
 import os
+import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,11 +18,20 @@ from ..domain.councils import COUNTED, Round, StoredReply, StoredSeat
 from ..domain.model import Attempt, Run, Task
 from ..store import attempts, councils, runs, tasks
 from .bases import Base
-from .council_desk import REPLIES, VOTES, CouncilDesk, CouncilView, expected_of, on_the_way
+from .council_desk import (
+    REPLIES,
+    VOTES,
+    CouncilDesk,
+    CouncilView,
+    SeatView,
+    expected_of,
+    on_the_way,
+)
 from .council_reading import Found, Outcome, failure_words, handed_in, left_behind
 from .dispatching import Chosen
 
 _WHY = 300
+_MOST_LOOKS = 20
 
 
 class _Place(NamedTuple):
@@ -59,14 +69,34 @@ class CouncilSettling(CouncilDesk):
         return False
 
     def take_in_replies(self, run: Run) -> int:
-        """Take in what has come; returns how many outcomes there were."""
+        """Take in what has come, and end a round that is over; returns how many outcomes there
+        were.
+
+        What was handed in after the deadline is late, also when nobody has looked since: the
+        round is closed before it is taken in.
+        """
         settled = 0
-        with self.database.snapshot() as connection:
-            waiting = councils.unsettled(connection, run.id)
-        for attempt_id, task_id in waiting:
-            settled += self._settle_one(run, attempt_id, task_id)
-        self._close_if_over(run)
+        for _ in range(_MOST_LOOKS):
+            with self.database.snapshot() as connection:
+                waiting = councils.unsettled(connection, run.id)
+                late = [pair for pair in waiting if self._missed_the_deadline(connection, *pair)]
+            settled += sum(self._settle_one(run, *pair) for pair in waiting if pair not in late)
+            if not self._close_if_over(run):
+                return settled + sum(self._settle_one(run, *pair) for pair in late)
+            self.fold(run)
         return settled
+
+    def _missed_the_deadline(
+        self, connection: sqlite3.Connection, attempt_id: str, task_id: str
+    ) -> bool:
+        attempt = attempts.get(connection, attempt_id)
+        seat = councils.seat_of_task(connection, task_id)
+        assert attempt is not None and seat is not None
+        deadline_at = councils.rounds(connection, seat.run_id)[seat.round - 1].deadline_at
+        if deadline_at is None or attempt.thread_id is None:
+            return False
+        finished_at = self.bus.threads([attempt.thread_id])[attempt.thread_id].finished_at
+        return finished_at is not None and finished_at > deadline_at
 
     def _dispatch_what_was_never_sent(self, run: Run) -> None:
         """Whoever opened the round may have died before it sent anything; or it is doing so now,
@@ -305,15 +335,20 @@ class CouncilSettling(CouncilDesk):
 
     # -- the end of a round ------------------------------------------------------------------
 
-    def _close_if_over(self, run: Run) -> None:
+    def _close_if_over(self, run: Run) -> bool:
+        """End the round if it is over; whether it could not be ended yet, because something came
+        in time that has not been taken in."""
         if _closing(self.view(run), self.database.clock.now().wall_ms) is None:
-            return
+            return False
         with self.database.transaction() as tx:
             view = self.view_in(tx.connection, run)
             closed_by = _closing(view, tx.now.wall_ms)
             if closed_by is None or view.open_round is None:
-                return  # another leader was quicker
+                return False  # another leader was quicker
+            if any(_came_in_time(seat, view.open_round) for seat in view.seats):
+                return True
             self._close(tx, view, view.open_round, closed_by)
+            return False
 
     def _close(self, tx: Transaction, view: CouncilView, ending: Round, closed_by: str) -> None:
         """The round ends, its threads are unsealed, and there is something to be counted."""
@@ -342,6 +377,15 @@ def _closing(view: CouncilView, now_ms: int) -> str | None:
         return "final"
     over = present.deadline_at is not None and present.deadline_at <= now_ms
     return "deadline" if over else None
+
+
+def _came_in_time(view: SeatView, present: Round) -> bool:
+    """Whether a seat's thread ended before the deadline, and nobody has taken it in yet."""
+    if view.seat.round != present.number or view.stands.final or view.thread is None:
+        return False
+    ended_at = view.thread.finished_at
+    in_time = present.deadline_at is None or (ended_at or 0) <= present.deadline_at
+    return ended_at is not None and in_time
 
 
 def _is_whole(outcome: Outcome, seat: StoredSeat, desk: CouncilSettling, run: Run) -> bool:

@@ -100,6 +100,48 @@ def test_a_late_reply_makes_a_new_revision_and_leaves_the_old_one(chamber):
     chamber.verified()
 
 
+def test_it_makes_no_difference_when_the_leader_looks(chamber):
+    looked, unseen = chamber.start(deadline_seconds=60), chamber.start(deadline_seconds=60)
+    for run in (looked, unseen):
+        chamber.answer(run, "ada", WAL)
+        chamber.answer(run, "bob", WAL)
+    chamber.clock.advance(61)
+    chamber.tally(looked)
+    for run in (looked, unseen):
+        chamber.answer(run, "eve", WAL)
+    chamber.clock.advance(600)
+
+    states = [(chamber.states(run), chamber.tally(run).view.revision) for run in (looked, unseen)]
+
+    assert states[0] == states[1] == ({"ada": "valid", "bob": "valid", "eve": "late"}, 2)
+    assert "after the deadline" in str(chamber.tally(unseen, revision=1).tally.as_json()["seats"])
+    chamber.verified()
+
+
+def test_what_comes_in_time_while_a_leader_looks_is_not_late(chamber, monkeypatch):
+    run = chamber.start(deadline_seconds=60)
+    chamber.answer(run, "ada", WAL)
+    chamber.answer(run, "bob", WAL)
+    leader = chamber.leader()
+    fold = type(leader).fold
+    looks = []
+
+    def fold_then_hear_the_last(self, of_run):
+        folded = fold(self, of_run)
+        if not looks:
+            looks.append(1)
+            chamber.answer(run, "eve", WAL)
+            chamber.clock.advance(61)
+        return folded
+
+    monkeypatch.setattr(type(leader), "fold", fold_then_hear_the_last)
+    leader.refresh(run)
+    monkeypatch.undo()
+
+    assert looks and chamber.states(run)["eve"] == "valid"
+    assert chamber.tally(run).view.rounds[0].closed_by == "final"
+
+
 @pytest.mark.parametrize("content", [{"body": "{"}, {"body": " \n"}, {"payload": "{}"}])
 def test_a_late_reply_that_cannot_be_read_changes_nothing(chamber, content):
     run = chamber.start(deadline_seconds=60)

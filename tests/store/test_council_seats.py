@@ -58,8 +58,10 @@ def test_a_reply_is_found_wherever_it_was_handed_in(chamber, run):
     assert [seat.stands.reply.source for seat in seats.values()] == ["payload", "body", "result"]
 
 
-def test_a_long_standard_output_is_read_from_the_artifact_not_from_the_cut_body(chamber, run):
-    noise = "log line\n" * 40_000
+@pytest.mark.parametrize("noise", ["a line\n" * 40_000, "☂" * 99_999, "☂" * 99_998 + "aa"])
+def test_a_long_standard_output_is_read_from_the_artifact_not_from_the_cut_body(
+    chamber, run, noise
+):
     text = json.dumps(chamber.reply(run))
     chamber.hand_in(
         "ada",
