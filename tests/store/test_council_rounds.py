@@ -494,3 +494,17 @@ def test_a_reply_in_prose_is_one_item_that_is_never_merged_by_itself(chamber):
 
     assert counted.tally.status == "complete"
     assert {group.bucket for group in counted.tally.groups} == {"minority"}
+
+
+def test_nothing_but_the_digest_of_the_brief_makes_a_reply_stale(chamber):
+    run = chamber.start(deadline_seconds=None)
+    chamber.clock.advance(40 * 86_400)
+    chamber.scheduler.pause_run(run)
+    chamber.scheduler.resume_run(run)
+    chamber.answer(run, "ada")
+    chamber.answer(run, "bob", brief_sha256="00" * 32)
+
+    states = chamber.states(run)
+
+    assert (states["ada"], states["bob"]) == ("valid", "pending")
+    assert "brief_sha256" in chamber.asked("bob")

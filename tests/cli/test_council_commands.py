@@ -1,0 +1,218 @@
+"""What the commands about councils say and how they end: exit codes, first lines, files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.chambers import BRIEF, WAL
+from support.commands import Outcome
+from support.orch_matrix import Enterprise, orch_cells_council
+
+REVIEWERS = ("ada", "bob", "eve")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Enterprise:
+    return Enterprise(tmp_path / "project")
+
+
+def ended(project: Enterprise, valid: int, *, closed: bool = True) -> None:
+    """A council of three with so many valid replies; the others have declined, or not come."""
+    council = orch_cells_council.opened(project)
+    with project.scheduler() as scheduler:
+        sha256 = scheduler.view(scheduler.council(None)).council.brief_sha256
+    reply = {
+        "schema": "orch.council.reply/1",
+        "council_id": council,
+        "round": 1,
+        "brief_sha256": sha256,
+        "checked": ["S1"],
+        "recommendations": [WAL],
+        "verdict": "approve",
+    }
+    for number, reviewer in enumerate(REVIEWERS):
+        with project.bus(reviewer) as bus:
+            if number < valid:
+                claimed = bus.claim()
+                token = str(claimed.lease.token)
+                bus.done(claimed.thread.id, token, payload=json.dumps(reply))
+            elif closed:
+                claimed = bus.claim()
+                bus.fail(claimed.thread.id, str(claimed.lease.token), body="declined")
+
+
+@pytest.mark.parametrize("command", ["wait --wait 0", "tally", "report"])
+@pytest.mark.parametrize(
+    "valid, closed, code, error",
+    [
+        (3, True, 0, None),
+        (2, True, 11, "degraded"),
+        (1, True, 11, "no_quorum"),
+        (0, True, 11, "no_quorum"),
+        (2, False, 8, "timeout"),
+    ],
+    ids=["complete", "degraded", "no quorum", "nobody", "open"],
+)
+def test_only_a_complete_council_ends_with_0(project, command, valid, closed, code, error):
+    ended(project, valid, closed=closed)
+
+    outcome = project.orch("council", *command.split(), "--json")
+
+    assert outcome.code == code
+    value = outcome.value
+    assert (value["error"]["code"] if error else None) == error
+    told = value["data"].get("tally") or value["data"]["council"]
+    assert told["status"] == ("open" if not closed else "complete" if error is None else error)
+    if error:
+        assert f"{valid} of 3 valid" in value["error"]["message"] or not closed
+
+
+@pytest.mark.parametrize("valid, word", [(3, "complete"), (2, "DEGRADED"), (1, "NO QUORUM")])
+def test_the_first_line_says_how_many_seats_are_valid(project, valid, word):
+    ended(project, valid)
+
+    outcome = project.orch("council", "report")
+
+    first = outcome.stdout.decode().splitlines()[0]
+    assert f"{word}: {valid} of 3 valid" in first
+    assert ("declined" in first) == (valid < 3)
+
+
+def start(project: Enterprise, *options: str, **given: bytes) -> Outcome:
+    return project.orch("council", "start", "--json", *options, **given)
+
+
+def test_a_brief_may_come_from_standard_input(project):
+    started = start(project, "--brief-file", "-", stdin=BRIEF.encode())
+
+    assert started.data["council"]["title"] == "Where the job queue keeps its state"
+    assert [seat["lens"] for seat in started.data["seats"]] == [
+        "architecture-reviewer",
+        "implementation-reviewer",
+        "risk-reviewer",
+    ]
+
+
+def test_a_lens_of_ones_own_takes_the_place_of_the_ready_one(project):
+    (project.folder / "lens.md").write_text("Look at the zebra crossings.\n")
+    started = start(
+        project,
+        *("--brief-file", "-", "--lens", "risk-reviewer=lens.md", "--title", "Own title"),
+        stdin=BRIEF.encode(),
+    )
+
+    assert started.data["council"]["title"] == "Own title"
+    with project.bus("risk-reviewer") as bus:
+        assert "zebra crossings" in str(bus.claim().messages[0].body)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--brief-file", "missing.md"),
+        ("--brief-file", "-", "--lens", "ada"),
+        ("--brief-file", "-", "--lens", "ada=missing.md"),
+        ("--brief-file", "-", "--reviewers", ""),
+        ("--brief-file", "-", "--reviewers", "ada,,bob"),
+        ("--brief-file", "-", "--quorum", "0"),
+        ("--brief-file", "-", "--quorum", "8"),
+        ("--brief-file", "-", "--deadline", "0"),
+        ("--brief-file", "-", "--seat-timeout", "inf"),
+        ("--brief-file", "-", "--at", "no-such-commit"),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_call_changes_nothing(project, options):
+    before = project.contents()
+
+    refused = start(project, *options, stdin=BRIEF.encode())
+
+    assert refused.error["code"] == "usage"
+    assert project.contents() == before
+
+
+def test_a_brief_that_is_no_text_is_refused_with_the_place(project):
+    refused = start(project, "--brief-file", "-", stdin=b"# T\n\xff")
+
+    assert refused.error["code"] == "usage" and "byte 4" in refused.error["message"]
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        ("{", "not JSON"),
+        ("[]", "no list `items`"),
+        ('{"items": {}}', "no list `items`"),
+        ('{"items": []}', "no pair"),
+        ('{"items": [1]}', "/items/0"),
+        ('{"items": [{"decision": "merge", "items": ["ada/wal"]}]}', "/items/0/items"),
+        ('{"items": [{"decision": 1, "items": ["ada/wal", "bob/wal"]}]}', "/items/0/decision"),
+        (
+            '{"items": [{"decision": "merge", "items": ["ada/wal", "eve/journal"], "reason": 1}]}',
+            "/items/0/reason",
+        ),
+        (
+            '{"council": {"id": "OTHER"}, "items": [{"decision": "keep", "items": ["a/b", "c/d"]}]}',
+            "council OTHER",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_applied_says_where(project, content, said):
+    council = orch_cells_council.counted(project)
+    before = project.contents()
+
+    refused = project.orch(
+        "council", "apply", "-", "--council", council, "--json", stdin=content.encode()
+    )
+
+    assert refused.error["code"] == "usage" and said in refused.error["message"]
+    assert project.contents() == before
+
+
+def test_what_suggest_prints_is_what_apply_takes(project):
+    orch_cells_council.counted(project)
+    printed = json.loads(project.orch("council", "suggest", "--json").stdout)
+    for pair in printed["data"]["items"]:
+        pair["decision"] = "keep"
+
+    applied = project.orch("council", "apply", "-", "--json", stdin=json.dumps(printed).encode())
+
+    assert len(applied.data["overrides"]) == len(printed["data"]["items"]) > 0
+    assert project.orch("council", "suggest", "--json").data["items"] == []
+    again = project.orch("council", "apply", "-", "--json", stdin=json.dumps(printed).encode())
+    assert again.data["already"] is True
+
+
+def test_a_report_goes_to_standard_output_as_it_is_with_its_exit_code(project):
+    ended(project, 2)
+
+    outcome = project.orch("council", "report", "--output", "-", "--json")
+
+    assert outcome.code == 11
+    assert outcome.stdout.startswith(b"# Where the job queue") and b"2 of 3 valid" in outcome.stderr
+    written = project.orch("council", "report", "--output", "r.md", "--json")
+    assert (project.folder / "r.md").read_bytes() == outcome.stdout
+    assert written.value["data"]["artifact"]["already"] is True
+
+
+def test_a_report_is_never_written_over_the_database(project):
+    ended(project, 3)
+
+    refused = project.orch("council", "report", "--output", str(project.path), "--json")
+
+    assert refused.error["code"] == "usage"
+    assert project.orch("doctor", "--verify", "--json").code == 0
+
+
+def test_the_template_has_all_that_a_reviewer_is_built_from(project):
+    made = project.orch("council", "template", "--json").data
+
+    assert set(made["lenses"]) == {
+        "architecture-reviewer",
+        "implementation-reviewer",
+        "risk-reviewer",
+    }
+    assert "recommendations" in made["reply_schema"]["properties"]
+    shown = project.orch("council", "template").text
+    assert "JSON Schema of a reply" in shown and "COUNCIL_ID" in shown
