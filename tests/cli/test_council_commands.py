@@ -153,7 +153,7 @@ def test_a_brief_that_is_no_text_is_refused_with_the_place(project):
             "/items/0/reason",
         ),
         (
-            '{"council": {"id": "OTHER"}, "items": [{"decision": "keep", "items": ["a/b", "c/d"]}]}',
+            '{"council": {"id": "OTHER"}, "items": [{"decision": "keep", "items": ["a", "b"]}]}',
             "council OTHER",
         ),
     ],
