@@ -319,7 +319,7 @@ def test_abort_reaches_an_attempt_that_was_being_made_when_the_task_failed(site:
     def fail_meanwhile(*arguments):
         site.fail(item, fatal=True)
         site.scheduler.fold(run)
-        make(*arguments)
+        return make(*arguments)
 
     monkeypatch.setattr(other, "_make_worktree", fail_meanwhile)
     other.dispatch(run, task_names=["b"])

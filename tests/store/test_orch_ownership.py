@@ -41,8 +41,9 @@ def while_it_makes_the_worktree(monkeypatch, scheduler: Scheduler, happening) ->
     make = scheduler._make_worktree
 
     def make_and_look_up(*arguments):
-        make(*arguments)
+        made = make(*arguments)
         happening()
+        return made
 
     monkeypatch.setattr(scheduler, "_make_worktree", make_and_look_up)
 
