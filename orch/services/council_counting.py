@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..council.tally import Group, Tally
 
 _MOST_SUGGESTIONS = 1000
+_MOST_TRIES = 30
 
 
 class Counted(NamedTuple):
@@ -133,24 +134,59 @@ class CouncilCounting(CouncilSettling):
         """Record what a leader has settled, all of it in one transaction or nothing.
 
         An exact repeat of the last word on the same items is `already`. Errors: `usage`,
-        `not_found` (no such item), `invalid_state` (the round is open), `opposed` (a merge
-        across opposed stances without `forced`).
+        `not_found` (no such item), `invalid_state` (the round is open, or somebody has split
+        what is to be merged), `opposed` (a merge across opposed stances without `forced`),
+        `busy` (others settle faster).
         """
         self.refresh(run)
-        with self.database.transaction() as tx:
-            counted = self._count_in(tx.connection, run)
-            if counted.view.rounds[0].open:
-                raise InboxOrchError(
-                    "invalid_state",
-                    f"the round of council {run.name} is still open",
-                    hint="`orch council wait` waits for its end",
-                    details={"council": run.name},
-                )
+        for _ in range(_MOST_TRIES):
+            # Counting takes its time, and must not hold up those who write meanwhile.
+            counted = self.count(run)
+            self._check_closed(counted)
             given = [_resolved(counted.tally, each) for each in wanted]
-            stored = councils.overrides(tx.connection, run.id)
-            new = [each for each in given if not _is_repeat(stored, each)]
-            recorded = self._record_all(tx, run, counted, new, len(stored))
-            after = self._count_in(tx.connection, run)
+            new = self._to_record(counted, given)
+            self._check_carried_out(run, new)
+            if self._record_all(run, counted, new):
+                return self._settled(run, given, new)
+        raise InboxOrchError("busy", f"council {run.name} is being settled", hint="try again")
+
+    def _check_closed(self, counted: Counted) -> None:
+        view = counted.view
+        if view.rounds[0].open:
+            raise InboxOrchError(
+                "invalid_state",
+                f"the round of council {view.run.name} is still open",
+                hint="`orch council wait` waits for its end",
+                details={"council": view.run.name},
+            )
+
+    def _to_record(self, counted: Counted, given: Sequence[Settled]) -> list[Override]:
+        """What is not so already, numbered."""
+        stored = counted.tally.overrides
+        new = [each for each in given if not _is_repeat(stored, each)]
+        actor = self.actor(counted.view.run)
+        return [
+            Override(number, each.kind, each.items, each.text, actor, each.forced)
+            for number, each in enumerate(new, start=len(stored) + 1)
+        ]
+
+    def _record_all(self, run: Run, counted: Counted, new: Sequence[Override]) -> bool:
+        """False when the tally has changed since it was counted."""
+        if not new:
+            return True
+        with self.database.transaction() as tx:
+            if councils.revision(tx.connection, run.id) != counted.view.revision:
+                return False
+            cause = "overrides" if len(new) > 1 else f"override {new[0].number}"
+            revision = self.revise(tx, run, cause)
+            for override in new:
+                self._record_override(tx, run, override, revision)
+            return True
+
+    def _settled(
+        self, run: Run, given: Sequence[Settled], recorded: Sequence[Override]
+    ) -> dict[str, Any]:
+        after = self.count(run)
         return {
             "council": after.view.as_json(),
             "overrides": [override.as_json() for override in recorded],
@@ -158,31 +194,14 @@ class CouncilCounting(CouncilSettling):
             "already": bool(given) and not recorded,
         }
 
-    def _record_all(
-        self, tx: Transaction, run: Run, counted: Counted, new: Sequence[Settled], before: int
-    ) -> list[Override]:
-        if not new:
-            return []
-        actor = self.actor(run)
-        recorded = [
-            Override(number, each.kind, each.items, each.text, actor, each.forced)
-            for number, each in enumerate(new, start=before + 1)
-        ]
-        self._check_carried_out(tx, run, recorded)
-        cause = "overrides" if len(recorded) > 1 else f"override {recorded[0].number}"
-        revision = self.revise(tx, run, cause)
-        for override in recorded:
-            self._record_override(tx, run, override, revision)
-        return recorded
-
-    def _check_carried_out(self, tx: Transaction, run: Run, recorded: Sequence[Override]) -> None:
+    def _check_carried_out(self, run: Run, recorded: Sequence[Override]) -> None:
         """A merge that the tally would not carry out is refused instead of recorded."""
-        left_out = self._not_carried_out(tx, run, recorded)
+        left_out = self._not_carried_out(run, recorded)
         if not left_out:
             return
         items = " and ".join(left_out[0].items)
         forced = [override._replace(forced=True) for override in recorded]
-        if self._not_carried_out(tx, run, forced):
+        if self._not_carried_out(run, forced):
             raise InboxOrchError(
                 "invalid_state",
                 f"{items} are kept apart: somebody has split items of their groups",
@@ -196,16 +215,17 @@ class CouncilCounting(CouncilSettling):
             details={"items": list(left_out[0].items)},
         )
 
-    def _not_carried_out(
-        self, tx: Transaction, run: Run, recorded: Sequence[Override]
-    ) -> list[Override]:
-        counted: Tally = self._count_in(tx.connection, run, more=recorded).tally
+    def _not_carried_out(self, run: Run, recorded: Sequence[Override]) -> list[Override]:
+        if not any(override.kind == "merge" for override in recorded):
+            return []
+        with self.database.snapshot() as connection:
+            warnings = self._count_in(connection, run, more=recorded).tally.warnings
         return [
             override
             for override in recorded
             if any(
                 warning.startswith(f"override {override.number} was not carried out")
-                for warning in counted.warnings
+                for warning in warnings
             )
         ]
 
@@ -382,17 +402,14 @@ def _resolved(tally: "Tally", wanted: Settled) -> Settled:
     return wanted._replace(items=tuple(sorted(wanted.items)), text=text)
 
 
-def _is_repeat(stored: Sequence[StoredOverride], wanted: Settled) -> bool:
+def _is_repeat(stored: Sequence[Override], wanted: Settled) -> bool:
     """Whether the last word on these items is the same already; notes add up."""
     pair = wanted.kind in ("merge", "split")
     alike = ("merge", "split") if pair else (wanted.kind,)
-    items = json.dumps(list(wanted.items))
-    about = [row for row in stored if row.items == items and row.kind in alike]
-    if not about:
-        return False
-    last = about[-1]
-    same = (last.kind, last.forced) == (wanted.kind, wanted.forced)
-    return same and (wanted.kind != "note" or last.text == wanted.text)
+    about = [each for each in stored if each.items == wanted.items and each.kind in alike]
+    if wanted.kind == "note":
+        return any(each.text == wanted.text for each in about)
+    return bool(about) and (about[-1].kind, about[-1].forced) == (wanted.kind, wanted.forced)
 
 
 def _touched(tally: "Tally", given: Sequence[Settled]) -> list["Group"]:
