@@ -150,7 +150,7 @@ def test_on_a_terminal_the_report_is_laid_out_and_nothing_in_it_drives_the_termi
 
 
 def test_what_goes_wrong_has_its_seat_and_loses_no_other_reply(table: Table):
-    table.start("--seat-timeout", "2", "--deadline", "40", "--quorum", "1")
+    table.start("--seat-timeout", "4", "--deadline", "50", "--quorum", "1")
     table.review("arch", HANG)
     table.review("impl", QUIT)
     table.review("risk", "")
@@ -173,7 +173,7 @@ def test_what_goes_wrong_has_its_seat_and_loses_no_other_reply(table: Table):
 
 
 def test_who_never_claims_does_not_hold_the_round_up(table: Table):
-    table.start("--deadline", "4")
+    table.start("--deadline", "8")
     table.review("arch", WRITE_RESULT)
     table.review("impl", WRITE_RESULT)
 
@@ -184,7 +184,8 @@ def test_who_never_claims_does_not_hold_the_round_up(table: Table):
     assert waited.value["data"]["seats"][2]["state"] == "timed_out"
     before = table.orch("council", "tally").value["data"]["tally"]["digest"]
     table.review("risk", WRITE_RESULT)
-    until(lambda: table.orch("council", "show").data["seats"][2]["state"] == "late")
+    until(lambda: table.orch("council", "show").data["council"]["valid"] == 3)
+    assert table.orch("council", "show").data["seats"][2]["state"] == "late"
     again = table.orch("council", "tally", "--revision", "1")
     assert again.value["data"]["tally"]["digest"] == before
     assert table.orch("council", "tally").data["tally"]["status"] == "complete"
