@@ -68,7 +68,6 @@ class Adopting(Checking, Late):
         if checks and task.checks:
             results = self._check_work(run, repository, task, attempt, work)
             self._require_passed(task, attempt, work, results)
-        repository.keep(f"refs/orch/heads/{attempt.id}", work.head)
         return self._take(run, task, attempt, work, results)
 
     # -- choosing ----------------------------------------------------------------------------
@@ -301,6 +300,7 @@ class Adopting(Checking, Late):
         attempts.update(tx.connection, attempt.id, columns, expected_state=before.state)
         after = attempts.get(tx.connection, attempt.id)
         assert after is not None
+        self.keep_accepted(run, after)
         self.record_attempt(tx, run, after, "attempt_adopted", {"adopted": facts})
         if attempt.thread_id is not None:
             told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"

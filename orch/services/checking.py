@@ -271,8 +271,6 @@ class Checking(Verifying):
     def _conclude(self, run: Run, attempt: Attempt, results: Sequence[Checked]) -> bool:
         """Accept or reject, and tell it on the thread with the outputs, in one transaction."""
         reason = objection(results)
-        if reason is None:
-            self.keep_accepted(run, attempt, attempt.head_commit)
         with self.database.transaction() as tx:
             if not self.close_verification(tx, attempt, "done"):
                 return False

@@ -89,8 +89,6 @@ class Verifying(Folding):
     def decide(self, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
         """Write down what a submitted attempt has come to; False when another leader was
         quicker."""
-        if verdict.state == "succeeded":
-            self.keep_accepted(run, attempt, verdict.changes.get("head_commit"))
         with self.database.transaction() as tx:
             if not self._is_still(tx, attempt):
                 return False
@@ -105,10 +103,14 @@ class Verifying(Folding):
         assert present is not None
         return present.state == "submitted" and was_seen(present) == was_seen(attempt)
 
-    def keep_accepted(self, run: Run, attempt: Attempt, head: str | None) -> None:
-        """The worker may go on and move its branch; what was accepted stays reachable."""
-        if head is not None:
-            self.repository(run).keep(f"refs/orch/heads/{attempt.id}", head)
+    def keep_accepted(self, run: Run, attempt: Attempt) -> None:
+        """The worker may go on and move its branch; what was accepted stays reachable.
+
+        To be called in the transaction that accepts it: before, a leader that comes to nothing
+        could set the ref last, and to something else; after, a death could leave it unset.
+        """
+        if attempt.head_commit is not None:
+            self.repository(run).keep(f"refs/orch/heads/{attempt.id}", attempt.head_commit)
 
     def settle(self, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> None:
         """The same in a transaction, for an attempt that is being verified."""
@@ -166,6 +168,7 @@ class Verifying(Folding):
         accepted = self.move_attempt(
             tx, run, attempt, "succeeded", cause="accepted", changes=changes
         )
+        self.keep_accepted(run, accepted)
         task = tasks.by_id(tx.connection, attempt.task_id)
         self.move_task(
             tx,

@@ -366,3 +366,26 @@ def test_a_worktree_that_was_lost_is_never_taken_for_done(site: Site, run):
     adopted = site.scheduler.adopt(run, "a")
 
     assert adopted["attempt"]["head_commit"] == head
+
+
+def test_what_is_kept_is_what_was_adopted_also_when_another_leader_was_quicker(
+    site: Site, run, monkeypatch
+):
+    item = failed(site, run)
+    slow = site.leader()
+    check = slow._require_sound
+    adopted = []
+
+    def check_and_be_late(*arguments):
+        check(*arguments)
+        Path(item["worktree"], "a.txt").write_text("better")
+        git(item["worktree"], "commit", "--quiet", "--amend", "--all", "--no-edit")
+        adopted.append(site.scheduler.adopt(run, "a")["attempt"]["head_commit"])
+
+    monkeypatch.setattr(slow, "_require_sound", check_and_be_late)
+    with refused("invalid_state"):
+        slow.adopt(run, "a")
+
+    (attempt,) = site.attempts(run, "a")
+    assert site.task(run, "a").accepted_head == adopted[0]
+    assert git(site.repository, "rev-parse", f"refs/orch/heads/{attempt.id}") == adopted[0]

@@ -338,3 +338,36 @@ def test_what_was_accepted_stays_when_the_worker_goes_on(site: Site, run, item):
     assert attempt.head_commit == head
     assert git(site.repository, "cat-file", "-t", head) == "commit"
     assert git(site.repository, "for-each-ref", "--contains", head, "refs/orch/heads")
+
+
+# -- two leaders -----------------------------------------------------------------------------
+
+
+def amend(folder: str, content: str) -> str:
+    """The last commit with another content; its id."""
+    Path(folder, "a.txt").write_text(content)
+    git(folder, "commit", "--quiet", "--amend", "--all", "--no-edit")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def test_what_is_kept_is_what_was_accepted_also_when_a_slower_leader_saw_less(
+    site: Site, run, item, monkeypatch
+):
+    site.deliver(item, "a.txt")
+    slow = site.leader()
+    look = slow._verdict
+    accepted = []
+
+    def look_and_be_late(*arguments):
+        verdict = look(*arguments)
+        accepted.append(amend(item["worktree"], "better"))
+        site.scheduler.reconcile(run)
+        return verdict
+
+    monkeypatch.setattr(slow, "_verdict", look_and_be_late)
+    slow.fold(run)
+    assert slow.verify(run) == 0
+
+    (attempt,) = site.attempts(run, "a")
+    assert [attempt.head_commit] == accepted
+    assert git(site.repository, "rev-parse", f"refs/orch/heads/{attempt.id}") == accepted[0]
