@@ -109,23 +109,25 @@ def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[
         return False
     lines = ["start"]
     if target is not None:
-        lines.append(f"verify {target.ref} {repository.ref_commit(target.ref)}")
-        if not _still_holds(repository, target):
+        present = repository.ref_commit(target.ref)
+        if present is None or not _still_holds(repository, target, present):
             return False
+        lines.append(f"verify {target.ref} {present}")
     lines += [f"delete {ref} {commit}", "prepare", "commit"]
     status, _ = git(
         repository.path,
         *("update-ref", "--stdin"),
-        given="".join(f"{line}\n" for line in lines).encode(),
+        given="".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"),
         accepted=(0, 1, 128),
         shared_locks=shared_locks,
     )
     return status == 0
 
 
-def _still_holds(repository: Repository, target: Target) -> bool:
-    """A target may have gone on since, but not back."""
-    commit = repository.ref_commit(f"{target.ref}^{{commit}}")
+def _still_holds(repository: Repository, target: Target, present: str) -> bool:
+    """A target may have gone on since, but not back. `present` is what it points at, which may be
+    a tag."""
+    commit = repository.ref_commit(f"{present}^{{commit}}")
     return commit is not None and repository.contains(commit, target.commit)
 
 
@@ -168,9 +170,14 @@ def _delete_tree(folder: str) -> None:
 
 
 def _sync(folder: str) -> None:
-    """Renames are on disk before it is written down that they were done."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Renames are on disk before it is written down that they were done.
+
+    Where that fails, what was renamed is renamed all the same: to say that it was not would let
+    go of what was salvaged. After a loss of power it may be back, which loses nothing.
+    """
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

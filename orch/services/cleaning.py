@@ -15,6 +15,7 @@ from ..domain import cleanup
 from ..domain.cleanup import Reason, about
 from ..domain.model import Attempt, Run
 from ..git import removal, salvage, worktrees
+from ..git.commands import shown
 from ..git.removal import Deletion, Trash
 from ..git.repository import Repository
 from ..store import attempts, tasks
@@ -429,7 +430,7 @@ def _proven_head(seen: Inspected) -> str | None:
 def _merged_into(seen: Inspected) -> str | None:
     if seen.proof is None or seen.proof.target is None:
         return None
-    return seen.proof.target.ref
+    return shown(seen.proof.target.ref)
 
 
 def _notice(attempt: Attempt) -> str:

@@ -1,5 +1,6 @@
 """Clean-up keeps whatever it is not sure of, and leaves nothing behind of what it is sure of."""
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -525,3 +526,39 @@ def test_a_run_without_a_repository_has_nothing_to_clean_up(site: Site, tmp_path
     run = site.scheduler.run(answer.data["run"]["name"])
 
     assert site.scheduler.cleanup(run).items == ()
+
+
+# -- what goes wrong at the worst moment -----------------------------------------------------
+
+
+def test_a_worktree_in_the_trash_is_removed_though_its_folder_cannot_be_synced(
+    scene: Scene, monkeypatch
+):
+    """Renamed is renamed: what was salvaged must be kept from then on."""
+    ended(scene)
+    (scene.worktree / "notes.txt").write_text("only here")
+
+    def fail(descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(removal.os, "fsync", fail)
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert item.action == "removed"
+    assert git(scene.site.repository, "show", f"{item.salvage}:notes.txt") == "only here"
+    assert refs(scene.site, "refs/orch/salvage/") == [salvage.ref_of(item.attempt.id)]
+    assert scene.site.attempts(scene.run, "a")[0].removed_at is not None
+    assert scene.site.open_intents(scene.run) == []
+
+
+def test_work_that_is_in_a_branch_with_odd_bytes_is_removed(scene: Scene):
+    site = scene.site
+    scene.delivered()
+    git(site.repository, "checkout", "--quiet", "-b", "caf\udce9")
+    git(site.repository, "merge", "--quiet", "--ff-only", scene.item["branch"])
+
+    cleaned = site.scheduler.cleanup(scene.run)
+
+    assert [item.action for item in cleaned.items] == ["removed"]
+    assert branches(site.repository) == set()
+    json.dumps(cleaned.as_json(), ensure_ascii=False).encode()
