@@ -148,16 +148,18 @@ class Integrating(Trying):
         number = self._begin(run, plan)
         if number is None:
             return False
+        facts = _facts(plan)
         try:
             moved = self._moved(repository, plan)
         except BaseException:
-            self.forget_integration(number)
+            # A signal may have come when the branch had moved.
+            self._settle_integration(run, repository, number, facts)
             raise
         if not moved:
             self.forget_integration(number)
             return False
         with self.database.transaction() as tx:
-            self._confirm(tx, run, number, _facts(plan))
+            self._confirm(tx, run, number, facts)
         return True
 
     def _begin(self, run: Run, plan: Plan) -> int | None:
@@ -327,13 +329,21 @@ class Integrating(Trying):
             return False
         if facts["step"] == "check":
             return self.clear_after_check(run, intent)
-        present = repository.ref_commit(f"refs/heads/{facts['branch']}")
-        if present is not None and repository.contains(present, facts["tip"]):
-            with self.database.transaction() as tx:
-                self._confirm(tx, run, intent.number, facts)
-        else:
-            self.forget_integration(intent.number)
+        self._settle_integration(run, repository, intent.number, facts)
         return True
+
+    def _settle_integration(
+        self, run: Run, repository: Repository, number: int, facts: dict[str, Any]
+    ) -> None:
+        """Confirm it if the branch has moved; the branch tells."""
+        present = repository.ref_commit(f"refs/heads/{facts['branch']}")
+        # Where it never came to, nothing has kept from being collected.
+        tip = repository.ref_commit(f"{facts['tip']}^{{commit}}")
+        if present is not None and tip is not None and repository.contains(present, tip):
+            with self.database.transaction() as tx:
+                self._confirm(tx, run, number, facts)
+        else:
+            self.forget_integration(number)
 
 
 def _facts(plan: Plan) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.domain.integration import branch_of
+from inbox_orch.orch.git import integrating as git_integrating
+from inbox_orch.orch.store import integrations
 from support.buses import refused
 from support.runs import Site, commit, git
 
@@ -429,3 +431,54 @@ def test_the_branch_of_the_integration_is_not_moved_under_somebody_who_works_on_
     assert (tree / "b.txt").read_text() == "b\n"
     assert git(tree, "rev-parse", "HEAD") == done.tip
     assert git(tree, "status", "--porcelain") == ""
+
+
+# -- what goes wrong at the worst moment -----------------------------------------------------
+
+
+def begun_by_one_that_is_gone(site: Site, run, tip: str) -> None:
+    facts = {"step": "move", "branch": branch_of(run), "before": None, "tip": tip}
+    gone = site.scheduler.this_process()._replace(process=4194303, started=1)
+    with site.scheduler.database.transaction() as tx:
+        integrations.open_intent(
+            tx.connection,
+            run_id=run.id,
+            data={**facts, "merged": [], "conflicts": []},
+            owner=gone,
+            now_ms=tx.now.wall_ms,
+        )
+
+
+def test_a_merge_that_was_never_moved_to_and_is_collected_by_now_is_forgotten(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    accept(site, run, a={"a.txt": "a\n"})
+    site.scheduler.integrate(run)
+    tip = tip_of(site, run)
+    begun_by_one_that_is_gone(site, run, "f" * 40)
+
+    assert site.scheduler.reconcile(run).finished_intents == 1
+
+    assert tip_of(site, run) == tip
+    assert site.open_intents(run) == []
+
+
+def test_a_signal_after_the_branch_has_moved_does_not_hide_what_was_done(site: Site, monkeypatch):
+    run = site.open_run()
+    site.add(run, "a")
+    (head,) = accept(site, run, a={"a.txt": "a\n"}).values()
+    move = git_integrating.move_branch
+
+    def move_and_be_told_to_end(*arguments):
+        move(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(git_integrating, "move_branch", move_and_be_told_to_end)
+    with pytest.raises(KeyboardInterrupt):
+        site.scheduler.integrate(run)
+
+    assert git(site.repository, "merge-base", "--is-ancestor", head, tip_of(site, run)) == ""
+    with site.scheduler.database.snapshot() as connection:
+        rows = connection.execute("SELECT count(*) FROM event WHERE kind = 'attempt_integrated'")
+        assert rows.fetchone()[0] == 1
+    assert site.open_intents(run) == []
