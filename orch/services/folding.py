@@ -95,14 +95,16 @@ class Folding(Stopping):
         if run.on_failure != "abort":
             return 0
         with self.database.snapshot() as connection:
-            failed = [t.key for t in tasks.of_run(connection, run.id) if t.state == "failed"]
+            failed = tasks.failed_of_run(connection, run.id)
             running = [
                 a for a in attempts.live_of_run(connection, run.id) if a.state in states.WITH_WORKER
             ]
         if not failed or not running:
             return 0
         with self.database.transaction() as tx:
-            return self._cancel_the_others(tx, run, failed[0])
+            # One that was retried meanwhile stops nobody any more.
+            failed = tasks.failed_of_run(tx.connection, run.id)
+            return self._cancel_the_others(tx, run, failed[0]) if failed else 0
 
     # -- one attempt -------------------------------------------------------------------------
 

@@ -81,6 +81,14 @@ def pending_of_run(connection: sqlite3.Connection, run_id: str) -> list[Task]:
     return [_task(row) for row in rows]
 
 
+def failed_of_run(connection: sqlite3.Connection, run_id: str) -> list[str]:
+    """The keys of the tasks of a run that have failed, in the order of their making."""
+    rows = connection.execute(
+        "SELECT key FROM task WHERE run_id = ? AND state = 'failed' ORDER BY number", (run_id,)
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
 def update(
     connection: sqlite3.Connection,
     task_id: str,

@@ -244,3 +244,33 @@ def test_a_question_beside_a_free_slot_needs_none_yet(site: Site):
     site.scheduler.pause_run(run)
     waited = site.scheduler.wait(run, until="run", wait_seconds=0)
     assert waited.failure is not None and waited.failure.code == "needs_decision"
+
+
+def test_an_abort_that_comes_late_does_not_reach_what_was_taken_up_again(site: Site, monkeypatch):
+    """A leader has seen the failure; before it writes, another one has retried the task."""
+    run = site.open_run(on_failure="abort")
+    site.add(run, "a", "b")
+    item = site.dispatch(run, "a")["a"]
+    other, make = site.leader(), site.leader()._make_worktree
+
+    def fail_meanwhile(*arguments):
+        site.fail(item, fatal=True)
+        site.scheduler.fold(run)
+        return make(*arguments)
+
+    monkeypatch.setattr(other, "_make_worktree", fail_meanwhile)
+    other.dispatch(run, task_names=["b"])
+    slow, third = site.leader(), site.leader()
+    begin = slow.database.transaction
+
+    def begin_late(**options):
+        monkeypatch.setattr(slow.database, "transaction", begin)
+        third.retry(run, ["a"])
+        third.dispatch(run, task_names=["a"])
+        return begin(**options)
+
+    monkeypatch.setattr(slow.database, "transaction", begin_late)
+    slow._abort(run)
+
+    assert site.states(run) == {"a": "active", "b": "cancelled"}
+    assert site.attempts(run, "a")[-1].state == "offered"
