@@ -2,15 +2,22 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.services import checking
+from inbox_orch.orch.store import attempts
 from inbox_orch.shared import processes
 from support.buses import refused
 from support.runs import Site, commit, git
+
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture
@@ -336,3 +343,146 @@ def test_a_task_without_a_worktree_has_no_checks(site: Site, run):
         site.add(run, "notes", worktree=False, checks=["true"])
 
     assert "worktree" in failure.value.message
+
+
+# -- two leaders -----------------------------------------------------------------------------
+
+
+def marked_runs(tmp_path: Path) -> list[str]:
+    """What the checks have left in their common file, a line each."""
+    mark = tmp_path / "ran.txt"
+    return mark.read_text().split() if mark.exists() else []
+
+
+def one_more_run(tmp_path: Path) -> str:
+    return f"echo ran >>{tmp_path}/ran.txt"
+
+
+def test_a_leader_that_has_seen_it_submitted_runs_no_check_that_another_has_run(
+    site: Site, run, tmp_path: Path, monkeypatch
+):
+    submitted(site, run, one_more_run(tmp_path))
+    slow = site.leader()
+    slow.fold(run)
+    slow.verify(run)
+    begin = slow._begin_checks
+
+    def begin_late(*arguments):
+        site.scheduler.reconcile(run)
+        return begin(*arguments)
+
+    monkeypatch.setattr(slow, "_begin_checks", begin_late)
+
+    assert slow.check_next(run) is None
+    assert marked_runs(tmp_path) == ["ran"]
+    assert site.attempts(run, "a")[-1].state == "succeeded"
+
+
+def test_what_a_slow_leader_sees_after_the_checks_have_begun_decides_nothing(
+    site: Site, run, monkeypatch
+):
+    """The check itself makes the tree dirty, and the wait ends before the next one."""
+    submitted(site, run, "touch made.txt", "true")
+    slow = site.leader()
+    slow.fold(run)
+    look, first = slow._verdict, site.scheduler
+    note = first._note_results
+
+    def note_and_let_time_pass(*arguments):
+        site.clock.advance(10)
+        return note(*arguments)
+
+    def look_late(*arguments):
+        first.verify(run)
+        first.check_next(run, starts_before_ms=site.clock.now().monotonic_ms + 5000)
+        return look(*arguments)
+
+    monkeypatch.setattr(first, "_note_results", note_and_let_time_pass)
+    monkeypatch.setattr(slow, "_verdict", look_late)
+
+    assert slow.verify(run) == 0
+    assert site.attempts(run, "a")[-1].state == "submitted"
+    assert decided(site, run).state == "succeeded"
+
+
+def test_a_verification_that_another_leader_has_taken_over_is_left_to_it(
+    site: Site, run, monkeypatch
+):
+    """Both have seen that the verifier is gone; whoever comes second must clear nothing away."""
+    submitted(site, run, "true")
+    dying, slow = site.leader(), site.leader()
+    gone = dying.this_process()._replace(process=4194303, started=1)
+    monkeypatch.setattr(dying, "this_process", lambda: gone)
+    dying.fold(run)
+    dying.verify(run)
+    dying._begin_checks(run, site.attempts(run, "a")[-1])
+    cleared = []
+
+    def come_second(*arguments):
+        monkeypatch.undo()
+        monkeypatch.setattr(slow, "clear_borrowed", lambda *arguments: cleared.append(arguments))
+        assert site.scheduler.put_back_abandoned(run) == 1
+
+    monkeypatch.setattr(checking, "end_orphan", come_second)
+
+    assert slow.put_back_abandoned(run) == 0
+    assert cleared == []
+    assert site.attempts(run, "a")[-1].state == "submitted"
+
+
+@pytest.mark.parametrize("loss", ["taken over", "cancelled"])
+def test_a_verifier_that_has_lost_its_attempt_decides_nothing(
+    site: Site, run, monkeypatch, loss: str
+):
+    submitted(site, run, "true")
+    conclude, verifier = site.scheduler._conclude, site.scheduler
+
+    def lose_it(run, attempt, found):
+        other = site.leader()
+        if loss == "taken over":
+            (intent,) = site.open_intents(run)
+            elsewhere = other.this_process()._replace(process=4194303, started=1)
+            with other.database.transaction() as tx:
+                assert attempts.take_over_intent(
+                    tx.connection, intent.number, intent.owner, elsewhere
+                )
+        else:
+            other.cancel(run, ["a"])
+        return conclude(run, attempt, found)
+
+    monkeypatch.setattr(verifier, "_conclude", lose_it)
+
+    verifier.reconcile(run)
+
+    assert (
+        site.attempts(run, "a")[-1].state
+        == {
+            "taken over": "verifying",
+            "cancelled": "cancelled",
+        }[loss]
+    )
+    assert site.task(run, "a").accepted_attempt is None
+
+
+def test_the_check_of_a_verifier_that_is_gone_is_ended_and_nobody_elses(site: Site):
+    """Also when its guardian is gone, too; a number that means another process by now is let be."""
+    own = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    other = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        me, boot_id = site.scheduler.this_process(), site.clock.now().boot_id
+        for process, started in ((own, 0), (other, 1)):
+            data = {"group": process.pid}
+            data["group_started"] = (processes.start_time(process.pid) or 0) + started
+            thread = threading.Thread(
+                target=checking.end_orphan,
+                args=(attempts.Intent(1, "run", "attempt", "verify", data, 0, me), boot_id),
+            )
+            thread.start()
+            if process is own:
+                assert process.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+            thread.join(PATIENCE_SECONDS)
+        assert other.poll() is None
+    finally:
+        for process in (own, other):
+            process.kill()
+            process.wait()

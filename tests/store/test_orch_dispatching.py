@@ -114,6 +114,34 @@ def test_what_another_leader_took_meanwhile_is_left_out_when_it_was_not_named(
     assert set(site.dispatch(run)) == {"b"}
 
 
+def test_no_slot_is_given_twice_when_another_leader_has_taken_the_last(site: Site, monkeypatch):
+    run = site.open_run(max_parallel=1)
+    site.add(run, "a", "b")
+    other = site.leader()
+    before_it_allocates(monkeypatch, site.scheduler, lambda: other.dispatch(run, task_names=["b"]))
+
+    assert site.dispatch(run) == {}
+
+    assert site.states(run) == {"a": "ready", "b": "active"}
+
+
+def test_two_calls_with_one_key_at_once_dispatch_once(site: Site, run, monkeypatch):
+    site.add(run, "a", "b")
+    other = site.leader()
+    firsts = []
+
+    def call_it_too():
+        firsts.append(other.dispatch(run, key="k").as_json())
+        site.add(run, "c")
+
+    before_it_allocates(monkeypatch, site.scheduler, call_it_too)
+    second = site.scheduler.dispatch(run, key="k").as_json()
+
+    assert second["replayed"] is True
+    assert [i["id"] for i in second["items"]] == [i["id"] for i in firsts[0]["items"]]
+    assert site.states(run) == {"a": "active", "b": "active", "c": "ready"}
+
+
 @pytest.mark.parametrize("named", [(), ("b",)], ids=["all", "named"])
 def test_a_base_that_has_changed_meanwhile_is_chosen_anew(
     site: Site, run, monkeypatch, named: tuple[str, ...]
