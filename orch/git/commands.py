@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -152,11 +153,14 @@ def _execute(
     given: bytes | None,
     into: BinaryIO | None = None,
 ) -> tuple[int, bytes, str]:
+    path = _absolute_path()
+    environment = {**environment, "PATH": path}
     with _without_git_variables(), _readable(given) as istream:
-        module = _gitpython()
+        program = _program(path)
+        module = _gitpython(program)
         try:
             status, output, complaint = module.cmd.Git().execute(
-                command,
+                [program, *command[1:]],
                 with_extended_output=True,
                 with_exceptions=False,
                 stdout_as_string=False,
@@ -167,9 +171,7 @@ def _execute(
                 output_stream=into,
             )
         except module.exc.GitCommandNotFound as error:
-            raise InboxOrchError(
-                "git_missing", "git could not be started", hint="install git and put it on PATH"
-            ) from error
+            raise _git_missing() from error
         except OSError as error:
             # Not executable, no memory, no process left.
             raise _failed(folder, command[len(_OPTIONS) + 3 :], NOT_STARTED, str(error)) from error
@@ -208,11 +210,35 @@ def _without_git_variables() -> Iterator[None]:
         os.environ.update(taken)
 
 
-def _gitpython() -> Any:
-    """GitPython, loaded once, without git's variables in the environment."""
-    # It looks for git when it is imported, and would raise an ImportError without it.
-    os.environ["GIT_PYTHON_REFRESH"] = "quiet"
-    import git as gitpython
+def _absolute_path() -> str:
+    """PATH without its relative parts: by an empty one or a dot, the repository in which git is
+    run could bring a git, or a filter, of its own."""
+    return os.pathsep.join(folder for folder in os.get_exec_path() if os.path.isabs(folder))
 
-    del os.environ["GIT_PYTHON_REFRESH"]
+
+def _program(path: str) -> str:
+    found = shutil.which("git", path=path)
+    if found is None:
+        raise _git_missing()
+    return found
+
+
+def _git_missing() -> InboxOrchError:
+    return InboxOrchError(
+        "git_missing",
+        "git could not be started",
+        hint="install git and put it on PATH, in a folder that is given by its whole path",
+    )
+
+
+def _gitpython(program: str) -> Any:
+    """GitPython, loaded once, without git's variables in the environment."""
+    # It runs git when it is imported, and would raise an ImportError without it.
+    loading = {"GIT_PYTHON_REFRESH": "quiet", "GIT_PYTHON_GIT_EXECUTABLE": program}
+    os.environ.update(loading)
+    try:
+        import git as gitpython
+    finally:
+        for name in loading:
+            del os.environ[name]
     return gitpython

@@ -10,7 +10,12 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from .commands import git, output_of
+from .commands import git
+
+# What a partial clone lacks is fetched from where its own settings say, by the programs that they
+# name: nothing is fetched here. Older releases of git know the second one only.
+_ALONE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_NO_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
 
 class Nested(NamedTuple):
@@ -34,11 +39,13 @@ def nested_repositories(worktree: str, admin: str) -> tuple[Nested, ...]:
         directory = _git_directory(folder)
         seen.add(directory)
         submodule = directory is not None and directory.startswith(modules + os.sep)
-        problem = _problem(folder, work_tree=True, ignored=not submodule)
+        problem = _problem(folder, work_tree=True, submodule=submodule)
         if problem is not None:
             found.append(Nested(os.path.relpath(folder, worktree), submodule, problem))
     for directory in _git_directories(modules):
-        problem = None if directory in seen else _problem(directory, work_tree=False)
+        problem = (
+            None if directory in seen else _problem(directory, work_tree=False, submodule=True)
+        )
         if problem is not None:
             found.append(Nested(directory, True, problem))
     return tuple(found)
@@ -74,17 +81,17 @@ def _git_directories(modules: str) -> Iterator[str]:
 
 def _git_directory(folder: str) -> str | None:
     try:
-        return os.path.realpath(output_of(folder, "rev-parse", "--absolute-git-dir"))
+        return os.path.realpath(_output_of(folder, "rev-parse", "--absolute-git-dir"))
     except InboxOrchError:
         return None
 
 
-def _problem(folder: str, *, work_tree: bool, ignored: bool = False) -> str | None:
+def _problem(folder: str, *, work_tree: bool, submodule: bool) -> str | None:
     """What a repository has of its own; None when all of it is in a remote of it as well.
 
     Ignored files count in a clone, which nobody but the worker can have made; in a submodule they
-    are what was built there.
-    A check that fails counts as something of its own.
+    are what was built there. A clone may have come in an archive from anywhere, so none of the
+    programs that its settings name is run. A check that fails counts as something of its own.
     """
     location = () if work_tree else (f"--git-dir={folder}",)
     try:
@@ -96,10 +103,11 @@ def _problem(folder: str, *, work_tree: bool, ignored: bool = False) -> str | No
             *location,
             *("rev-list", "--max-count=1", "--all", *heads, "--not", "--remotes"),
             reads=True,
+            environment=_ALONE,
         )
         if own.strip():
             return "it has commits that are in none of its remotes"
-        if work_tree and _changes(folder, ignored=ignored):
+        if work_tree and _changes(folder, submodule=submodule):
             return "it has changes that are not committed"
     except InboxOrchError as error:
         return error.message[:300]
@@ -108,21 +116,50 @@ def _problem(folder: str, *, work_tree: bool, ignored: bool = False) -> str | No
 
 def _is_top(folder: str) -> bool:
     """Whether it is a working tree: git run in one that is broken answers for what is above."""
-    top = output_of(folder, "rev-parse", "--show-toplevel")
+    top = _output_of(folder, "rev-parse", "--show-toplevel")
     return os.path.realpath(top) == os.path.realpath(folder)
 
 
 def _has_head(folder: str, location: tuple[str, ...]) -> bool:
     arguments = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    status, _ = git(folder, *location, *arguments, reads=True, accepted=(0, 1, 128))
+    status, _ = git(
+        folder, *location, *arguments, reads=True, accepted=(0, 1, 128), environment=_ALONE
+    )
     return status == 0
 
 
-def _changes(folder: str, *, ignored: bool) -> bool:
+def _changes(folder: str, *, submodule: bool) -> bool:
+    """Repositories further inside are looked at one by one, so that none is entered from here,
+    where other filters would count."""
     _, text = git(
         folder,
-        *("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none"),
-        "--ignored=traditional" if ignored else "--ignored=no",
+        *("status", "--porcelain=v1", "-z", "--untracked-files=all"),
+        *(("--ignore-submodules=none", "--ignored=no") if submodule else _INSIDE_A_CLONE),
         reads=True,
+        environment=_ALONE if submodule else {**_ALONE, **_without_filters(folder)},
     )
     return bool(text)
+
+
+_INSIDE_A_CLONE = ("--ignore-submodules=dirty", "--ignored=traditional")
+
+
+def _without_filters(folder: str) -> dict[str, str]:
+    """Settings that take out every filter of a repository (git-config(1), GIT_CONFIG_COUNT)."""
+    _, text = git(
+        folder,
+        *("config", "--null", "--name-only", "--get-regexp", r"^filter\."),
+        reads=True,
+        accepted=(0, 1),
+        environment=_ALONE,
+    )
+    drivers = {name.rpartition(".")[0] for name in text.split("\0") if name.count(".") > 1}
+    settings = [(f"{d}.{key}", value) for d in sorted(drivers) for key, value in _NO_FILTER.items()]
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (name, value) in enumerate(settings):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
+def _output_of(folder: str, *arguments: str) -> str:
+    return git(folder, *arguments, reads=True, environment=_ALONE)[1].rstrip("\n")
