@@ -44,6 +44,9 @@ ERRORS = {
     "live_attempt": "an attempt is still running, or a process works in its worktree",
     "unsafe_removal": "what would be removed is not certainly the attempt's own, or could not be "
     "brought back; `details` has the reasons",
+    "unsafe_link": "a symbolic link is where only a file or folder of the program's own may be",
+    "foreign_owner": "the database was found by searching, and belongs to another user; "
+    "`--db` overrides",
     "file_exists": "a file is there already and would be replaced",
     "opposed": "the recommendations speak against each other; `--force` makes one group of them",
     "cancelled": "the thread that you hold was cancelled: stop working on it",

@@ -5,12 +5,15 @@ the folder that it came from. Nothing here knows which thread an artifact belong
 """
 
 import contextlib
+import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from .errors import InboxOrchError, usage
+from .folders import refuse_links
 from .gate import file_failure
 from .ids import printable
 
@@ -41,9 +44,10 @@ class ArtifactStore:
     def has(self, stored: Stored) -> bool:
         """Whether the content is there in full; call it behind the gate before naming it."""
         try:
-            return os.stat(self.path(stored.sha256)).st_size == stored.size
+            found = os.lstat(self.path(stored.sha256))
         except OSError:
             return False
+        return stat.S_ISREG(found.st_mode) and found.st_size == stored.size
 
     def add_file(self, path: str) -> Stored:
         """Copy a regular file in under its own base name.
@@ -62,9 +66,12 @@ class ArtifactStore:
 
     def open(self, sha256: str) -> BinaryIO:
         """The content, for reading; error `not_found` when it is not there."""
+        path = self.path(sha256)
         try:
-            return open(self.path(sha256), "rb")
-        except FileNotFoundError as error:
+            return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP):
+                raise file_failure(path, error) from error
             raise InboxOrchError(
                 "not_found",
                 f"the content {sha256} is not in the artifact folder",
@@ -73,12 +80,17 @@ class ArtifactStore:
             ) from error
 
     def contents(self) -> Iterator[tuple[str, str]]:
-        """(digest, path) of everything stored, complete copies only."""
+        """(digest, path) of everything stored, complete copies only.
+
+        What else lies there is not ours, nor is anything behind a link.
+        """
         for prefix in sorted(_names(self._folder)):
-            if len(prefix) == 2:
+            if re.fullmatch("[0-9a-f]{2}", prefix):
                 folder = os.path.join(self._folder, prefix)
                 for rest in sorted(_names(folder)):
-                    yield prefix + rest, os.path.join(folder, rest)
+                    path = os.path.join(folder, rest)
+                    if re.fullmatch("[0-9a-f]{62}", rest) and _is_file(path):
+                        yield prefix + rest, path
 
     def leftovers(self, older_than_wall_ms: int) -> Iterator[str]:
         """Paths of copies that were never completed, last written before the given time."""
@@ -86,7 +98,7 @@ class ArtifactStore:
         for name in sorted(_names(folder)):
             path = os.path.join(folder, name)
             with contextlib.suppress(FileNotFoundError):
-                if os.stat(path).st_mtime_ns // 1_000_000 < older_than_wall_ms:
+                if os.lstat(path).st_mtime_ns // 1_000_000 < older_than_wall_ms:
                     yield path
 
     def _add(self, name: str, read: Callable[[], bytes]) -> Stored:
@@ -99,11 +111,13 @@ class ArtifactStore:
         """Temporary name, fsync of the file, rename, fsync of the folders (rename(2), fsync(2))."""
         incoming = os.path.join(self._folder, _INCOMING)
         os.makedirs(incoming, 0o700, exist_ok=True)
+        refuse_links(self._folder, incoming)
         temporary = os.path.join(incoming, f"{os.getpid()}-{os.urandom(8).hex()}")
         try:
             sha256, size = _write(temporary, name, read)
             final = self.path(sha256)
             os.makedirs(os.path.dirname(final), 0o700, exist_ok=True)
+            refuse_links(os.path.dirname(final))
             os.rename(temporary, final)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
@@ -191,8 +205,15 @@ def sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
+def _is_file(path: str) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    return False
+
+
 def _names(folder: str) -> list[str]:
+    """The names in a folder, none for a link to one."""
     try:
-        return os.listdir(folder)
+        return [] if os.path.islink(folder) else os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []

@@ -20,16 +20,15 @@ def ring(folder: str, topics: Iterable[str]) -> None:
     """Wake every waiter of `topics`. Never fails: the commit has already happened."""
     for topic in topics:
         place = os.path.join(folder, topic)
-        try:
-            names = os.listdir(place)
-        except OSError:
-            continue  # nobody has ever waited here
-        for name in names:
+        for name in _names(place):
             if not name.startswith(_TEMPORARY):
                 _ring_one(os.path.join(place, name))
 
 
 def _ring_one(path: str) -> None:
+    # Opening alone already does something to some devices.
+    if not _is_fifo(path):
+        return
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -60,14 +59,23 @@ def dead(folder: str, made_before_ms: int) -> Iterator[str]:
 
 
 def _names(folder: str) -> list[str]:
+    """The names in a folder, none where nobody has ever waited. A link to a folder is none."""
     try:
-        return os.listdir(folder)
+        return [] if os.path.islink(folder) else os.listdir(folder)
     except OSError:
         return []
 
 
+def _is_fifo(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return stat.S_ISFIFO(os.lstat(path).st_mode)
+    return False
+
+
 def _is_dead(path: str) -> bool:
     """Whether nobody has the FIFO open for reading; nothing is written into it."""
+    if not _is_fifo(path):
+        return False
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
     except OSError as error:
@@ -158,6 +166,8 @@ class Bells:
             for folder in (os.path.dirname(place), place):
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(folder, 0o700)
+                if os.path.islink(folder):
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
             try:
                 os.mkfifo(temporary, 0o600)
                 break

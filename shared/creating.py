@@ -10,6 +10,7 @@ from .artifacts import sync_folder
 from .clock import Clock, SystemClock
 from .database import DEFAULT_BUSY_SECONDS, size_of, uri_path
 from .errors import InboxOrchError, usage
+from .folders import refuse_links
 from .gate import Gate, file_failure
 from .ids import new_id, printable
 from .layout import FOLDER_NAME, Layout, layout_of
@@ -26,12 +27,14 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
     """Make the database at `path` unless it is there; returns whether it was made.
 
     The file appears whole or not at all: it is made under another name, behind the gate, and
-    then renamed. Errors: `unsafe_filesystem`, `read_only`, `disk_full`, `busy`, `corrupt`.
+    then renamed. Errors: `unsafe_filesystem`, `read_only`, `disk_full`, `busy`, `corrupt`,
+    `unsafe_link`.
     """
     clock = clock or SystemClock()
     layout = layout_of(path)
     if not forced:
         refuse_unsafe_filesystem(os.path.dirname(layout.database))
+    refuse_links(*layout.own)
     try:
         _make_folders(layout)
     except OSError as error:

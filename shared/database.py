@@ -16,6 +16,7 @@ from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 from . import bells
 from .clock import Clock, SystemClock
 from .errors import InboxOrchError
+from .folders import refuse_links
 from .gate import Gate, file_failure
 from .layout import Layout, layout_of
 from .refusals import missing, named, oldest_reader, patiently, translated
@@ -71,12 +72,13 @@ class Database:
         """Open an existing database and bring its schema up to date.
 
         Errors: `no_database`, `wrong_database` (another kind of file's id, or not
-        `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`.
+        `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`, `unsafe_link`.
         """
         layout = layout_of(path)
         identity = _identity(layout)
         if identity is None:
             raise missing(layout)
+        refuse_links(*layout.own)
         with translated(layout):
             connection = patiently(layout, busy_seconds, lambda: _connect(layout))
         database = cls(

@@ -45,6 +45,8 @@ EXIT_CODES: dict[str, int] = {
     "unmerged_work": 9,
     "live_attempt": 9,
     "unsafe_removal": 9,
+    "unsafe_link": 9,
+    "foreign_owner": 9,
     "file_exists": 9,
     "opposed": 9,
     "cancelled": 10,

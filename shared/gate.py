@@ -10,6 +10,7 @@ import os
 import threading
 
 from .errors import InboxOrchError
+from .folders import unsafe_link
 
 
 class Gate:
@@ -119,6 +120,8 @@ def file_failure(path: str, error: OSError) -> InboxOrchError:
             hint="check the owner and the modes of the folder, or work on a writable copy",
             details={"path": path},
         )
+    if error.errno == errno.ELOOP and os.path.islink(path):
+        return unsafe_link(path)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InboxOrchError(
             "disk_full",

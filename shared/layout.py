@@ -30,6 +30,12 @@ class Layout(NamedTuple):
         """The index of the write-ahead log; looked at by stat only."""
         return self.database + "-shm"
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """What lies beside the database and must not be a link; the gate sees to itself."""
+        journal = self.database + "-journal"
+        return self.wal, self.shm, journal, self.artifacts, self.bells
+
     def holds(self, path: str) -> bool:
         """Whether a path leads to a file of this database, or into the folder of any project's:
         writing there by any other way than SQLite's would lose what is stored."""

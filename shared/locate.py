@@ -44,7 +44,8 @@ def absolute(path: str) -> str:
 def locate(
     option: str | None, environment: str | None, working_directory: str | None = None
 ) -> Location:
-    """The database to use; error `no_database` when there is none to be found.
+    """The database to use; error `no_database` when there is none to be found, `foreign_owner`
+    when what was found is another user's.
 
     The path of an option or of the environment is not checked for existence. The search starts
     in `working_directory`, by default the present one.
@@ -116,11 +117,33 @@ def _walk_up(folder: str) -> str | None:
     while True:
         candidate = database_in(folder)
         if os.path.exists(candidate):
+            _require_own(candidate)
             return candidate
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
+
+
+def _require_own(database: str) -> None:
+    """A database that was only come across must be our own: whoever can put one above the
+    working folder, in /tmp say, would get our messages, and could say what is run.
+
+    The rule is that of git's `safe.directory`: root may use what belongs to whom sudo was called
+    by. One that is named is used whosever it is.
+    """
+    own = {os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        own.add(int(os.environ["SUDO_UID"]))
+    for path in (os.path.dirname(database), database):
+        owner = os.stat(path).st_uid
+        if owner not in own:
+            raise InboxOrchError(
+                "foreign_owner",
+                f"{path} belongs to another user (uid {owner})",
+                hint="--db or INBOX_DB uses it all the same, if you trust whoever made it",
+                details={"path": path, "owner": owner},
+            )
 
 
 def _repository_top(folder: str) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared import events
 from inbox_orch.shared.artifacts import ArtifactStore, sync_folder
 from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.folders import refuse_links
 from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.layout import Layout, layout_of
@@ -98,6 +99,7 @@ def _check_target(live: Layout, target: Layout, *, force: bool) -> None:
 
 
 def _artifact_store(target: Layout) -> ArtifactStore:
+    refuse_links(target.artifacts)
     with _own_errors(target), contextlib.suppress(FileExistsError):
         os.mkdir(target.artifacts, 0o700)
     return ArtifactStore(target.artifacts)

@@ -185,7 +185,7 @@ def _remove_content(
 def _size_of_old(path: str, latest_ms: int | None) -> int | None:
     """The length of a file last written before then; None when it is newer or gone."""
     try:
-        status = os.stat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return None
     young = latest_ms is not None and status.st_mtime_ns // 1_000_000 > latest_ms

@@ -12,6 +12,8 @@ import stat
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from inbox_orch.shared.folders import make_private_folders, refuse_links
+
 from . import administration
 from .commands import git
 from .merged import Target
@@ -50,11 +52,12 @@ def trash_of(repository: Repository, worktree_root: str, attempt_id: str) -> Tra
 def move_worktree(place: Place, trash: Trash) -> None:
     """The working tree goes into the trash. From here on the removal can only be finished.
 
-    Errors: `io_error`, `read_only`, `disk_full`.
+    Errors: `io_error`, `read_only`, `disk_full`, `unsafe_link`.
     """
     folder = os.path.dirname(trash.worktree)
+    refuse_links(folder, os.path.dirname(folder), os.path.dirname(trash.admin))
     try:
-        os.makedirs(folder, 0o700, exist_ok=True)
+        make_private_folders(folder)
         os.rename(place.path, trash.worktree)
         _sync(folder)
         _sync(os.path.dirname(place.path))
@@ -64,7 +67,7 @@ def move_worktree(place: Place, trash: Trash) -> None:
 
 def is_moved(trash: Trash) -> bool:
     """Whether the working tree has come into the trash."""
-    return os.path.lexists(trash.worktree)
+    return _is_own_folder(os.path.dirname(trash.worktree)) and os.path.lexists(trash.worktree)
 
 
 def move_admin(repository: Repository, place: Place, trash: Trash) -> None:
@@ -72,6 +75,7 @@ def move_admin(repository: Repository, place: Place, trash: Trash) -> None:
     entry = administration.registered(repository, place)
     if entry is None:
         return
+    refuse_links(os.path.dirname(trash.admin))
     try:
         os.makedirs(os.path.dirname(trash.admin), 0o700, exist_ok=True)
         os.rename(entry, trash.admin)
@@ -141,7 +145,8 @@ def empty_trash(
     emptied = []
     for attempt_id in attempt_ids:
         trash = trash_of(repository, worktree_root, attempt_id)
-        folders = [f for f in (os.path.dirname(trash.worktree), trash.admin) if os.path.isdir(f)]
+        places = (os.path.dirname(trash.worktree), trash.admin)
+        folders = [place for place in places if _is_own_folder(place)]
         for folder in folders:
             _delete_tree(folder)
         if folders:
@@ -156,6 +161,12 @@ def in_trash(repository: Repository, worktree_root: str) -> set[str]:
         os.path.join(repository.common_directory, _ADMIN_TRASH),
     )
     return {name for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)}
+
+
+def _is_own_folder(path: str) -> bool:
+    """Whether there is a folder, and no link to one on the last two steps to it."""
+    links = os.path.islink(path) or os.path.islink(os.path.dirname(path))
+    return os.path.isdir(path) and not links
 
 
 def _delete_tree(folder: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.folders import make_private_folders
 from inbox_orch.shared.gate import Gate, file_failure
 
 from .commands import git, is_transient, pause
@@ -101,7 +102,7 @@ def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
                     hint="move it away",
                     details={"path": place.path},
                 )
-            os.makedirs(os.path.dirname(place.path), 0o700, exist_ok=True)
+            make_private_folders(os.path.dirname(place.path))
         try:
             git(
                 repository.path,

@@ -128,7 +128,7 @@ def test_of_a_repositorys_settings_only_filters_and_merge_drivers_are_run(site: 
     site.scheduler.doctor(verify=True)
     site.scheduler.cleanup(run, force=True)
 
-    assert {"clean", "merge_driver"} <= traps.sprung() <= OBEYED
+    assert {"merge_driver"} <= traps.sprung() <= OBEYED
 
 
 @pytest.mark.parametrize("scope", ["--local", "--worktree"])
