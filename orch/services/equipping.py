@@ -88,15 +88,12 @@ def _set_up(
     try:
         with Runner(database.notice, (hold.descriptor,)) as runner:
             outcome = runner.run(check, begins=lambda group: True, wanted=is_wanted)
-            told_to_end = runner.told_to_end
     except Interrupted as interrupted:
         raise Signalled(interrupted.number) from None
     except Withdrawn as withdrawn:
         raise SetupFailed(f"set-up: {withdrawn}", {}) from withdrawn
     except OSError as error:
         raise InboxOrchError("io_error", f"the set-up did not start: {error.strerror}") from error
-    if told_to_end is not None:
-        raise Signalled(told_to_end)
     if outcome.ending.timed_out is not None or outcome.ending.exit_status != 0:
         tail = outcome.content[-MAX_TAIL_BYTES:].decode("utf-8", "replace")
         raise SetupFailed(

@@ -114,10 +114,14 @@ class Runner:
         self._guardian.start(self._locks)
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
+        """Raises `Interrupted` when a signal has come that has ended nothing: it must not be
+        lost only because there was nothing left to end."""
         self._guardian.close()
         if self._signals is not None:
-            self._signals.__exit__(*exc_info)
+            self._signals.__exit__(kind, *exc_info)
+        if kind is None and self.told_to_end is not None:
+            raise Interrupted(self.told_to_end)
 
     @property
     def told_to_end(self) -> int | None:

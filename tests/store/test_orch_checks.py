@@ -1,6 +1,7 @@
 """Checks: what they see, how they end, what becomes of the attempt and who is told."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -11,9 +12,10 @@ import pytest
 
 from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.services import checking
+from inbox_orch.orch.services import checking, running
 from inbox_orch.orch.store import attempts
 from inbox_orch.shared import processes
+from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.runs import Site, commit, git
 
@@ -486,3 +488,20 @@ def test_the_check_of_a_verifier_that_is_gone_is_ended_and_nobody_elses(site: Si
         for process in (own, other):
             process.kill()
             process.wait()
+
+
+def test_a_signal_that_comes_when_the_last_check_has_ended_is_not_lost(site: Site, run):
+    """It was noted; nobody looks for it any more but whoever has listened."""
+    with pytest.raises(running.Interrupted) as interrupted, running.Runner(print):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    assert interrupted.value.number == signal.SIGTERM
+
+
+def test_an_error_is_told_and_not_the_signal_that_came_with_it(site: Site, run):
+    def fail():
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise InboxOrchError("io_error", "it does not work")
+
+    with refused("io_error"), running.Runner(print):
+        fail()
