@@ -61,7 +61,7 @@ class Trying(Dispatching):
     def _run_all(
         self, run: Run, plan: Plan, number: int, folder: str, commands: Sequence[str]
     ) -> tuple[Tried, ...]:
-        from .running import Interrupted, Runner
+        from .running import Interrupted, Runner, Withdrawn
 
         results: list[Tried] = []
         try:
@@ -74,6 +74,14 @@ class Trying(Dispatching):
                         break
         except Interrupted as interrupted:
             raise Signalled(interrupted.number) from None
+        except Withdrawn as withdrawn:
+            # It was taken for dead, from another container, say.
+            raise InboxOrchError(
+                "busy",
+                f"nothing was moved: {withdrawn}",
+                hint="try again",
+                details={"run": run.name},
+            ) from withdrawn
         return tuple(results)
 
     def _run_one(

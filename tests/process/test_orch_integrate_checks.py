@@ -10,6 +10,8 @@ import pytest
 
 from inbox_orch.orch.domain.config import from_given
 from inbox_orch.orch.domain.integration import branch_of
+from inbox_orch.orch.store import attempts
+from support.buses import refused
 from support.commands import command_path
 from support.processes import until
 from support.runs import Site, commit, git, lock_files, worktree_paths
@@ -226,3 +228,24 @@ def test_a_check_sees_nothing_of_a_calling_hook_and_none_of_a_lease(site: Site, 
     found = dict(line.split("=", 1) for line in told.read_text().splitlines() if "=" in line)
     assert not {name for name in found if name in ("GIT_INDEX_FILE", "GIT_DIR", "INBOX_TOKEN")}
     assert (found["ORCH_HEAD_COMMIT"], found["ORCH_RUN"]) == (done.tip, run.name)
+
+
+def test_checks_that_another_leader_has_taken_over_move_nothing(site: Site, run, monkeypatch):
+    scheduler = site.scheduler
+    note = scheduler._note_check
+
+    def lose_it(number, group):
+        (intent,) = site.open_intents(run)
+        elsewhere = intent.owner._replace(process=4194303, started=1)
+        with scheduler.database.transaction() as tx:
+            attempts.take_over_intent(tx.connection, number, intent.owner, elsewhere)
+        return note(number, group)
+
+    monkeypatch.setattr(scheduler, "_note_check", lose_it)
+    with refused("busy"):
+        scheduler.integrate(run, checks=["true"])
+    monkeypatch.undo()
+
+    assert git(site.repository, "branch", "--list", branch_of(run)) == ""
+    scheduler.reconcile(run)
+    nothing_is_left(site, run)
