@@ -3,12 +3,8 @@
 Tells whether a folder is the worktree that an attempt was given. Changes nothing.
 """
 
-import errno
 import os
 from typing import NamedTuple
-
-from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.gate import file_failure
 
 from .repository import Repository
 from .worktrees import Place
@@ -87,11 +83,3 @@ def text_of(path: str) -> str:
             return file.read(_MOST_BYTES).rstrip("\n")
     except OSError:
         return ""
-
-
-def failure(path: str, error: OSError) -> InboxOrchError:
-    """The named error for one of the operating system's on a worktree or its admin folder."""
-    where = os.fsdecode(error.filename or path)
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT):
-        return file_failure(where, error)
-    return InboxOrchError("io_error", f"{where}: {error.strerror}", details={"path": where})

@@ -16,6 +16,8 @@ from typing import Any, BinaryIO
 
 from inbox_orch.shared.errors import InboxOrchError
 
+from .failures import named_failures, shown
+
 # Called from a hook, git's own variables would send our commands into the user's index. These
 # few say how git is to be run rather than on what, and stay.
 KEPT_VARIABLES = frozenset(
@@ -111,11 +113,6 @@ def pause() -> None:
     time.sleep(_PAUSE_SECONDS * random.uniform(0.5, 3))
 
 
-def shown(text: str) -> str:
-    """Git's output with bytes that are not UTF-8 escaped, so that it can be stored as text."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def disk_full(folder: str, failure: InboxOrchError) -> InboxOrchError:
     """What git failed for, by its name."""
     return InboxOrchError(
@@ -188,9 +185,12 @@ def _readable(content: bytes | None) -> Iterator[BinaryIO | None]:
     if content is None:
         yield None
         return
-    with tempfile.TemporaryFile() as file:
-        file.write(content)
-        file.seek(0)
+    with named_failures(tempfile.gettempdir()):
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, whatever comes
+    with file:
+        with named_failures(tempfile.gettempdir()):
+            file.write(content)
+            file.seek(0)
         yield file
 
 

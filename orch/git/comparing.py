@@ -6,9 +6,9 @@ away, so that looking also works where only reading is allowed.
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 
+from .failures import temporary_folder
 from .repository import Repository, merged_tree
 
 
@@ -32,5 +32,5 @@ class Comparison:
 @contextlib.contextmanager
 def comparison(repository: Repository) -> Iterator[Comparison]:
     """To be used as long as the folder for what git writes is there."""
-    with tempfile.TemporaryDirectory(prefix="inbox-orch-") as scratch:
+    with temporary_folder() as scratch:
         yield Comparison(repository, scratch)

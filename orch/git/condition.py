@@ -8,12 +8,12 @@ import contextlib
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from . import administration, manifest
 from .commands import git
+from .failures import temporary_folder
 from .nested import Nested, nested_repositories
 
 # Settings that would make git look less closely, or ask somebody else.
@@ -178,7 +178,7 @@ def _unmarked_index(worktree: str, admin: str, marked: dict[str, str]) -> Iterat
     if not marked:
         yield {}
         return
-    with tempfile.TemporaryDirectory(prefix="inbox-orch-") as folder:
+    with temporary_folder() as folder:
         copy = os.path.join(folder, "index")
         shutil.copyfile(os.path.join(admin, "index"), copy)
         within = {"GIT_INDEX_FILE": copy}

@@ -13,8 +13,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from .commands import shown
-from .worktrees import named_failures
+from .failures import named_failures, shown
 
 _BUFFER_BYTES = 1024 * 1024
 _MOST_NAMED = 100

@@ -6,9 +6,9 @@ and git is asked by that; the worktree's own index stays as it is. Changes nothi
 
 import os
 import shutil
-import tempfile
 
-from .commands import git, shown
+from .commands import git
+from .failures import shown, temporary_folder
 
 
 def hidden_changes(worktree: str) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def _differing(worktree: str, paths: list[str]) -> list[str]:
     _, index = git(
         worktree, "rev-parse", "--path-format=absolute", "--git-path", "index", reads=True
     )
-    with tempfile.TemporaryDirectory(prefix="inbox-orch-") as folder:
+    with temporary_folder() as folder:
         copy = os.path.join(folder, "index")
         shutil.copyfile(index.rstrip("\n"), copy)
         within = {"GIT_INDEX_FILE": copy}

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from .commands import git, output_of, shown
+from .commands import git, output_of
+from .failures import shown
 from .repository import Repository
 
 _MOST_REVISIONS = 1000

@@ -19,6 +19,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from . import administration
 from .commands import git
+from .failures import failure
 
 MAX_HASHED_BYTES = 1024 * 1024
 _NAME = "inbox-orch-manifest.json"
@@ -57,7 +58,7 @@ def write(worktree: str) -> int:
             json.dump({"version": _VERSION, "files": files}, file, separators=(",", ":"))
         os.replace(f"{target}.new", target)
     except OSError as error:
-        raise administration.failure(target, error) from error
+        raise failure(target, error) from error
     return len(files)
 
 

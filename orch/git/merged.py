@@ -22,11 +22,6 @@ class Proof(NamedTuple):
     how: str
     target: Target | None
 
-    @property
-    def reachable(self) -> bool:
-        """Whether the commit itself, and not only its content, stays."""
-        return self.how in ("ancestor", "no_commits")
-
 
 def target_of(repository: Repository, name: str) -> Target | None:
     """The ref that a name means; None when it means none that stays, such as a bare commit id

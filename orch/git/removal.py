@@ -16,6 +16,7 @@ from inbox_orch.shared.folders import make_private_folders, refuse_links
 
 from . import administration
 from .commands import git
+from .failures import named_failures
 from .merged import Target
 from .repository import Repository
 from .worktrees import Place
@@ -56,13 +57,11 @@ def move_worktree(place: Place, trash: Trash) -> None:
     """
     folder = os.path.dirname(trash.worktree)
     refuse_links(folder, os.path.dirname(folder), os.path.dirname(trash.admin))
-    try:
+    with named_failures(place.path):
         make_private_folders(folder)
         os.rename(place.path, trash.worktree)
-        _sync(folder)
-        _sync(os.path.dirname(place.path))
-    except OSError as error:
-        raise administration.failure(place.path, error) from error
+    _sync(folder)
+    _sync(os.path.dirname(place.path))
 
 
 def is_moved(trash: Trash) -> bool:
@@ -76,12 +75,10 @@ def move_admin(repository: Repository, place: Place, trash: Trash) -> None:
     if entry is None:
         return
     refuse_links(os.path.dirname(trash.admin))
-    try:
+    with named_failures(entry):
         os.makedirs(os.path.dirname(trash.admin), 0o700, exist_ok=True)
         os.rename(entry, trash.admin)
-        _sync(os.path.dirname(trash.admin))
-    except OSError as error:
-        raise administration.failure(entry, error) from error
+    _sync(os.path.dirname(trash.admin))
     # As git itself does, which takes an empty folder for no harm but never makes one.
     with contextlib.suppress(OSError):
         os.rmdir(os.path.dirname(entry))

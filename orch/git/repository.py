@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 
-from .commands import git, output_of, shown
+from .commands import git, output_of
+from .failures import shown
 from .hidden import hidden_changes
 
 # Set explicitly: the user's name has no part in it, and may not even be configured.

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import administration
-from .commands import git, git_bytes, shown
+from .commands import git, git_bytes
+from .failures import failure, shown, temporary_folder
 from .repository import Repository
 
 _BATCH_BYTES = 32 * 1024 * 1024
@@ -72,14 +72,14 @@ def restore(repository: Repository, commit: str, folder: str) -> Restored:
         partial = os.path.join(private, "files")
         os.mkdir(partial)
     except OSError as error:
-        raise administration.failure(folder, error) from error
+        raise failure(folder, error) from error
     try:
         unfiltered = _check_out(repository, rest, partial)
         _write(repository, list(raw.values()), partial)
         # Takes the place of an empty folder, and of nothing else (rename(2)).
         os.rename(partial, folder)
     except OSError as error:
-        raise administration.failure(folder, error) from error
+        raise failure(folder, error) from error
     finally:
         shutil.rmtree(private, ignore_errors=True)
     return Restored(len(rest) + len(raw), len(raw), unfiltered)
@@ -121,7 +121,7 @@ def _entries(repository: Repository, commit: str) -> list[Entry]:
 def _check_out(repository: Repository, entries: Sequence[Entry], folder: str) -> str | None:
     """As git checks out, with the filters that the files had come through. Without them where
     one does not work any more; returns what it said."""
-    with tempfile.TemporaryDirectory(prefix="inbox-orch-") as temporary:
+    with temporary_folder() as temporary:
         within = {
             "GIT_INDEX_FILE": os.path.join(temporary, "index"),
             "GIT_DIR": repository.common_directory,

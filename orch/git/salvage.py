@@ -10,13 +10,13 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from . import administration
 from .commands import git
 from .condition import Condition
+from .failures import temporary_folder
 from .repository import COMMITTER, Repository
 
 MAX_BYTES = 1024**3
@@ -60,7 +60,7 @@ def snapshot(repository: Repository, worktree: str, condition: Condition, title:
     kept = lone_commits(repository, worktree, condition)
     if not condition.dirty and not kept:
         return None
-    with tempfile.TemporaryDirectory(prefix="inbox-orch-") as folder:
+    with temporary_folder() as folder:
         return _Snapshot(worktree, condition, folder).commit(title, kept)
 
 
@@ -242,10 +242,7 @@ class _Snapshot:
         if os.path.exists(copy):
             os.unlink(copy)
         if base is None and os.path.exists(self.index):
-            try:
-                shutil.copyfile(self.index, copy)
-            except OSError as error:
-                raise administration.failure(self.index, error) from error
+            shutil.copyfile(self.index, copy)
         within = {"GIT_INDEX_FILE": copy}
         if entries:
             null = "0" * (64 if self._long_ids() else 40)

@@ -5,7 +5,6 @@ to 29 % of tries. Only that step is locked; the files are checked out outside of
 """
 
 import contextlib
-import errno
 import os
 import shutil
 import stat
@@ -14,9 +13,10 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.folders import make_private_folders
-from inbox_orch.shared.gate import Gate, file_failure
+from inbox_orch.shared.gate import Gate
 
 from .commands import git, is_transient, pause
+from .failures import named_failures
 from .filling import Filling, fill
 from .repository import Repository
 
@@ -207,20 +207,6 @@ def _clear(repository: Repository, place: Place) -> None:
             os.unlink(os.path.join(repository.common_directory, f"{branch}.lock"))
     if repository.ref_commit(branch) == place.base_commit:
         repository.drop(branch, place.base_commit)
-
-
-@contextlib.contextmanager
-def named_failures(path: str) -> Iterator[None]:
-    """Errors of the operating system by their names."""
-    try:
-        yield
-    except OSError as error:
-        where = os.fspath(error.filename or path)
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EEXIST):
-            raise InboxOrchError(
-                "io_error", f"{where}: {error.strerror}", details={"path": where}
-            ) from error
-        raise file_failure(where, error) from error
 
 
 def half_made(repository: Repository) -> list[str]:

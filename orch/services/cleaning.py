@@ -15,7 +15,7 @@ from ..domain import cleanup
 from ..domain.cleanup import Reason, about
 from ..domain.model import Attempt, Run
 from ..git import removal, salvage, worktrees
-from ..git.commands import shown
+from ..git.failures import shown
 from ..git.removal import Deletion, Trash
 from ..git.repository import Repository
 from ..store import attempts, tasks
@@ -24,6 +24,8 @@ from .inspecting import Inspected, Inspecting
 from .removing import Removal, deletions, planned, removal_from
 
 KEPT, REMOVED, WOULD_REMOVE = "kept", "removed", "would_remove"
+_LATER = ("busy", "git_failed", "io_error", "read_only")
+"""What keeps a removal from being finished now, and may not do so the next time."""
 
 
 class Item(NamedTuple):
@@ -350,8 +352,13 @@ class Cleaning(Inspecting):
         return sum(
             self._finish_cleanup(run, intent, attempt)
             for intent, attempt in begun
-            if attempt is not None and self.is_abandoned(intent)
+            if attempt is not None and self._is_left(intent)
         )
+
+    def _is_left(self, intent: Intent) -> bool:
+        """Whether nobody is at it: this process, too, may have come to no end with it earlier.
+        Should it be at it after all, it has the attempt's lock."""
+        return intent.owner == self.this_process() or self.is_abandoned(intent)
 
     def _finish_cleanup(self, run: Run, intent: Intent, attempt: Attempt) -> bool:
         try:
@@ -361,9 +368,10 @@ class Cleaning(Inspecting):
                     return False
                 self._settle(run, attempt, removal_from(intent.data))
         except InboxOrchError as error:
-            if error.code not in ("busy", "git_failed"):
+            if error.code not in _LATER:
                 raise
-            return False  # until the repository is there again, or nobody is at it
+            # `doctor` tells of it; the attempts of the run that live must not have to wait for it.
+            return False
         return True
 
     def _settle(self, run: Run, attempt: Attempt, plan: Removal) -> None:

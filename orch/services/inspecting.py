@@ -15,8 +15,8 @@ from ..domain.cleanup import Reason, about
 from ..domain.limits import MOST_MISSING_WORKTREES
 from ..domain.model import Attempt, Run
 from ..git import administration, condition, merged, salvage
-from ..git.commands import shown
 from ..git.condition import Condition
+from ..git.failures import shown
 from ..git.merged import Proof, Target
 from ..git.repository import Repository
 from ..git.worktrees import Place

@@ -9,7 +9,7 @@ from inbox_orch.shared.ids import printable
 
 from ..domain.model import Attempt, Run
 from ..git import removal, restoring, salvage
-from ..git.commands import shown
+from ..git.failures import shown
 from ..git.repository import Repository, is_there
 from ..git.restoring import Parts, Restored
 from ..store import attempts, runs, tasks

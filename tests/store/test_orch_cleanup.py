@@ -1,9 +1,11 @@
 """Clean-up keeps whatever it is not sure of, and leaves nothing behind of what it is sure of."""
 
+import errno
 import json
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import get_args
 
@@ -562,3 +564,44 @@ def test_work_that_is_in_a_branch_with_odd_bytes_is_removed(scene: Scene):
     assert [item.action for item in cleaned.items] == ["removed"]
     assert branches(site.repository) == set()
     json.dumps(cleaned.as_json(), ensure_ascii=False).encode()
+
+
+def test_a_full_temporary_folder_is_named_and_removes_nothing(scene: Scene, monkeypatch):
+    ended(scene)
+    (scene.worktree / "notes.txt").write_text("only here")
+
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert item.action == "kept"
+    assert any("no space left" in reason.message for reason in item.reasons)
+    assert (scene.worktree / "notes.txt").read_text() == "only here"
+    assert scene.site.open_intents(scene.run) == []
+
+
+def test_a_removal_that_cannot_be_finished_now_keeps_nothing_else_from_it(
+    scene: Scene, monkeypatch
+):
+    site = scene.site
+    ended(scene)
+
+    def fail(*arguments, **options):
+        raise InboxOrchError("io_error", "the disk does not answer")
+
+    monkeypatch.setattr(removal, "move_admin", fail)
+    with refused("io_error"):
+        site.scheduler.cleanup(scene.run, force=True)
+    assert not scene.worktree.exists()
+
+    site.add(scene.run, "b")
+    site.deliver(site.dispatch(scene.run, "b")["b"], "b.txt")
+    site.scheduler.reconcile(scene.run)
+    assert site.states(scene.run)["b"] == "succeeded"
+    assert len(site.open_intents(scene.run)) == 1
+
+    monkeypatch.undo()
+    assert site.scheduler.reconcile(scene.run).finished_intents == 1
+    assert site.attempts(scene.run, "a")[0].removed_at is not None
