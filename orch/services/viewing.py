@@ -13,7 +13,7 @@ from inbox_orch.shared.transactions import Transaction
 
 from ..domain import readiness
 from ..domain.model import Attempt, Run, Task
-from ..domain.readiness import Picture, Standing
+from ..domain.readiness import Standing
 from ..store import attempts, runs, tasks
 from .verifying import Verifying
 
@@ -248,8 +248,3 @@ class Viewing(Verifying):
             return True
         self.fold(run)
         return False
-
-
-def settled(picture: Picture) -> bool:
-    """Whether nothing will happen in a run any more without a decision."""
-    return picture.outcome != "running"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..domain.model import Attempt
 
 _COLUMNS = ", ".join(Attempt._fields)
-_OWNER = "owner_boot_id, owner_process, owner_started, owner_namespace"
+OWNER = "owner_boot_id, owner_process, owner_started, owner_namespace"
 
 
 class Owner(NamedTuple):
@@ -45,7 +45,7 @@ def get(connection: sqlite3.Connection, attempt_id: str) -> Attempt | None:
     row = connection.execute(
         f"SELECT {_COLUMNS} FROM attempt WHERE id = ?", (attempt_id,)
     ).fetchone()
-    return None if row is None else _attempt(row)
+    return None if row is None else from_row(row)
 
 
 def of_task(connection: sqlite3.Connection, task_id: str) -> list[Attempt]:
@@ -53,7 +53,7 @@ def of_task(connection: sqlite3.Connection, task_id: str) -> list[Attempt]:
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM attempt WHERE task_id = ? ORDER BY number", (task_id,)
     ).fetchall()
-    return [_attempt(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def live_of_task(connection: sqlite3.Connection, task_id: str) -> Attempt | None:
@@ -61,7 +61,7 @@ def live_of_task(connection: sqlite3.Connection, task_id: str) -> Attempt | None
     row = connection.execute(
         f"SELECT {_COLUMNS} FROM attempt WHERE task_id = ? AND ended_at IS NULL", (task_id,)
     ).fetchone()
-    return None if row is None else _attempt(row)
+    return None if row is None else from_row(row)
 
 
 def live_of_run(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
@@ -70,7 +70,7 @@ def live_of_run(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
         f"SELECT {_COLUMNS} FROM attempt WHERE run_id = ? AND ended_at IS NULL ORDER BY id",
         (run_id,),
     ).fetchall()
-    return [_attempt(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def ended_with_worktree(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
@@ -80,7 +80,7 @@ def ended_with_worktree(connection: sqlite3.Connection, run_id: str) -> list[Att
         " AND worktree_path IS NOT NULL AND removed_at IS NULL ORDER BY id",
         (run_id,),
     ).fetchall()
-    return [_attempt(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def with_worktree(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
@@ -90,7 +90,7 @@ def with_worktree(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
         " AND removed_at IS NULL ORDER BY id",
         (run_id,),
     ).fetchall()
-    return [_attempt(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def of_run(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
@@ -100,7 +100,7 @@ def of_run(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
         " JOIN attempt AS a ON a.task_id = t.id WHERE t.run_id = ? ORDER BY a.id",
         (run_id,),
     ).fetchall()
-    return [_attempt(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def removed_before(connection: sqlite3.Connection, run_id: str, moment_ms: int) -> list[str]:
@@ -118,7 +118,7 @@ def latest_by_task(connection: sqlite3.Connection, run_id: str) -> dict[str, Att
         " JOIN attempt AS a ON a.task_id = t.id AND a.number = t.attempts WHERE t.run_id = ?",
         (run_id,),
     ).fetchall()
-    return {attempt.task_id: attempt for attempt in map(_attempt, rows)}
+    return {attempt.task_id: attempt for attempt in map(from_row, rows)}
 
 
 def update(
@@ -152,7 +152,7 @@ def open_intent(
 ) -> None:
     """Write down what is about to be done."""
     connection.execute(
-        f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {_OWNER})"
+        f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {OWNER})"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (run_id, attempt_id, kind, json.dumps(data), now_ms, *owner),
     )
@@ -169,7 +169,7 @@ def close_intent(
     """It is done or undone; False when somebody else has closed it or taken it over."""
     cursor = connection.execute(
         "UPDATE intent SET closed_at = ?, outcome = ?"
-        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
         (now_ms, outcome, attempt_id, kind, *owner),
     )
     return cursor.rowcount == 1
@@ -178,8 +178,8 @@ def close_intent(
 def take_over_intent(connection: sqlite3.Connection, number: int, old: Owner, new: Owner) -> bool:
     """Become the one who carries it out; False when somebody else was quicker."""
     cursor = connection.execute(
-        f"UPDATE intent SET ({_OWNER}) = (?, ?, ?, ?)"
-        f" WHERE number = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        f"UPDATE intent SET ({OWNER}) = (?, ?, ?, ?)"
+        f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
         (*new, number, *old),
     )
     return cursor.rowcount == 1
@@ -189,7 +189,7 @@ def owns_intent(connection: sqlite3.Connection, attempt_id: str, kind: str, owne
     """Whether it is still open and this owner's."""
     row = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM intent"
-        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?))",
+        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?))",
         (attempt_id, kind, *owner),
     ).fetchone()
     return bool(row[0])
@@ -205,7 +205,7 @@ def note_in_intent(
     """Add to what an open intent says; False when it is not this owner's any more."""
     cursor = connection.execute(
         "UPDATE intent SET data = json_patch(data, ?)"
-        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        f" WHERE attempt_id = ? AND kind = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
         (json.dumps(data), attempt_id, kind, *owner),
     )
     return cursor.rowcount == 1
@@ -214,7 +214,7 @@ def note_in_intent(
 def open_intents(connection: sqlite3.Connection, run_id: str) -> list[Intent]:
     """What has been begun in a run and not been confirmed."""
     rows = connection.execute(
-        f"SELECT number, run_id, attempt_id, kind, data, opened_at, {_OWNER}"
+        f"SELECT number, run_id, attempt_id, kind, data, opened_at, {OWNER}"
         " FROM intent WHERE run_id = ? AND closed_at IS NULL ORDER BY number",
         (run_id,),
     ).fetchall()
@@ -224,6 +224,7 @@ def open_intents(connection: sqlite3.Connection, run_id: str) -> list[Intent]:
     ]
 
 
-def _attempt(row: sqlite3.Row) -> Attempt:
+def from_row(row: sqlite3.Row) -> Attempt:
+    """What a row with the columns of an attempt says."""
     attempt = Attempt._make(row)
     return attempt._replace(fatal=bool(attempt.fatal), goes_back=bool(attempt.goes_back))

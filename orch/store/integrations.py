@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..domain.model import Attempt
-from .attempts import Owner
+from .attempts import OWNER, Owner, from_row
 
 _COLUMNS = ", ".join("a." + column for column in Attempt._fields)
-_OWNER = "owner_boot_id, owner_process, owner_started, owner_namespace"
 
 
 def accepted(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
@@ -20,7 +19,7 @@ def accepted(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
         " JOIN attempt AS a ON a.id = t.accepted_attempt WHERE t.run_id = ?",
         (run_id,),
     ).fetchall()
-    return [_attempt(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def in_open_conflict(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
@@ -31,7 +30,7 @@ def in_open_conflict(connection: sqlite3.Connection, run_id: str) -> list[Attemp
         " AND t.state IN ('pending', 'active', 'blocked') ORDER BY a.id",
         (run_id,),
     ).fetchall()
-    return [_attempt(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def starting_from_integration(connection: sqlite3.Connection, run_id: str) -> list[str]:
@@ -54,7 +53,7 @@ def open_intent(
 ) -> int:
     """Write down what is about to be done; returns the intent's number."""
     cursor = connection.execute(
-        f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {_OWNER})"
+        f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {OWNER})"
         " VALUES (?, NULL, 'integrate', ?, ?, ?, ?, ?, ?)",
         (run_id, json.dumps(data), now_ms, *owner),
     )
@@ -68,7 +67,7 @@ def note(
     """Add to what an open intent says; False when it is not this owner's any more."""
     cursor = connection.execute(
         "UPDATE intent SET data = json_patch(data, ?)"
-        f" WHERE number = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
         (json.dumps(data), number, *owner),
     )
     return cursor.rowcount == 1
@@ -80,12 +79,7 @@ def close_intent(
     """It is done or undone; False when somebody else has closed it or taken it over."""
     cursor = connection.execute(
         "UPDATE intent SET closed_at = ?, outcome = ?"
-        f" WHERE number = ? AND closed_at IS NULL AND ({_OWNER}) = (?, ?, ?, ?)",
+        f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
         (now_ms, outcome, number, *owner),
     )
     return cursor.rowcount == 1
-
-
-def _attempt(row: sqlite3.Row) -> Attempt:
-    attempt = Attempt._make(row)
-    return attempt._replace(fatal=bool(attempt.fatal))

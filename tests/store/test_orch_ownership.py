@@ -9,6 +9,7 @@ import pytest
 
 from inbox_orch.orch.git import worktrees
 from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.store import attempts, integrations, tasks
 from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
 from support.runs import Site, branches, worktree_paths
@@ -232,3 +233,63 @@ def test_the_brief_is_in_the_thread_too(site: Site, run):
     payload = json.loads(str(claimed.messages[0].payload))
     assert payload["brief"] == item["brief"]
     assert f"inbox claim {item['thread']}" in payload["brief"]
+
+
+# -- what the rows guard ---------------------------------------------------------------------
+
+
+def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run):
+    me = site.scheduler.this_process()
+    other, third = me._replace(process=4194303), me._replace(started=1)
+    attempt = site.dispatch(run)["a"]["id"]
+    with site.scheduler.database.transaction() as tx:
+        connection, now_ms = tx.connection, tx.now.wall_ms
+        attempts.open_intent(
+            connection,
+            run_id=run.id,
+            attempt_id=attempt,
+            kind="cleanup",
+            data={},
+            owner=me,
+            now_ms=now_ms,
+        )
+        (intent,) = attempts.open_intents(connection, run.id)
+
+        assert not attempts.owns_intent(connection, attempt, "cleanup", other)
+        assert not attempts.note_in_intent(connection, attempt, "cleanup", {"x": 1}, other)
+        assert not attempts.close_intent(connection, attempt, "cleanup", "done", other, now_ms)
+        assert not attempts.take_over_intent(connection, intent.number, other, third)
+        assert attempts.open_intents(connection, run.id) == [intent]
+
+        assert attempts.take_over_intent(connection, intent.number, me, other)
+        assert not attempts.take_over_intent(connection, intent.number, me, third)
+        assert attempts.owns_intent(connection, attempt, "cleanup", other)
+        assert attempts.note_in_intent(connection, attempt, "cleanup", {"x": 1}, other)
+        assert attempts.close_intent(connection, attempt, "cleanup", "done", other, now_ms)
+        assert not attempts.owns_intent(connection, attempt, "cleanup", other)
+
+
+def test_only_the_owner_of_an_integration_notes_or_closes_it(site: Site, run):
+    me = site.scheduler.this_process()
+    other = me._replace(started=1)
+    with site.scheduler.database.transaction() as tx:
+        connection, now_ms = tx.connection, tx.now.wall_ms
+        number = integrations.open_intent(
+            connection, run_id=run.id, data={}, owner=me, now_ms=now_ms
+        )
+
+        assert not integrations.note(connection, number, {"x": 1}, other)
+        assert not integrations.close_intent(connection, number, "done", other, now_ms)
+        assert integrations.note(connection, number, {"x": 1}, me)
+        assert integrations.close_intent(connection, number, "done", me, now_ms)
+        assert not integrations.close_intent(connection, number, "done", me, now_ms)
+
+
+def test_a_change_for_a_state_that_has_passed_changes_nothing(site: Site, run):
+    item = site.dispatch(run)["a"]
+    with site.scheduler.database.transaction() as tx:
+        changed = {"reason": "too late"}
+        for update, name in ((attempts.update, item["id"]), (tasks.update, item["task"])):
+            assert not update(tx.connection, name, changed, expected_state="cancelled")
+    assert site.attempts(run, "a")[0].reason is None
+    assert site.task(run, "a").reason is None
