@@ -24,7 +24,7 @@ from .inspecting import Inspected, Inspecting
 from .removing import Removal, deletions, planned, removal_from
 
 KEPT, REMOVED, WOULD_REMOVE = "kept", "removed", "would_remove"
-_LATER = ("busy", "git_failed", "io_error", "read_only")
+_LATER = ("busy", "git_failed", "io_error", "read_only", "unsafe_link")
 """What keeps a removal from being finished now, and may not do so the next time."""
 
 
