@@ -87,7 +87,8 @@ def _blocks(counted: Counted) -> list[Block]:
     for decision in tally.decisions:
         votes = ", ".join(f"{choice} {len(who)}" for choice, who in decision.choices.items())
         text = f"{decision.decision.id} {decision.decision.question} {votes}"
-        values = (decision.decision.id, *(len(who) for who in decision.choices.values()))
+        counts = (f"{choice}={len(who)}" for choice, who in decision.choices.items())
+        values = (decision.decision.id, *counts)
         blocks.append(Sentence(text, values))
     if tally.possible_duplicates:
         number = len(tally.possible_duplicates)

@@ -13,6 +13,8 @@ from .tally import Group, Tally
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 _AT_LINE_START = re.compile(r"^(\s*)([-+=]|\d+[.)])", re.M)
+_BREAK = "\\"
+"""At the end of a line: the next one begins on a line of its own (CommonMark 6.7)."""
 _METHOD = (
     "Alike from {} of 1000 ({} tenths keywords, the rest text) in every pair of a group. Opposed "
     "stances, rival choices and the items of one reviewer stay apart."
@@ -158,9 +160,9 @@ def _group(tally: Tally, one: Group) -> list[str]:
     ]
     marked = f" ({', '.join(marks)})" if marks else ""
     face = next(item for item in one.members if item.title == one.title)
-    lines = [f"- **{escaped(one.title)}**{marked} — {_support(tally, one)}"]
+    lines = [f"- **{escaped(one.title)}**{marked} — {_support(tally, one)}" + _BREAK]
     if face.proposal:
-        lines.append(f"  {escaped(face.proposal)}")
+        lines.append(f"  {escaped(face.proposal)}" + _BREAK)
     lines.append(f"  {_weight(one.members)}; about {escaped(face.about)}; `{one.id}`")
     others = [item for item in one.members if item is not face]
     lines += [f"  - {escaped(i.reviewer)}: {escaped(i.title)} `{i.id}`" for i in others]
@@ -221,8 +223,8 @@ def _contested(tally: Tally) -> list[str]:
     lines = ["## Contested", ""]
     for one in tally.contested:
         first, second = (titles[name] for name in one.pair.items)
-        lines.append(f"- {_quoted(first)}")
-        lines.append(f"  against {_quoted(second)}")
+        lines.append(f"- {_quoted(first)}" + _BREAK)
+        lines.append(f"  against {_quoted(second)}" + _BREAK)
         lines.append(f"  ({one.pair.rule}; likeness {one.pair.score} of 1000)")
     return [*lines, ""]
 
