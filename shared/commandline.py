@@ -116,6 +116,14 @@ class Text(click.ParamType[str]):
                 offset=error.start,
             ) from error
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list["CompletionItem"]:
+        """The names in the database that begin so, as the program knows them."""
+        from .completion import suggestions
+
+        return suggestions(ctx, param, incomplete)
+
 
 class FilePath(click.ParamType[str]):
     """The name of a file: whatever bytes the file system has."""
@@ -128,6 +136,14 @@ class FilePath(click.ParamType[str]):
             name = param.opts[0] if param is not None and param.opts else "the path"
             raise usage(f"{name} is empty", hint="a variable may not be set")
         return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list["CompletionItem"]:
+        """The shell's own completion of files."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
 
 
 TEXT = Text()
@@ -241,7 +257,8 @@ class Program(click.Group):
     """A group of commands, each loaded from a module of its own when it is called.
 
     `commands_in` maps a command's name to (module, short help); the module's `command` is it.
-    `version=True` gives it --version.
+    `version=True` gives it --version. The module `names_in` suggests names from the database to
+    a shell that completes: its `suggest(context, parameter, incomplete)`.
     """
 
     def __init__(
@@ -250,10 +267,12 @@ class Program(click.Group):
         commands_in: Mapping[str, tuple[str, str]],
         examples: Sequence[str] = (),
         version: bool = False,
+        names_in: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._modules = dict(commands_in)
+        self.names_in = names_in
         self.examples = tuple(examples)
         _read_as_text(self.params)
         self.params.extend(_common_options(agent=True))
@@ -293,12 +312,12 @@ class Program(click.Group):
         """Error `usage` with the nearest name for an unknown command."""
         known = not args or args[0] in self._modules or args[0].startswith("-")
         if not known and not ctx.resilient_parsing:
-            import difflib
+            from .nearest import nearest
 
-            near = difflib.get_close_matches(args[0], self._modules, n=1)
+            near = nearest(args[0], self._modules)
             raise usage(
                 f"there is no command {args[0][:40]!r}",
-                hint=f"did you mean `{ctx.command_path} {near[0]}`?"
+                hint=f"did you mean `{ctx.command_path} {near}`?"
                 if near
                 else f"`{ctx.command_path} --help` lists the commands",
             )
@@ -384,7 +403,7 @@ def execute(name: str, load: Callable[[], click.Group], arguments: Sequence[str]
             if f"_{name.upper()}_COMPLETE" in os.environ:
                 from .completion import answer
 
-                return answer(name, load, Shell(output), output)
+                return answer(name, load, _shell(output), output)
             return _invoke(name, load(), list(arguments), output)
         except ReaderGone:
             return EXIT_READER_GONE
@@ -410,10 +429,7 @@ def _error_for(raised: BaseException) -> InboxOrchError:
 
 
 def _invoke(name: str, program: click.Group, arguments: list[str], output: Output) -> int:
-    shell = Shell(output)
-    shell.database = os.environ.get("INBOX_DB") or None
-    shell.database_id = None
-    shell.agent = os.environ.get("INBOX_AGENT") or None
+    shell = _shell(output)
     try:
         with program.make_context(
             name, arguments, obj=shell, max_content_width=80, terminal_width=_help_width()
@@ -422,6 +438,14 @@ def _invoke(name: str, program: click.Group, arguments: list[str], output: Outpu
     except click.exceptions.Exit as stop:
         return stop.exit_code
     return output.exit_code
+
+
+def _shell(output: Output) -> Shell:
+    """The shell, with what the environment says."""
+    shell = Shell(output)
+    shell.database = os.environ.get("INBOX_DB") or None
+    shell.agent = os.environ.get("INBOX_AGENT") or None
+    return shell
 
 
 def _help_width() -> int:

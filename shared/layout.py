@@ -34,7 +34,12 @@ class Layout(NamedTuple):
     def own(self) -> tuple[str, ...]:
         """What lies beside the database and must not be a link; the gate sees to itself."""
         journal = self.database + "-journal"
-        return self.wal, self.shm, journal, self.artifacts, self.bells
+        return self.wal, self.shm, journal, self.artifacts, self.bells, self.hooks
+
+    @property
+    def hooks(self) -> str:
+        """The folder in which hooks remember what they have announced."""
+        return self.bells.removesuffix("bells") + "hooks"
 
     def holds(self, path: str) -> bool:
         """Whether a path leads to a file of this database, or into the folder of any project's:
@@ -44,7 +49,8 @@ class Layout(NamedTuple):
             return True
         if FOLDER_NAME in real.split(os.sep):
             return True
-        return any(real == f or real.startswith(f + os.sep) for f in (self.artifacts, self.bells))
+        own = (self.artifacts, self.bells, self.hooks)
+        return any(real == f or real.startswith(f + os.sep) for f in own)
 
 
 def layout_of(database: str) -> Layout:

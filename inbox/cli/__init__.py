@@ -37,6 +37,12 @@ COMMANDS = {
     "export": (f"{_HERE}.export", "Everything as JSON Lines."),
     "prune": (f"{_HERE}.prune", "Remove the bodies and files of old final threads."),
     "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),
+    "prime": (f"{_HERE}.prime", "What an agent must know, in 2,000 bytes."),
+    "guide": (f"{_HERE}.guide", "A few lines for a repository's AGENTS.md."),
+    "skill": (f"{_HERE}.skill", "The manual for agents; print or install it."),
+    "hook": (f"{_HERE}.hook", "Announce what is unread to Claude Code."),
+    "completion": (f"{_HERE}.completion", "Code that makes a shell complete commands."),
+    "help": (f"{_HERE}.help", "About exit codes, the environment, JSON, or a command."),
 }
 
 
@@ -44,6 +50,7 @@ COMMANDS = {
     "inbox",
     cls=Program,
     commands_in=COMMANDS,
+    names_in=f"{_HERE}.names",
     invoke_without_command=True,
     examples=(
         "inbox init",

@@ -37,6 +37,8 @@ COMMANDS = {
     "council": (f"{_HERE}.council", "Ask independent reviewers, and count what they say."),
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
     "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),
+    "skill": (f"{_HERE}.skill", "The manual for agents; print or install it."),
+    "help": (f"{_HERE}.help", "About exit codes, the environment, JSON, or a command."),
     "completion": (f"{_HERE}.completion", "Code that makes a shell complete commands."),
     "demo": (f"{_HERE}.demo", "The main job from start to end, offline."),
 }
@@ -46,6 +48,7 @@ COMMANDS = {
     "orch",
     cls=Program,
     commands_in=COMMANDS,
+    names_in=f"{_HERE}.names",
     version=True,
     examples=(
         "orch run init --title 'Fix the parser'",

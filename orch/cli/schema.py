@@ -8,6 +8,7 @@ from inbox_orch.inbox.schemas import AllSchemas, OneSchema
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import not_found
 from inbox_orch.shared.ids import printable
+from inbox_orch.shared.nearest import did_you_mean
 
 from ..schemas import COMMANDS, command_schema
 
@@ -31,7 +32,8 @@ def command(context: click.Context, words: tuple[str, ...]) -> None:
         one = command_schema(name)
         data, text = OneSchema(command=one).model_dump(), one.json_schema
     else:
-        raise not_found("command", printable(name), hint="`orch schema` prints those of all")
+        hint = did_you_mean(name, COMMANDS, "`orch schema` prints those of all commands")
+        raise not_found("command", printable(name), hint=hint)
     if output.as_json:
         output.result(data)
     else:

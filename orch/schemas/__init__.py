@@ -7,14 +7,17 @@ loaded by the other commands, and know nothing of the database.
 from inbox_orch.inbox.schemas import (
     AllSchemas,
     CommandSchema,
+    Completion,
     Examined,
     Help,
     OneSchema,
+    SkillInstalled,
+    SkillPrinted,
     Version,
 )
 
 from . import steering
-from .charts import Completion, CriticalPath, Graph, Timeline
+from .charts import CriticalPath, Graph, Timeline
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .council import (
     BallotOpened,
@@ -86,6 +89,8 @@ COMMANDS: dict[str, Contract] = {
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
     "timeline": Contract((Timeline,)),
+    "skill print": Contract((SkillPrinted,)),
+    "skill install": Contract((SkillInstalled,)),
     "completion": Contract((Completion,)),
     "council start": Contract((CouncilStarted,)),
     "council wait": Contract((CouncilShown,), (CouncilShown,)),

@@ -79,10 +79,3 @@ class Timeline(Shape):
     format: Literal["text", "svg"]
     text: str | None
     path: str | None
-
-
-class Completion(Shape):
-    """`completion`: code for the shell."""
-
-    shell: Literal["bash", "zsh", "fish"]
-    source: str

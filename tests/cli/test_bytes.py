@@ -157,6 +157,13 @@ def every_command(project: Project) -> list[tuple[str, ...]]:
         ("export",),
         ("prune", "--older-than", "0", "--dry-run"),
         ("schema", "list"),
+        ("prime",),
+        ("guide",),
+        ("skill", "print"),
+        ("skill", "install"),
+        ("hook", "session-start"),
+        ("completion", "fish"),
+        ("help", "environment"),
     ]
 
 

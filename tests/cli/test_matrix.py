@@ -3,17 +3,16 @@
 import contextlib
 from pathlib import Path
 
-import click
 import pytest
 
 from inbox_orch.inbox import schemas
-from inbox_orch.inbox.cli import program
 from inbox_orch.shared.errors import EXITS_WITH_DATA
+from support.clicktree import LEAVES
 from support.commands import Outcome, Project, locked_by_another
 from support.contracts import validated
 from support.matrix import CELLS, OUTCOMES, Cell, Never, missing_database
 
-COMMANDS = ["inbox", *program.list_commands(click.Context(program))]
+COMMANDS = ["inbox", *LEAVES]
 POSSIBLE = [
     (command, outcome)
     for command in COMMANDS

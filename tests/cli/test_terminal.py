@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.clicktree import NAMES
+from support.clicktree import LEAVES, NAMES
 from support.commands import Project
 from support.terminals import SGR, show, width
 
@@ -188,9 +188,9 @@ def test_other_widths_are_kept_too(project: Project, columns: int):
         assert width(line) <= max(columns, 60)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *(leaf for leaf in LEAVES if " " in leaf)])
 def test_help_fits_names_an_example_and_every_option(project: Project, name: str):
-    shown = show(name, "--help", folder=project.folder)
+    shown = show(*name.split(), "--help", folder=project.folder)
 
     assert shown.code == 0
     assert "Examples:" in shown.plain

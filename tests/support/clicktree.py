@@ -12,6 +12,30 @@ from support.commands import ULID
 NAMES = tuple(program.list_commands(click.Context(program)))
 
 
+def leaves(group: click.Group = program, words: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every command that does something, by its words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from leaves(command, (*words, name))
+        else:
+            yield " ".join((*words, name))
+
+
+LEAVES = tuple(leaves())
+
+
+def command_of(words: str) -> click.Command:
+    """The command with these words."""
+    command: click.Command | None = program
+    for word in words.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    assert command is not None
+    return command
+
+
 # What each command cannot do without, besides the option under test.
 NEEDED: dict[str, tuple[str, ...]] = {
     "send": ("--to", "workers", "--subject", "s", "--agent", "leader"),
@@ -50,22 +74,20 @@ class Choice(NamedTuple):
         if isinstance(self.parameter, click.Argument):
             if needed and not needed[0].startswith("-"):
                 del needed[0]
-            before = [self.command, value, *needed]
+            before = [*self.command.split(), value, *needed]
         else:
             name = self.parameter.opts[0]
             if name in needed:
                 at = needed.index(name)
                 del needed[at : at + 2]
-            before = [self.command, *needed, f"{name}={value}"]
+            before = [*self.command.split(), *needed, f"{name}={value}"]
         return [*before, *AFTERWARDS.get(self.command, ())]
 
 
 def parameters() -> Iterator[Choice]:
     """Every option and argument that takes a value, of every command."""
-    for name in NAMES:
-        command = program.get_command(click.Context(program), name)
-        assert command is not None
-        for parameter in command.params:
+    for name in LEAVES:
+        for parameter in command_of(name).params:
             takes_value = not getattr(parameter, "is_flag", False) and parameter.nargs == 1
             if takes_value:
                 yield Choice(name, parameter)

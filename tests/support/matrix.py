@@ -326,7 +326,7 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
     },
     "schema": {
         "ok": plain("schema", "claim"),
-        "usage": plain("schema", "claim", "surplus"),
+        "usage": plain("schema", "--no-such-option"),
         "not_found": plain("schema", "no-such-command"),
         "conflict": NO_STATE,
         "busy": Cell(lambda project: ("schema",), 0, NO_BASE.because),
@@ -340,3 +340,9 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
 def missing_database(folder: Path) -> tuple[str, ...]:
     """What names a database that is not there."""
     return ("--db", str(folder / "nowhere" / "bus.db"))
+
+
+# They stand on what is above.
+from support import cells_agents  # noqa: E402
+
+CELLS |= cells_agents.CELLS

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from support.matrix import NO_BASE, NO_STATE, NO_WAIT, Cell, Never, given, plain
+from support.matrix import NO_WAIT, Cell, given, plain
 from support.orch_matrix import NO_TOKEN, Enterprise, after, reader
 
 PLAN = """\
@@ -39,14 +39,4 @@ CELLS: dict[str, dict[str, Any]] = {
     "graph": {**reader("graph"), "usage": plain("graph", "--format", "png")},
     "critical-path": reader("critical-path"),
     "timeline": {**reader("timeline"), "ok": after(Enterprise.asked, "timeline", "--limit", "1")},
-    "completion": {
-        "ok": plain("completion", "bash"),
-        "usage": plain("completion", "tcsh"),
-        "not_found": Never("a shell that it does not know is a wrong call"),
-        "conflict": NO_STATE,
-        "busy": NO_BASE,
-        "no_database": NO_BASE,
-        "stale": NO_TOKEN,
-        "timeout": NO_WAIT,
-    },
 }

@@ -259,6 +259,7 @@ def _below(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
 
 # They stand on what is above.
 from support import (  # noqa: E402
+    cells_agents,
     orch_cells_cleanup,
     orch_cells_council,
     orch_cells_drive,
@@ -275,3 +276,9 @@ CELLS |= orch_cells_integrate.CELLS
 CELLS |= orch_cells_plans.CELLS
 CELLS |= orch_cells_steer.CELLS
 CELLS |= orch_cells_verify.CELLS
+CELLS |= {
+    "skill print": cells_agents.printed("skill", "print"),
+    "skill install": cells_agents.installed("orch"),
+    "completion": cells_agents.COMPLETION,
+    "help": cells_agents.HELP,
+}

@@ -12,6 +12,7 @@ SOURCES = [
     path.read_text()
     for folder in ("inbox", "orch", "shared", "migrations")
     for path in sorted((ROOT / folder).rglob("*.py"))
+    if path != ROOT / "shared" / "contract.py"
 ]
 
 

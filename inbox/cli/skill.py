@@ -1,0 +1,20 @@
+"""`inbox skill`: the manual for agents."""
+
+import click
+
+from inbox_orch.shared.commandline import Program
+
+_HERE = "inbox_orch.inbox.cli"
+
+
+@click.command(
+    "skill",
+    cls=Program,
+    commands_in={
+        "print": (f"{_HERE}.skill_print", "The manual for agents, as text."),
+        "install": (f"{_HERE}.skill_install", "The same as a file where agents look."),
+    },
+    examples=("inbox skill print", "inbox skill install --dir .claude/skills"),
+)
+def command() -> None:
+    """The manual of `inbox` for agents, in the SKILL.md format."""

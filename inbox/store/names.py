@@ -1,0 +1,64 @@
+"""Names by their beginning, found by probes of an index: nothing goes through a whole table."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from . import threads as thread_rows
+
+# Of so many threads the newest are looked at; a state that is rare among them is not looked for
+# any further.
+_NEWEST = 2_000
+# Behind every character that a name can have.
+_BEHIND = "\U0010ffff"
+
+
+def threads(
+    connection: sqlite3.Connection,
+    beginning: str,
+    states: Sequence[str],
+    agent: str | None,
+    reads: Sequence[str],
+    limit: int,
+) -> list[tuple[str, str, str]]:
+    """(id, state, subject) of the newest threads that the agent may see, in any of the states."""
+    visible, parameters = thread_rows.visibility(agent, reads)
+    among = f" AND t.state IN ({', '.join('?' * len(states))})" if states else ""
+    rows = connection.execute(
+        "SELECT t.id, t.state, t.subject FROM (SELECT number FROM thread"
+        " WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?) AS newest"
+        f" CROSS JOIN thread AS t ON t.number = newest.number WHERE {visible}{among}"
+        " ORDER BY t.id DESC LIMIT ?",
+        (beginning, beginning + _BEHIND, _NEWEST, *parameters, *states, limit),
+    ).fetchall()
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def mailboxes(connection: sqlite3.Connection, beginning: str, limit: int) -> list[str]:
+    """Mailboxes with a thread, and those that somebody has read."""
+    found = _distinct(connection, "thread", "mailbox", beginning, limit)
+    found += _distinct(connection, "reader", "mailbox", beginning, limit)
+    return sorted(set(found))[:limit]
+
+
+def agents(connection: sqlite3.Connection, beginning: str, limit: int) -> list[str]:
+    """Agents that have sent a thread, and those that have read a mailbox."""
+    found = _distinct(connection, "thread", "sender", beginning, limit)
+    rows = connection.execute(
+        "SELECT DISTINCT agent FROM reader WHERE agent >= ? AND agent < ? ORDER BY agent LIMIT ?",
+        (beginning, beginning + _BEHIND, limit),
+    ).fetchall()
+    return sorted({*found, *(row[0] for row in rows)})[:limit]
+
+
+def _distinct(
+    connection: sqlite3.Connection, table: str, column: str, beginning: str, limit: int
+) -> list[str]:
+    """The values of an indexed column that begin so, by one probe of the index for each."""
+    rows = connection.execute(
+        f"WITH RECURSIVE known (name) AS (SELECT min({column}) FROM {table} WHERE {column} >= ?"
+        f" UNION ALL SELECT (SELECT min({column}) FROM {table} WHERE {column} > known.name)"
+        " FROM known WHERE known.name < ?)"
+        " SELECT name FROM known WHERE name < ? LIMIT ?",
+        (beginning, beginning + _BEHIND, beginning + _BEHIND, limit),
+    ).fetchall()
+    return [row[0] for row in rows]
