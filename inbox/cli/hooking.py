@@ -166,17 +166,19 @@ def _given() -> Decision:
     """The JSON object on standard input; empty when there is none, or nobody writes one."""
     if sys.stdin is None or _typed():
         return {}
+    try:
+        value = json.loads(_read(sys.stdin.fileno()))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read(descriptor: int) -> bytes:
+    """What is there, up to its end or until nobody has written for a while."""
     content = bytearray()
-    descriptor = sys.stdin.fileno()
-    while len(content) < _KEPT_BYTES:
-        if not select.select([descriptor], [], [], _PATIENCE_SECONDS)[0]:
-            break
+    while len(content) < _KEPT_BYTES and select.select([descriptor], [], [], _PATIENCE_SECONDS)[0]:
         part = os.read(descriptor, 1024 * 1024)
         if not part:
             break
         content += part
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return bytes(content)
