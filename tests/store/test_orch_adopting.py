@@ -389,3 +389,44 @@ def test_what_is_kept_is_what_was_adopted_also_when_another_leader_was_quicker(
     (attempt,) = site.attempts(run, "a")
     assert site.task(run, "a").accepted_head == adopted[0]
     assert git(site.repository, "rev-parse", f"refs/orch/heads/{attempt.id}") == adopted[0]
+
+
+def before_its_checks(monkeypatch, scheduler, happening) -> None:
+    """Let something happen when an adoption is written down, and before its first check."""
+    run_checks = scheduler.run_checks
+
+    def happen_first(*arguments, **options):
+        happening()
+        return run_checks(*arguments, **options)
+
+    monkeypatch.setattr(scheduler, "run_checks", happen_first)
+
+
+def test_what_somebody_is_adopting_nobody_else_adopts(site: Site, run, monkeypatch):
+    failed(site, run, checks=["true"])
+    first = site.leader()
+
+    def adopt_too():
+        with refused("busy"):
+            site.scheduler.adopt(run, "a")
+
+    before_its_checks(monkeypatch, first, adopt_too)
+
+    assert first.adopt(run, "a")["checked"] is True
+    assert site.open_intents(run) == []
+
+
+def test_an_adoption_gives_up_when_the_task_is_at_work_again(site: Site, run, monkeypatch):
+    failed(site, run, checks=["true"])
+    first = site.leader()
+
+    def work_on():
+        site.scheduler.retry(run, ["a"])
+        site.dispatch(run, "a")
+
+    before_its_checks(monkeypatch, first, work_on)
+    with refused("busy"):
+        first.adopt(run, "a")
+
+    assert site.states(run) == {"a": "active"}
+    assert [a.state for a in site.attempts(run, "a")] == ["failed", "offered"]

@@ -371,3 +371,24 @@ def test_what_is_kept_is_what_was_accepted_also_when_a_slower_leader_saw_less(
     (attempt,) = site.attempts(run, "a")
     assert [attempt.head_commit] == accepted
     assert git(site.repository, "rev-parse", f"refs/orch/heads/{attempt.id}") == accepted[0]
+
+
+def test_what_was_cancelled_while_a_leader_looked_stays_cancelled(
+    site: Site, run, item, monkeypatch
+):
+    site.deliver(item, "a.txt")
+    slow = site.leader()
+    look = slow._verdict
+
+    def look_and_be_late(*arguments):
+        verdict = look(*arguments)
+        site.scheduler.cancel(run, ["a"])
+        return verdict
+
+    monkeypatch.setattr(slow, "_verdict", look_and_be_late)
+    slow.fold(run)
+    assert slow.verify(run) == 0
+
+    assert [a.state for a in site.attempts(run, "a")] == ["cancelled"]
+    assert site.task(run, "a").state == "cancelled"
+    assert git(site.repository, "for-each-ref", "refs/orch/heads/") == ""
