@@ -4,16 +4,14 @@ much of it, and what somebody has configured must not make it overlook more.
 Reads only; decides nothing.
 """
 
-import contextlib
 import hashlib
 import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from . import administration, manifest
 from .commands import git
-from .failures import temporary_folder
+from .hidden import marked_paths, unmarked_index
 from .nested import Nested, nested_repositories
 
 # Settings that would make git look less closely, or ask somebody else.
@@ -82,8 +80,9 @@ def look(worktree: str) -> Condition:
     """How a worktree stands. Error `git_failed` when git cannot tell, `io_error`."""
     admin = administration.folder_of(worktree)
     assert admin is not None
-    marked = _marked(worktree)
-    with _unmarked_index(worktree, admin, marked) as within:
+    marked = marked_paths(worktree)
+    index = os.path.join(admin, "index")
+    with unmarked_index(worktree, index, marked) as within:
         text = _status(worktree, within)
     listed = _parsed(text, worktree, marked)
     untracked = manifest.changed(worktree, listed.untracked)
@@ -158,39 +157,6 @@ def _head(worktree: str) -> str | None:
         accepted=(0, 1, 128),
     )
     return text.strip() if status == 0 else None
-
-
-# -- what git was told not to look at --------------------------------------------------------
-
-
-def _marked(worktree: str) -> dict[str, str]:
-    """Paths that git does not compare, with their letter in `git ls-files -v`: small for
-    assume-unchanged, S for skip-worktree."""
-    _, text = git(worktree, "ls-files", "-v", "-z", reads=True)
-    entries = (entry for entry in text.split("\0") if entry)
-    return {entry[2:]: entry[0] for entry in entries if entry[0] == "S" or entry[0].islower()}
-
-
-@contextlib.contextmanager
-def _unmarked_index(worktree: str, admin: str, marked: dict[str, str]) -> Iterator[dict[str, str]]:
-    """An environment in which git compares all files: with a copy of the index that has no
-    marks, if there are any."""
-    if not marked:
-        yield {}
-        return
-    with temporary_folder() as folder:
-        copy = os.path.join(folder, "index")
-        shutil.copyfile(os.path.join(admin, "index"), copy)
-        within = {"GIT_INDEX_FILE": copy}
-        paths = "\0".join(marked).encode("utf-8", "surrogateescape") + b"\0"
-        for mark in ("--no-assume-unchanged", "--no-skip-worktree"):
-            git(
-                worktree,
-                *("update-index", mark, "-z", "--stdin"),
-                environment=within,
-                given=paths,
-            )
-        yield within
 
 
 # -- whether it has changed since ------------------------------------------------------------

@@ -4,8 +4,10 @@
 and git is asked by that; the worktree's own index stays as it is. Changes nothing.
 """
 
+import contextlib
 import os
 import shutil
+from collections.abc import Collection, Iterator
 
 from .commands import git
 from .failures import shown, temporary_folder
@@ -18,7 +20,7 @@ def hidden_changes(worktree: str) -> tuple[str, ...]:
 
     Error `git_failed`.
     """
-    marked = _marked(worktree)
+    marked = marked_paths(worktree)
     if not marked:
         return ()
     left_out = _left_out(worktree, marked)
@@ -26,12 +28,29 @@ def hidden_changes(worktree: str) -> tuple[str, ...]:
     return tuple(map(shown, _differing(worktree, looked_at))) if looked_at else ()
 
 
-def _marked(worktree: str) -> dict[str, str]:
-    """The tags of `git ls-files -v` by path: a small letter is assume-unchanged, `S` and `s`
-    are skip-worktree."""
+def marked_paths(worktree: str) -> dict[str, str]:
+    """Paths that git does not compare, with their letter in `git ls-files -v`: a small one for
+    assume-unchanged, `S` or `s` for skip-worktree. Error `git_failed`."""
     _, text = git(worktree, "ls-files", "-v", "-z", reads=True)
-    entries = [entry for entry in text.split("\0") if entry]
+    entries = (entry for entry in text.split("\0") if entry)
     return {e[2:]: e[0] for e in entries if e[0].islower() or e[0] == "S"}
+
+
+@contextlib.contextmanager
+def unmarked_index(worktree: str, index: str, paths: Collection[str]) -> Iterator[dict[str, str]]:
+    """An environment in which git compares these files: with a copy of the index `index` that
+    has no marks on them, if there are any."""
+    if not paths:
+        yield {}
+        return
+    with temporary_folder() as folder:
+        copy = os.path.join(folder, "index")
+        shutil.copyfile(index, copy)
+        within = {"GIT_INDEX_FILE": copy}
+        listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        for mark in ("--no-assume-unchanged", "--no-skip-worktree"):
+            git(worktree, "update-index", mark, "-z", "--stdin", environment=within, given=listed)
+        yield within
 
 
 def _left_out(worktree: str, marked: dict[str, str]) -> set[str]:
@@ -52,13 +71,7 @@ def _differing(worktree: str, paths: list[str]) -> list[str]:
     _, index = git(
         worktree, "rev-parse", "--path-format=absolute", "--git-path", "index", reads=True
     )
-    with temporary_folder() as folder:
-        copy = os.path.join(folder, "index")
-        shutil.copyfile(index.rstrip("\n"), copy)
-        within = {"GIT_INDEX_FILE": copy}
-        listed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
-        for mark in ("--no-assume-unchanged", "--no-skip-worktree"):
-            git(worktree, "update-index", mark, "-z", "--stdin", environment=within, given=listed)
+    with unmarked_index(worktree, index.rstrip("\n"), paths) as within:
         # With the copy alone: nothing of the worktree's is locked or written.
         git(worktree, "update-index", "-q", "--refresh", environment=within, accepted=(0, 1))
         _, text = git(worktree, "diff-files", "--name-only", "-z", environment=within)
