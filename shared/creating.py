@@ -150,7 +150,12 @@ def _make_whole(layout: Layout, clock: Clock) -> None:
             os.unlink(path)
     _write_schema(unfinished, clock)
     os.rename(unfinished.database, layout.database)
-    sync_folder(os.path.dirname(layout.database))
+    folder = os.path.dirname(layout.database)
+    sync_folder(folder)
+    # The folder is new as well, unless somebody was killed before this. A folder above it that
+    # may only be passed through cannot be synced; nobody has made anything in it just now.
+    with contextlib.suppress(PermissionError):
+        sync_folder(os.path.dirname(folder))
 
 
 def _write_schema(layout: Layout, clock: Clock) -> None:

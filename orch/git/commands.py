@@ -38,6 +38,9 @@ _OPTIONS = (
     *("-c", f"core.hooksPath={os.devnull}"),
 )
 _READING = {"GIT_OPTIONAL_LOCKS": "0"}
+# By itself git leaves it to the system when a new object or ref comes on the disk, and a power cut
+# would take what we go on to write down as done.
+_LASTING = ("-c", "core.fsync=committed")
 
 # What git says when it meets the half-done work of another process that takes no lock of ours.
 _TRANSIENT = (
@@ -74,7 +77,7 @@ def git(
     when git says that.
     """
     # `-C`, because GitPython falls back to the present folder when this one is not there.
-    command = ["git", "-C", folder, *_OPTIONS, *arguments]
+    command = ["git", "-C", folder, *_OPTIONS, *(() if reads else _LASTING), *arguments]
     variables = {**(_READING if reads else {}), **(environment or {}), "LC_ALL": "C"}
     status, output, complaint = _execute(folder, command, variables, shared_locks, given)
     for _ in range(_TRIES if reads else 0):
