@@ -5,15 +5,13 @@ all; both doctors find nothing. (That the log is synced before a call returns, a
 before that, is the affair of `tests/store/test_order_of_calls.py`.)
 """
 
-import json
-import os
 import random
 import shutil
 import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
