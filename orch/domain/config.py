@@ -80,6 +80,13 @@ class Config(NamedTuple):
         """`as_json`, with the values of secrets masked."""
         return self._masked(self.as_json())
 
+    def without_secrets(self) -> "Config":
+        """To be handed on: the values of secrets are left out of the environment, and masked where
+        else they stand."""
+        found = self.shown()
+        plain = {k: v for k, v in found["environment"].items() if k not in self.secrets}
+        return from_given({**found, "environment": plain})
+
     def limits_for(self, own: Limits | None) -> Limits:
         """The clocks of a task: its own, and where it has none, those of the run."""
         if own is None:

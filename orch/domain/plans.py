@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import graph, limits
-from .config import Config
+from .config import Config, masked
 from .model import Limits
 
 MOST_SUGGESTED = 20
@@ -36,6 +36,16 @@ class PlannedTask(NamedTuple):
     allow_empty: bool = False
     checks: tuple[str, ...] | None = None
     limits: Limits = Limits()
+
+    def with_masked(self, secrets: Collection[str]) -> "PlannedTask":
+        """The same with these values masked wherever they stand."""
+        if not secrets:
+            return self
+        return self._replace(
+            title=masked(self.title, secrets),
+            body=masked(self.body, secrets),
+            checks=self.checks and tuple(masked(check, secrets) for check in self.checks),
+        )
 
 
 class Opening(NamedTuple):

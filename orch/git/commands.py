@@ -11,11 +11,12 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from inbox_orch.shared.errors import InboxOrchError
 
+from ..domain.config import masked
 from .failures import named_failures, shown
 
 # Called from a hook, git's own variables would send our commands into the user's index. These
@@ -53,6 +54,9 @@ _TRANSIENT = (
 NOT_STARTED = -1
 """The status in `details` of a git that could not even be started."""
 _NO_SPACE = os.strerror(errno.ENOSPC)
+# Of every run that this process has worked for: what git says may come from a filter or a helper
+# that was given them, and stands in errors that are stored and shown.
+_secrets: set[str] = set()
 _TRIES = 6
 _PAUSE_SECONDS = 0.02
 
@@ -106,6 +110,11 @@ def git_bytes(
     return content
 
 
+def keep_secret(values: Iterable[str]) -> None:
+    """From now on these values are masked in whatever git says."""
+    _secrets.update(values)
+
+
 def is_transient(error: InboxOrchError) -> bool:
     """Whether git failed only because another process was in the middle of something."""
     return error.code == "git_failed" and any(words in error.message for words in _TRANSIENT)
@@ -130,9 +139,9 @@ def _failed(folder: str, arguments: Sequence[str], status: int, words: str) -> I
     verb = next(word for word in arguments if word != "-c" and "=" not in word)
     failure = InboxOrchError(
         "git_failed",
-        f"git {verb} failed in {shown(folder)}: {shown(words)[:2000]}",
+        f"git {verb} failed in {shown(folder)}: {masked(shown(words), _secrets)[:2000]}",
         details={
-            "command": [shown(word) for word in arguments[:40]],
+            "command": [masked(shown(word), _secrets) for word in arguments[:40]],
             "status": status,
             "folder": shown(folder),
         },

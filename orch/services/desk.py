@@ -14,9 +14,11 @@ from inbox_orch.shared.ids import check_key, check_name, printable
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import readiness, states
+from ..domain.config import config_of
 from ..domain.limits import FOREIGN_SECONDS
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture
+from ..git.commands import keep_secret
 from ..git.repository import Repository
 from ..store import attempts, councils, runs, tasks
 from ..store.attempts import Intent, Owner
@@ -114,6 +116,7 @@ class Desk:
                 f"run {run.name} has no repository",
                 hint="its tasks can only be added with --no-worktree",
             )
+        keep_secret(config_of(run).secret_values(os.environ))
         repository = Repository(run.repository)
         if not os.path.isdir(run.repository) or repository.identity() != run.repository_identity:
             raise InboxOrchError(

@@ -112,8 +112,11 @@ class Plans(Planning):
         for edge in sorted(dependencies, key=lambda d: numbers[d.upstream_id]):
             links.setdefault(edge.task_id, []).append(Link(keys[edge.upstream_id], edge.condition))
         config = config_of(run)
+        secrets = config.secret_values({})
         planned = tuple(
-            plans.planned(task._asdict(), links.get(task.id, ()), config, DEFAULT_MAILBOX)
+            plans.planned(
+                task._asdict(), links.get(task.id, ()), config, DEFAULT_MAILBOX
+            ).with_masked(secrets)
             for task in of_run
         )
         return Plan(planned, _opening(run, config))
@@ -167,14 +170,13 @@ def _links(plan: Plan, ids: Mapping[str, str]) -> Iterator[tuple[str, Link]]:
 
 def _opening(run: Run, config: Config) -> Opening:
     """What a run says of itself; a secret's value does not leave the database."""
-    shown = {k: v for k, v in config.environment.items() if k not in config.secrets}
     return Opening(
         run.title,
         run.base_ref,
         run.on_failure,
         run.max_parallel,
         run.repository is None,
-        config._replace(environment=shown),
+        config.without_secrets(),
     )
 
 
