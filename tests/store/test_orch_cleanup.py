@@ -15,6 +15,7 @@ from inbox_orch.orch.domain.cleanup import ERRORS
 from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.git import removal, salvage
 from inbox_orch.orch.schemas.cleanup import ReasonCode
+from inbox_orch.orch.services.checking import AT_WORK
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.predicaments import Scene, picture, process_inside
@@ -605,3 +606,48 @@ def test_a_removal_that_cannot_be_finished_now_keeps_nothing_else_from_it(
     monkeypatch.undo()
     assert site.scheduler.reconcile(scene.run).finished_intents == 1
     assert site.attempts(scene.run, "a")[0].removed_at is not None
+
+
+def before_it_begins(monkeypatch, scene: Scene, happening) -> None:
+    """Let something happen after the first look, and before the removal is written down."""
+    scheduler = scene.site.scheduler
+    begin = scheduler._begin_removal
+
+    def happen_first(run, attempt, plan):
+        happening(attempt)
+        return begin(run, attempt, plan)
+
+    monkeypatch.setattr(scheduler, "_begin_removal", happen_first)
+
+
+def test_a_process_that_enters_after_the_first_look_keeps_the_worktree(scene: Scene, monkeypatch):
+    scene.delivered()
+
+    def enter(attempt):
+        scene.processes.append(subprocess.Popen(["sleep", "600"], cwd=scene.worktree))
+
+    before_it_begins(monkeypatch, scene, enter)
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    assert item.action == "kept"
+    assert codes(item)[-1] == "process_inside"
+    assert scene.worktree.is_dir()
+    assert scene.site.open_intents(scene.run) == []
+
+
+def test_no_removal_begins_of_what_somebody_has_begun_to_adopt(scene: Scene, monkeypatch):
+    scene.delivered()
+    other = scene.site.leader()
+
+    def adopt(attempt):
+        with other.database.transaction() as tx:
+            other.open_verification(tx, scene.run, attempt, {})
+
+    before_it_begins(monkeypatch, scene, adopt)
+    (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+    AT_WORK.discard(item.attempt.id)
+
+    assert (item.action, codes(item)[-1]) == ("kept", "unfinished")
+    with scene.site.scheduler.database.snapshot() as connection:
+        begun = connection.execute("SELECT count(*) FROM intent WHERE kind = 'cleanup'")
+        assert begun.fetchone()[0] == 0
