@@ -436,14 +436,14 @@ def test_the_branch_of_the_integration_is_not_moved_under_somebody_who_works_on_
 # -- what goes wrong at the worst moment -----------------------------------------------------
 
 
-def begun_by_one_that_is_gone(site: Site, run, tip: str) -> None:
+def begun_by_one_that_is_gone(site: Site, run, tip: str, conflicts=()) -> None:
     facts = {"step": "move", "branch": branch_of(run), "before": None, "tip": tip}
     gone = site.scheduler.this_process()._replace(process=4194303, started=1)
     with site.scheduler.database.transaction() as tx:
         integrations.open_intent(
             tx.connection,
             run_id=run.id,
-            data={**facts, "merged": [], "conflicts": []},
+            data={**facts, "merged": [], "conflicts": conflicts},
             owner=gone,
             now_ms=tx.now.wall_ms,
         )
@@ -481,4 +481,56 @@ def test_a_signal_after_the_branch_has_moved_does_not_hide_what_was_done(site: S
     with site.scheduler.database.snapshot() as connection:
         rows = connection.execute("SELECT count(*) FROM event WHERE kind = 'attempt_integrated'")
         assert rows.fetchone()[0] == 1
+    assert site.open_intents(run) == []
+
+
+def test_work_that_is_taken_back_before_the_branch_moves_is_not_brought_in(site: Site, monkeypatch):
+    run = site.open_run()
+    site.add(run, "a", "b")
+    accept(site, run, a={"a.txt": "a\n"}, b={"b.txt": "b\n"})
+    begin, other = site.scheduler._begin, site.leader()
+
+    def begin_late(*arguments):
+        monkeypatch.undo()
+        other.retry(run, ["a"], force=True)
+        return begin(*arguments)
+
+    monkeypatch.setattr(site.scheduler, "_begin", begin_late)
+    done = site.scheduler.integrate(run)
+
+    assert states_of(done) == {"b": "merged"}
+    assert names_in(site, tip_of(site, run)) == {"README.md", "b.txt"}
+
+
+def test_a_branch_that_somebody_moves_meanwhile_is_merged_anew(site: Site, monkeypatch):
+    run = site.open_run()
+    site.add(run, "a")
+    accept(site, run, a={"a.txt": "a\n"})
+    begin = site.scheduler._begin
+    commit(site.repository, "by-hand.txt", "by hand\n")
+
+    def begin_late(*arguments):
+        monkeypatch.undo()
+        git(site.repository, "branch", branch_of(run), "HEAD")
+        return begin(*arguments)
+
+    monkeypatch.setattr(site.scheduler, "_begin", begin_late)
+    site.scheduler.integrate(run)
+
+    assert names_in(site, tip_of(site, run)) == {"README.md", "a.txt", "by-hand.txt"}
+    assert site.open_intents(run) == []
+
+
+def test_a_conflict_of_work_that_was_taken_back_gives_nothing_back(site: Site, pair):
+    """Whoever finishes what a killed leader has begun finds the task decided otherwise."""
+    run, _ = pair
+    site.scheduler.integrate(run)
+    attempt = site.attempts(run, "a")[0]
+    site.scheduler.retry(run, ["a"], force=True)
+    begun_by_one_that_is_gone(site, run, tip_of(site, run), [[attempt.id, ["same"]]])
+
+    site.scheduler.reconcile(run)
+
+    assert site.attempts(run, "a")[0].conflict is None
+    assert site.task(run, "a").next_base is None
     assert site.open_intents(run) == []
