@@ -274,3 +274,46 @@ def test_an_abort_that_comes_late_does_not_reach_what_was_taken_up_again(site: S
 
     assert site.states(run) == {"a": "active", "b": "cancelled"}
     assert site.attempts(run, "a")[-1].state == "offered"
+
+
+# -- two leaders that fold at once -----------------------------------------------------------
+
+
+def after_it_has_looked(monkeypatch, scheduler, happening) -> None:
+    """Let something happen once a leader has seen the threads, and before it writes."""
+    look = scheduler._with_threads
+
+    def look_and_be_late(run):
+        found = look(run)
+        monkeypatch.undo()
+        happening()
+        return found
+
+    monkeypatch.setattr(scheduler, "_with_threads", look_and_be_late)
+
+
+def test_what_another_leader_has_folded_and_accepted_is_left_as_it_is(site: Site, run, monkeypatch):
+    site.add(run, "a")
+    site.deliver(site.dispatch(run)["a"], "a.txt")
+    slow = site.leader()
+    after_it_has_looked(monkeypatch, slow, lambda: site.scheduler.reconcile(run))
+
+    slow.fold(run)
+
+    assert site.attempts(run, "a")[0].state == "succeeded"
+    assert site.scheduler.doctor(verify=True).problems == 0
+
+
+def test_an_ending_that_another_leader_has_settled_is_settled_once(site: Site, run, monkeypatch):
+    site.add(run, "a")
+    site.claim(site.dispatch(run)["a"], lease_seconds=3600)
+    site.scheduler.cancel(run, ["a"])
+    assert site.attempts(run, "a")[0].state == "ending"
+    site.clock.advance(61)
+    slow = site.leader()
+    after_it_has_looked(monkeypatch, slow, lambda: site.scheduler.fold(run))
+
+    slow.fold(run)
+
+    assert site.attempts(run, "a")[0].state == "cancelled"
+    assert site.scheduler.doctor(verify=True).problems == 0
