@@ -335,6 +335,24 @@ def test_a_branch_stays_when_its_target_has_gone_back(scene: Scene, monkeypatch)
     assert branches(scene.repository) == {scene.item["branch"]}
 
 
+def test_a_branch_stays_that_somebody_has_moved_meanwhile(scene: Scene, monkeypatch):
+    scene.delivered()
+    real, moved = removal.move_admin, []
+
+    def move(*arguments):
+        real(*arguments)
+        tree = git(scene.repository, "rev-parse", "HEAD^{tree}")
+        moved.append(git(scene.repository, "commit-tree", tree, "-p", "HEAD", "-m", "By hand"))
+        git(scene.repository, "update-ref", f"refs/heads/{scene.item['branch']}", moved[0])
+
+    monkeypatch.setattr(removal, "move_admin", move)
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    branch = f"refs/heads/{scene.item['branch']}"
+    assert branch not in [deletion.ref for deletion in item.deleted_refs]
+    assert git(scene.repository, "rev-parse", branch) == moved[0]
+
+
 def test_what_was_integrated_may_go(site: Site):
     run = site.open_run()
     site.add(run, "a")
