@@ -507,11 +507,12 @@ def test_a_branch_that_somebody_moves_meanwhile_is_merged_anew(site: Site, monke
     site.add(run, "a")
     accept(site, run, a={"a.txt": "a\n"})
     begin = site.scheduler._begin
-    commit(site.repository, "by-hand.txt", "by hand\n")
+    by_hand = commit(site.repository, "by-hand.txt", "by hand\n")
+    git(site.repository, "reset", "--quiet", "--hard", "HEAD~1")
 
     def begin_late(*arguments):
         monkeypatch.undo()
-        git(site.repository, "branch", branch_of(run), "HEAD")
+        git(site.repository, "branch", branch_of(run), by_hand)
         return begin(*arguments)
 
     monkeypatch.setattr(site.scheduler, "_begin", begin_late)
