@@ -293,3 +293,18 @@ def test_a_change_for_a_state_that_has_passed_changes_nothing(site: Site, run):
             assert not update(tx.connection, name, changed, expected_state="cancelled")
     assert site.attempts(run, "a")[0].reason is None
     assert site.task(run, "a").reason is None
+
+
+def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
+    """Its number alone may have been given out again."""
+    me = site.scheduler.this_process()
+
+    def is_abandoned(owner) -> bool:
+        intent = attempts.Intent(1, "run", "attempt", "dispatch", {}, site.clock.wall_ms, owner)
+        return site.scheduler.is_abandoned(intent)
+
+    assert not is_abandoned(me)
+    assert is_abandoned(me._replace(started=me.started - 1))
+    assert is_abandoned(me._replace(boot_id="another boot"))
+    assert is_abandoned(me._replace(process=4194303))
+    assert not is_abandoned(me._replace(namespace=1, process=4194303))

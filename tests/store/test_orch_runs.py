@@ -290,3 +290,28 @@ def test_two_leaders_cancel_a_run_once(site: Site, run):
     assert not site.scheduler.cancel_run(run).already
     assert other.cancel_run(run).already
     assert site.scheduler.doctor(verify=True).problems == 0
+
+
+@pytest.mark.parametrize("end", ["done", "fail"])
+def test_a_run_is_cancelled_though_a_worker_ends_in_that_very_moment(
+    site: Site, run, monkeypatch, end: str
+):
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    commit(item["worktree"], "a.txt", "text")
+    token = site.claim(item)
+    fold = site.scheduler.fold
+
+    def fold_and_be_late(run):
+        monkeypatch.undo()
+        folded = fold(run)
+        getattr(site.worker, end)(item["thread"], token, body="I am through")
+        return folded
+
+    monkeypatch.setattr(site.scheduler, "fold", fold_and_be_late)
+    governed = site.scheduler.cancel_run(run)
+
+    assert (governed.run.state, governed.outcome) == ("closed", "cancelled")
+    states = {"done": ["cancelled"], "fail": ["failed"]}[end]
+    assert [a.state for a in site.attempts(run, "a")] == states
+    assert site.scheduler.doctor(verify=True).problems == 0
