@@ -13,8 +13,6 @@ SEVERITIES = ("blocker", "major", "minor", "nit")
 VALID = ("valid", "valid_after_kill", "late")
 """Seat states whose reply is counted."""
 
-BUCKETS = ("consensus", "majority", "minority", "unconfirmed")
-
 
 class Link(NamedTuple):
     """What a reviewer says about another item: `same_as`, `opposes` or `depends_on`."""

@@ -19,7 +19,6 @@ DEFAULT_DEADLINE_SECONDS = 3600.0
 SEAT_GRACE_SECONDS = 30.0
 """So long after a seat's time limit its worker may take to stop the command and hand in."""
 
-SEAT_OPEN = ("pending", "delivered", "leased")
 SEAT_FINAL = (
     "valid",
     "valid_after_kill",
@@ -34,7 +33,6 @@ SEAT_FINAL = (
 COUNTED = ("valid", "valid_after_kill")
 """Outcomes of an attempt whose reply counts, if it came in time or later."""
 
-OVERRIDES = ("merge", "split", "dismiss", "note")
 FORMATS = ("md", "json", "madr")
 
 

@@ -21,11 +21,10 @@ from ..git.repository import Repository
 from ..store import attempts, tasks
 from ..store.attempts import Intent
 from .inspecting import Inspected, Inspecting
+from .provisioning import LATER
 from .removing import Removal, deletions, planned, removal_from
 
 KEPT, REMOVED, WOULD_REMOVE = "kept", "removed", "would_remove"
-_LATER = ("busy", "git_failed", "io_error", "read_only", "unsafe_link")
-"""What keeps a removal from being finished now, and may not do so the next time."""
 
 
 class Item(NamedTuple):
@@ -368,9 +367,8 @@ class Cleaning(Inspecting):
                     return False
                 self._settle(run, attempt, removal_from(intent.data))
         except InboxOrchError as error:
-            if error.code not in _LATER:
+            if error.code not in LATER:
                 raise
-            # `doctor` tells of it; the attempts of the run that live must not have to wait for it.
             return False
         return True
 

@@ -24,6 +24,10 @@ from .equipping import Equipment, SetupFailed, equip
 from .recounting import FirstMessage, Recounting
 from .surroundings import command_environment
 
+LATER = ("busy", "git_failed", "io_error", "read_only", "unsafe_link")
+"""What keeps something that was begun from being finished now, and may not do so the next time.
+`doctor` tells of it; what else there is in the run must not have to wait for it."""
+
 
 class Provisioning(Recounting):
     """The part of the scheduler that makes worktrees and sends threads."""
@@ -67,9 +71,9 @@ class Provisioning(Recounting):
         try:
             return self.provision(run, attempt).state != "allocating"
         except InboxOrchError as error:
-            if error.code != "busy":
+            if error.code not in LATER:
                 raise
-            return False  # somebody is at it after all
+            return False  # somebody is at it after all, say
 
     def _take_over(self, intent: Intent) -> bool:
         with self.database.transaction() as tx:

@@ -308,3 +308,23 @@ def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
     assert is_abandoned(me._replace(boot_id="another boot"))
     assert is_abandoned(me._replace(process=4194303))
     assert not is_abandoned(me._replace(namespace=1, process=4194303))
+
+
+def test_an_attempt_that_cannot_be_made_now_keeps_nothing_else_from_it(
+    site: Site, run, monkeypatch
+):
+    site.add(run, "b")
+    item = site.dispatch(run, "b")["b"]
+    begin_and_die(site, run, monkeypatch)
+
+    def refuse(*arguments):
+        raise InboxOrchError("read_only", "the git directory cannot be written")
+
+    monkeypatch.setattr(site.scheduler, "provision", refuse)
+    site.deliver(item, "b.txt")
+    done = site.scheduler.reconcile(run)
+    assert (done.finished_intents, site.states(run)) == (0, {"a": "active", "b": "succeeded"})
+
+    monkeypatch.undo()
+    assert site.scheduler.reconcile(run).finished_intents == 1
+    assert site.attempts(run, "a")[0].state == "offered"
