@@ -99,6 +99,18 @@ def harmless(text: str, *, lines: bool = False) -> str:
     return pattern.sub(lambda found: _escape(found[0]), readable(text))
 
 
+# What `json.dumps` leaves as it is, and a terminal would obey.
+_HARMFUL_IN_JSON = re.compile(f"[\x7f-\x9f\u2028\u2029{_REORDERING}]")
+
+
+def harmless_json(text: str) -> str:
+    """JSON with the same value and no character that would drive a terminal: outside of strings
+    there is none anyway, and in strings any may be escaped (RFC 8259, section 7)."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _HARMFUL_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 

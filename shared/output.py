@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from .blocks import Block, harmless, plain, readable
+from .blocks import Block, harmless, harmless_json, plain, readable
 from .errors import EXITS_WITH_DATA, InboxOrchError
 
 
@@ -175,11 +175,10 @@ class Output:
         """UTF-8 where the stream is; ASCII with escapes on any other encoding."""
         unicode = (self._encoding() or "").lower().replace("-", "") == "utf8"
         separators = (",", ": ") if indent else (",", ":")
-        text = readable(
-            json.dumps(
-                value, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
-            )
+        dumped = json.dumps(
+            value, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
         )
+        text = harmless_json(readable(dumped))
         if not unicode:
             # Outside of strings JSON is ASCII, so all of it may be escaped as in a string.
             text = re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from inbox_orch.shared.blocks import harmless_json
+
 from ..domain.plans import Link, Opening, Plan, PlannedTask
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
@@ -30,7 +32,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
 
 def write_json(plan: Plan) -> str:
     """The document as JSON."""
-    return json.dumps(plan_as_json(plan), ensure_ascii=False, indent=1) + "\n"
+    return harmless_json(json.dumps(plan_as_json(plan), ensure_ascii=False, indent=1)) + "\n"
 
 
 def write_yaml(plan: Plan) -> str:

@@ -35,12 +35,14 @@ class Shown(NamedTuple):
         return self.plain.splitlines()
 
 
-def show(*arguments: str, folder: Path, columns: int = 80, **environment: str) -> Shown:
-    """Run `inbox` with its standard output on a terminal."""
+def show(
+    *arguments: str, folder: Path, columns: int = 80, program: str = "inbox", **environment: str
+) -> Shown:
+    """Run a command with its standard output on a terminal."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
-        [command_path(), *arguments],
+        [command_path(program), *arguments],
         cwd=folder,
         env={**os.environ, "TERM": "xterm-256color", **environment},
         stdin=slave,
