@@ -74,12 +74,12 @@ def test_installing_twice_changes_nothing(program: str, tmp_path: Path):
     first = run("skill", "install", "--json", folder=tmp_path, program=program).data
     path = tmp_path / ".agents" / "skills" / program / "SKILL.md"
     assert first == {"skill": {"id": program, "path": str(path)}, "changed": True}
-    before = path.stat()
+    before = path.stat().st_mtime_ns, path.stat().st_ino
 
     second = run("skill", "install", "--json", folder=tmp_path, program=program).data
 
     assert second["changed"] is False
-    assert path.stat() == before
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == before
     assert path.read_text() == run("skill", "print", program=program).text
 
 
