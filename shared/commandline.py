@@ -4,12 +4,12 @@ A program is a `Program` (a group that loads a command's module only when it is 
 commands are `Verb`s. Whatever goes wrong becomes one error in the one envelope.
 """
 
+import contextlib
 import gc
 import importlib
 import os
-import re
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -17,11 +17,14 @@ import click
 from .errors import EXIT_MEANINGS, EXIT_READER_GONE, InboxOrchError, usage
 from .output import Output, ReaderGone
 from .signals import Signalled, signal_behind
+from .values import PATH as PATH
+from .values import TEXT as TEXT
+from .values import Number as Number
+from .values import Text as Text
+from .values import parse_number as parse_number
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-_NUMBER_PATTERN = r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?"
 
 
 class Shell:
@@ -55,99 +58,6 @@ def shell_of(context: click.Context) -> Shell:
     shell = context.find_object(Shell)
     assert shell is not None
     return shell
-
-
-# -- values --------------------------------------------------------------------------------
-
-
-def parse_number(name: str, text: str, low: float, high: float, *, whole: bool = False) -> float:
-    """A plain decimal number in a range; error `usage`.
-
-    Hexadecimal, underscores, exponents, NaN and infinity are not numbers here.
-    """
-    kind = "a whole number" if whole else "a number"
-    matched = re.fullmatch(_NUMBER_PATTERN, text.strip())
-    if matched is None or (whole and matched.group(1)) or not low <= float(text) <= high:
-        raise usage(f"{name} must be {kind} from {low:g} to {high:g}, not {text[:40]!r}")
-    return float(text)
-
-
-class Number(click.ParamType[float]):
-    """A number in a range; `whole` gives an int. `forever` also takes `inf`."""
-
-    def __init__(
-        self, low: float, high: float, *, whole: bool = False, forever: bool = False
-    ) -> None:
-        self.name = "integer" if whole else "number"
-        self.low, self.high, self.whole, self.forever = low, high, whole, forever
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | int:
-        """The number; error `usage` with the option's name and the range."""
-        if isinstance(value, (int, float)):
-            return value
-        if self.forever and value == "inf":
-            return float("inf")
-        name = param.opts[0] if param is not None and param.opts else "number"
-        number = parse_number(name, value, self.low, self.high, whole=self.whole)
-        return int(number) if self.whole else number
-
-
-class Text(click.ParamType[str]):
-    """Text, as the bytes that were typed, decoded as UTF-8: the type of every plain option.
-
-    In a locale that is not UTF-8, Python decodes the command line by that locale; the bytes
-    are what counts. Error `usage` with the offset of the first wrong byte.
-    """
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text."""
-        content = os.fsencode(value)
-        try:
-            return content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            name = param.opts[0] if param is not None and param.opts else "the text"
-            raise usage(
-                f"{name} is not UTF-8: byte {error.start} is 0x{content[error.start]:02x}",
-                hint="convert it to UTF-8; bytes of any kind go into a file for --attach",
-                offset=error.start,
-            ) from error
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list["CompletionItem"]:
-        """The names in the database that begin so, as the program knows them."""
-        from .completion import suggestions
-
-        return suggestions(ctx, param, incomplete)
-
-
-class FilePath(click.ParamType[str]):
-    """The name of a file: whatever bytes the file system has."""
-
-    name = "path"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The path; error `usage` for an empty one, which names nothing."""
-        if not value:
-            name = param.opts[0] if param is not None and param.opts else "the path"
-            raise usage(f"{name} is empty", hint="a variable may not be set")
-        return str(value)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list["CompletionItem"]:
-        """The shell's own completion of files."""
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type="file")]
-
-
-TEXT = Text()
-PATH = FilePath()
 
 
 def _read_as_text(parameters: Iterable[click.Parameter]) -> None:
@@ -217,6 +127,17 @@ def _common_options(*, agent: bool) -> list[click.Parameter]:
     return options
 
 
+@contextlib.contextmanager
+def _helpful(context: click.Context) -> Iterator[None]:
+    """Give a wrong call that has no hint the one that always helps."""
+    try:
+        yield
+    except InboxOrchError as error:
+        if error.code == "usage" and error.hint is None:
+            error.hint = f"`{context.command_path} --help` shows how it is called"
+        raise
+
+
 class Verb(click.Command):
     """A command. `agent=True` gives it --agent; `examples` are shown first in its help."""
 
@@ -236,6 +157,11 @@ class Verb(click.Command):
         """`--help`, which honours `--json`."""
         return _help_option()
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; what is wrong and has no hint of its own leads to the help."""
+        with _helpful(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, with the garbage collector that `program.run` has stopped."""
         shell = shell_of(ctx)
@@ -243,7 +169,8 @@ class Verb(click.Command):
         shell.output.as_json = shell.json
         gc.freeze()
         gc.enable()
-        return super().invoke(ctx)
+        with _helpful(ctx):
+            return super().invoke(ctx)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Usage, examples, text, options."""
@@ -278,6 +205,11 @@ class Program(click.Group):
         self.params.extend(_common_options(agent=True))
         if version:
             self.params.append(_version_option())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; what is wrong and has no hint of its own leads to the help."""
+        with _helpful(ctx):
+            return super().parse_args(ctx, args)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """`--help`, which honours `--json`."""

@@ -256,7 +256,10 @@ class Database:
         path = self.layout.database
         if identity is None:
             raise InboxOrchError(
-                "no_database", f"{path} was removed while it was in use", details={"path": path}
+                "no_database",
+                f"{path} was removed while it was in use",
+                hint="nothing was written; `inbox where` tells which database there is now",
+                details={"path": path},
             )
         raise InboxOrchError(
             "wrong_database",

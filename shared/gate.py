@@ -137,5 +137,8 @@ def file_failure(path: str, error: OSError) -> InboxOrchError:
             details={"path": path},
         )
     return InboxOrchError(
-        "io_error", f"{path}: {error.strerror}", details={"path": path, "errno": error.errno}
+        "io_error",
+        f"{path}: {error.strerror}",
+        hint="check the disk and the folder, then repeat the command",
+        details={"path": path, "errno": error.errno},
     )

@@ -73,7 +73,12 @@ def named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
             hint="check the disk and its free space, then repeat the command",
             details=details,
         )
-    return InboxOrchError("internal", f"SQLite: {error}", details=details)
+    return InboxOrchError(
+        "internal",
+        f"SQLite: {error}",
+        hint="this is a bug; INBOX_DEBUG=1 shows where it happened",
+        details=details,
+    )
 
 
 def _io_error_code(layout: Layout) -> str:

@@ -37,7 +37,7 @@ def command(context: click.Context, verify: bool, fix: bool) -> None:
         f"{found.problems} of {len(found.checks)} checks found a problem in {found.path}",
         hint="`inbox doctor --fix` repairs what needs no guessing"
         if any(check.fixable for check in found.checks)
-        else None,
+        else "each check in the list says what it found; `inbox backup FILE` before you mend it",
         data=found.as_json(),
     )
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared import waits
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import check_id, new_token
+from inbox_orch.shared.ids import new_token
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import limits, states
@@ -16,6 +16,7 @@ from .reaping import Reaping
 
 CLAIM_MESSAGES = 100
 _MOST_MADE_DUE = 1000
+_MOST_COMPARED = 200
 
 
 class Claimed(NamedTuple):
@@ -66,7 +67,7 @@ class Claiming(Reaping):
         lease_ms = int(limits.check_lease_seconds(lease_seconds) * 1000)
         limits.check_wait_seconds(wait_seconds)
         if thread_id is not None:
-            thread_id = check_id(thread_id, "thread")
+            thread_id = self.thread_id(thread_id)
         # The last refusal of a named thread: it is the answer when the wait ends without a lease.
         refusal: InboxOrchError | None = None
         first = True
@@ -115,7 +116,7 @@ class Claiming(Reaping):
         commit: what was reaped on the way must stay reaped."""
         if thread_id is None:
             found = threads.next_claimable(tx.connection, reads)
-            return found or limits.nothing_available("nothing to claim in " + ", ".join(reads))
+            return found or _nothing_in(tx, reads)
         try:
             self._check_claimable(tx, thread_id, reads)
         except InboxOrchError as refusal:
@@ -224,6 +225,22 @@ def already_claimed(thread: Thread) -> InboxOrchError:
         hint="claim without an id to take the next one, or wait with --wait",
         details={"thread": thread.id, "holder": thread.holder, "expires_at": expires_at},
     )
+
+
+def _nothing_in(tx: Transaction, reads: Sequence[str]) -> InboxOrchError:
+    """Nothing to claim; says so when a mailbox that never had a thread is nearly named as one
+    that has."""
+    refusal = limits.nothing_available("nothing to claim in " + ", ".join(reads))
+    empty = [box for box in reads[1:] if not threads.has_any(tx.connection, box)]
+    if empty:
+        from inbox_orch.shared.nearest import nearest
+
+        from ..store import names
+
+        near = nearest(empty[0], names.mailboxes(tx.connection, "", _MOST_COMPARED, read=False))
+        if near:
+            refusal.hint = f"did you mean --mailbox {near}?"
+    return refusal
 
 
 def _nothing_came(wait_seconds: float, refusal: InboxOrchError | None) -> InboxOrchError:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind", Message, Lease)
 
+# How much of an id is enough to tell which one is meant, and among how many threads.
+_LEAST_OF_AN_ID, _MOST_OF_AN_ID = 8, 30
+_NEWEST_LOOKED_AT = 200
+
 SYSTEM = "_system"  # no agent can have this name
 
 # Columns of a thread that nobody holds any more and that has no open question.
@@ -337,11 +341,38 @@ class Desk:
 
     def find_thread(self, connection: Any, thread_id: str, now: Moment) -> Thread:
         """The thread with this id; error `not_found`."""
-        wanted = check_id(thread_id, "thread")
+        wanted = self.thread_id(thread_id)
         thread = threads.get(connection, wanted, now)
         if thread is None:
-            raise not_found("thread", wanted, hint="`inbox list` shows the threads")
+            near = self._near_thread(connection, wanted)
+            raise not_found("thread", wanted, hint=near or "`inbox list` shows the threads")
         return thread
+
+    def thread_id(self, text: str) -> str:
+        """The id as it is stored; error `not_found`, with the thread that may be meant."""
+        try:
+            return check_id(text, "thread")
+        except InboxOrchError as refusal:
+            with self.database.snapshot() as connection:
+                refusal.hint = self._near_thread(connection, text) or refusal.hint
+            raise
+
+    def _near_thread(self, connection: Any, text: str) -> str | None:
+        """A hint at the only thread that begins so, or one that is nearly called so."""
+        wanted = text.strip().upper()
+        if not (_LEAST_OF_AN_ID <= len(wanted) <= _MOST_OF_AN_ID and wanted.isascii()):
+            return None
+        from inbox_orch.shared.nearest import nearest
+
+        from ..store import names
+
+        reads = () if self.agent is None else (self.agent,)
+        begun = names.threads(connection, wanted, (), self.agent, reads, 2)
+        if len(begun) == 1:
+            return f"did you mean {begun[0][0]}?"
+        newest = names.threads(connection, "", (), self.agent, reads, _NEWEST_LOOKED_AT)
+        near = nearest(wanted, [row[0] for row in newest], likeness=0.9)
+        return None if near is None else f"did you mean {near}?"
 
     def check_visible(
         self, connection: Any, thread: Thread, agent: str | None, reads: Sequence[str]

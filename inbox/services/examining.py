@@ -115,6 +115,7 @@ def _structure(connection: sqlite3.Connection, layout: Layout, whole: bool) -> I
         raise InboxOrchError(
             "corrupt",
             f"{layout.database} is damaged: {found.damage[0]}",
+            hint="`inbox export` reads out what it can; `inbox backup` made the copy to go back to",
             details={"path": layout.database, "findings": list(found.damage)},
         )
     extent = "the whole file" if whole else "the file, without comparing indexes with tables"

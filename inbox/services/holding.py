@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.ids import check_id
 from inbox_orch.shared.requests import digest_of
 from inbox_orch.shared.transactions import Transaction
 
@@ -51,7 +50,7 @@ class Holding(Reaping):
 
         Errors: those of every token: `not_found`, `cancelled`, `lease_lost`, `invalid_state`.
         """
-        thread_id = check_id(thread_id, "thread")
+        thread_id = self.thread_id(thread_id)
         if lease_seconds is not None:
             limits.check_lease_seconds(lease_seconds)
         with self._held(thread_id, token, durable=False) as held:
@@ -73,7 +72,7 @@ class Holding(Reaping):
 
         Errors: `usage`, `key_conflict`, and those of every token.
         """
-        thread_id = check_id(thread_id, "thread")
+        thread_id = self.thread_id(thread_id)
         if progress is not None:
             limits.check_number("progress", progress, 0, 100, whole=True)
         if body is None and progress is None and not attach:
@@ -122,7 +121,7 @@ class Holding(Reaping):
         Errors: `usage`, `key_conflict`, `invalid_state` (another question is open), and those of
         every token.
         """
-        thread_id = check_id(thread_id, "thread")
+        thread_id = self.thread_id(thread_id)
         offered = limits.check_options(tuple(options))
         if deadline_seconds is not None:
             limits.check_delay_seconds("deadline", deadline_seconds, 0.001)
@@ -185,7 +184,7 @@ class Holding(Reaping):
 
         Errors: `usage`, and those of every token.
         """
-        thread_id = check_id(thread_id, "thread")
+        thread_id = self.thread_id(thread_id)
         self._check_early(thread_id, token, attach)
         draft = self.draft(body, payload, attach, files)
         digest = digest_of({"verb": "done", **draft.facts()})
@@ -209,7 +208,7 @@ class Holding(Reaping):
 
         Errors: `usage`, and those of every token.
         """
-        thread_id = check_id(thread_id, "thread")
+        thread_id = self.thread_id(thread_id)
         if retry_in_seconds is not None:
             limits.check_delay_seconds("retry-in", retry_in_seconds)
             if fatal:
@@ -242,7 +241,7 @@ class Holding(Reaping):
 
         Errors: `usage`, and those of every token.
         """
-        thread_id = check_id(thread_id, "thread")
+        thread_id = self.thread_id(thread_id)
         limits.check_delay_seconds("delay", delay_seconds)
         draft = self.draft(body)
         digest = digest_of({"verb": "release", "delay": delay_seconds, **draft.facts()})
@@ -264,7 +263,7 @@ class Holding(Reaping):
 
         Errors: `not_found`, `cancelled`, `lease_lost`.
         """
-        with self._held(check_id(thread_id, "thread"), token, ended_too=True) as held:
+        with self._held(self.thread_id(thread_id), token, ended_too=True) as held:
             artifacts = self.write_artifacts(held.tx, held.thread.id, None, files)
             self.record(
                 held.tx,

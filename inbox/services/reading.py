@@ -164,6 +164,7 @@ class Reading(Desk):
             raise InboxOrchError(
                 "not_found",
                 f"the artifact {name!r} has been pruned",
+                hint="its sha256 is in `inbox show`; the bytes are gone",
                 details={"kind": "artifact", "id": name},
             )
         return artifact, self.artifacts.open(artifact.sha256)

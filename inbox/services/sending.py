@@ -140,7 +140,7 @@ class Sending(Reaping):
         author = self.acting(agent)
         if key is not None:
             check_key(key)
-        thread_id = check_id(thread_id, "thread")
+        thread_id = self.thread_id(thread_id)
         draft = self.draft(limits.check_body(body), None, attach, files)
         digest = digest_of({"thread": thread_id, **draft.facts()})
         with self.database.transaction() as tx:
@@ -219,6 +219,7 @@ class Sending(Reaping):
                 raise InboxOrchError(
                     "invalid_state",
                     f"only {thread.sender}, who sent the thread, may unseal it",
+                    hint=f"ask {thread.sender} to; who reads its mailbox sees it all the same",
                     details={"thread": thread.id, "sender": thread.sender},
                 )
             if not thread.sealed:

@@ -12,7 +12,7 @@ from inbox_orch.shared import events, waits
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.events import Event
-from inbox_orch.shared.ids import check_id, check_name
+from inbox_orch.shared.ids import check_name
 
 from ..domain import limits
 from ..domain.model import Message, Thread
@@ -85,7 +85,7 @@ class Waiting(Holding, Fetching):
         it claimed. Errors: `usage`, those of every token, `timeout` (with `data.next_cursor`).
         """
         limits.check_wait_seconds(wait_seconds)
-        thread_id = check_id(thread_id, "thread")
+        thread_id = self.thread_id(thread_id)
         start = self._reply_start(thread_id, token, after)
 
         def look() -> waits.Look:

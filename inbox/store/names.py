@@ -33,10 +33,13 @@ def threads(
     return [(row[0], row[1], row[2]) for row in rows]
 
 
-def mailboxes(connection: sqlite3.Connection, beginning: str, limit: int) -> list[str]:
-    """Mailboxes with a thread, and those that somebody has read."""
+def mailboxes(
+    connection: sqlite3.Connection, beginning: str, limit: int, *, read: bool = True
+) -> list[str]:
+    """Mailboxes with a thread, and with `read` those that somebody has read."""
     found = _distinct(connection, "thread", "mailbox", beginning, limit)
-    found += _distinct(connection, "reader", "mailbox", beginning, limit)
+    if read:
+        found += _distinct(connection, "reader", "mailbox", beginning, limit)
     return sorted(set(found))[:limit]
 
 

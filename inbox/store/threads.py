@@ -86,6 +86,12 @@ _CANDIDATE = (
 )
 
 
+def has_any(connection: sqlite3.Connection, mailbox: str) -> bool:
+    """Whether the mailbox has, or had, any thread."""
+    row = connection.execute("SELECT 1 FROM thread WHERE mailbox = ? LIMIT 1", (mailbox,))
+    return row.fetchone() is not None
+
+
 def next_claimable(connection: sqlite3.Connection, mailboxes: Sequence[str]) -> str | None:
     """The id of the thread to be claimed next: by priority, then by age.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 
 from .story import Expectation, Tell
-from .workshop import Workshop
+from .workshop import TRY_AGAIN, Workshop
 
 BRIEF = """\
 # Where the job queue keeps its state
@@ -112,7 +112,7 @@ class Sitting:
         end = time.monotonic() + MOST_SECONDS
         while not look():
             if time.monotonic() > end:
-                raise InboxOrchError("internal", f"waited in vain for {what}")
+                raise InboxOrchError("internal", f"waited in vain for {what}", hint=TRY_AGAIN)
             with self._shop.open_bus("leader") as bus:
                 # Sleeps until something happens, half a second at most.
                 next(iter(bus.watch(wait_seconds=0.5)), None)

@@ -9,7 +9,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.scheduler import Scheduler
 from ..services.viewing import Status
-from .workshop import Workshop
+from .workshop import TRY_AGAIN, Workshop
 
 TASKS = (
     ("lexer", "Write the lexer", "workers", ()),
@@ -111,7 +111,7 @@ class Story:
                 self._tell(f"bob has written half of the manual (event {event.seq}).")
                 break
             else:
-                raise InboxOrchError("internal", "bob has not begun within 20 s")
+                raise InboxOrchError("internal", "bob has not begun within 20 s", hint=TRY_AGAIN)
         self._shop.kill_worker("bob")
         self._tell("kill -9: bob and his command are dead; his lease runs out in 2 s.")
         self._shop.start_worker("eve", "manuals")
@@ -121,7 +121,9 @@ class Story:
         """The leader's loop: wait, answer, dispatch; until the run has ended."""
         while True:
             if time.monotonic() - self._started > MOST_SECONDS:
-                raise InboxOrchError("internal", f"not finished within {MOST_SECONDS:g} s")
+                raise InboxOrchError(
+                    "internal", f"not finished within {MOST_SECONDS:g} s", hint=TRY_AGAIN
+                )
             waited = self._shop.orch("wait", "--wait", self._pause(), accepted=(0, 8))
             for change in waited.get("items", ()):
                 self._tell_change(change)

@@ -18,6 +18,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError
 
 COMMAND_SECONDS = 60.0
+TRY_AGAIN = "try again on a machine with less to do; --keep leaves the folder to look at"
 LEASE_SECONDS = 2
 
 
@@ -93,7 +94,9 @@ class Workshop:
             ) from error
         if done.returncode != 0:
             words = done.stderr.decode("utf-8", "replace").strip()
-            raise InboxOrchError("git_failed", f"git {arguments[0]} failed: {words[:2000]}")
+            raise InboxOrchError(
+                "git_failed", f"git {arguments[0]} failed: {words[:2000]}", hint=TRY_AGAIN
+            )
         return done.stdout.decode("utf-8", "replace").rstrip("\n")
 
     def open_bus(self, agent: str) -> Bus:
@@ -117,6 +120,7 @@ class Workshop:
                 f"`{program} {shlex.join(arguments)}` ended with {process.returncode}: "
                 + out.decode("utf-8", "replace")[:2000]
                 + error.decode("utf-8", "replace")[:2000],
+                hint=TRY_AGAIN,
             )
         data = json.loads(out).get("data")
         assert isinstance(data, dict)

@@ -40,7 +40,7 @@ def refusal(
     shown = printable(name, 4096)
     place = f"{shown}:{first.line}: {_text(first)}"
     if len(placed) == 1:
-        message, hint = place, first.instead
+        message, hint = place, first.instead or "nothing was changed; correct it and call again"
     else:
         message = f"{shown} has {len(placed)} problems; the first: {place}"
         hint = first.instead or "nothing was changed; correct them and call again"

@@ -133,6 +133,6 @@ def refuse(kind: str, name: str, state: str, verb: str, hint: str | None = None)
     return InboxOrchError(
         "invalid_state",
         f"{kind} {name} is {state}: it cannot be given to `{verb}`",
-        hint=hint,
+        hint=hint or f"`orch {'run show' if kind == 'run' else 'status'}` tells how things stand",
         details={"kind": kind, "name": name, "state": state},
     )

@@ -140,6 +140,7 @@ def _failed(folder: str, arguments: Sequence[str], status: int, words: str) -> I
     failure = InboxOrchError(
         "git_failed",
         f"git {verb} failed in {shown(folder)}: {masked(shown(words), _secrets)[:2000]}",
+        hint="git's own words say why; `orch doctor` looks at the repository",
         details={
             "command": [masked(shown(word), _secrets) for word in arguments[:40]],
             "status": status,

@@ -27,7 +27,12 @@ def failure(path: str, error: OSError) -> InboxOrchError:
     where = shown(os.fsdecode(error.filename or path))
     if error.errno in _NAMED:
         return file_failure(where, error)
-    return InboxOrchError("io_error", f"{where}: {error.strerror}", details={"path": where})
+    return InboxOrchError(
+        "io_error",
+        f"{where}: {error.strerror}",
+        hint="check the disk and the folder, then repeat the command",
+        details={"path": where},
+    )
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from .failures import failure
 MAX_HASHED_BYTES = 1024 * 1024
 _NAME = "inbox-orch-manifest.json"
 _VERSION = 1
+_NO_WORKTREE = "something has taken it away; `orch doctor` looks at what there is"
 
 
 class Entry(NamedTuple):
@@ -45,7 +46,7 @@ def write(worktree: str) -> int:
     """
     admin = administration.folder_of(worktree)
     if admin is None:
-        raise InboxOrchError("git_failed", f"{worktree} is no worktree")
+        raise InboxOrchError("git_failed", f"{worktree} is no worktree", hint=_NO_WORKTREE)
     files = {}
     for path in untracked_files(worktree):
         entry = _entry(os.path.join(worktree, path), hashed=True)

@@ -66,7 +66,10 @@ def _working_trees(worktree: str) -> Iterator[str]:
                         waiting.append(entry.path)
         except PermissionError as error:
             raise InboxOrchError(
-                "io_error", f"{error.filename} cannot be read", details={"path": folder}
+                "io_error",
+                f"{error.filename} cannot be read",
+                hint="what is in it cannot be told; give yourself the right to read it",
+                details={"path": folder},
             ) from error
         except FileNotFoundError:
             continue

@@ -115,7 +115,9 @@ class Repository:
         if status != 0:
             raise usage(
                 f"{revision!r} names no commit in {self.path}",
-                hint="the repository needs a first commit" if revision == "HEAD" else None,
+                hint="the repository needs a first commit"
+                if revision == "HEAD"
+                else "`git branch --all` and `git tag` list what can be named",
                 revision=revision,
             )
         return text.strip()

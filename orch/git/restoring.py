@@ -110,7 +110,11 @@ def _entries(repository: Repository, commit: str) -> list[Entry]:
         facts, path = line.split("\t", 1)
         mode, _, name, size = facts.split()
         if {".", "..", ".git"} & {part.lower() for part in path.split("/")}:
-            raise InboxOrchError("git_failed", f"the salvage has a path {shown(path)!r}")
+            raise InboxOrchError(
+                "git_failed",
+                f"the salvage has a path {shown(path)!r}",
+                hint="nothing was written; `git show` reads single files out of the commit",
+            )
         entries.append(Entry(mode, name, 0 if size == "-" else int(size), path))
     return entries
 

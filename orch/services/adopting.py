@@ -101,7 +101,8 @@ class Adopting(Checking, Late):
         if number is not None:
             candidates = [a for a in candidates if a.number == number]
             if not candidates:
-                raise not_found("attempt", f"{task.key}/{number}")
+                known = ", ".join(str(a.number) for a in ended) or "none"
+                raise not_found("attempt", f"{task.key}/{number}", hint=f"it has: {known}")
         heads = Heads(repository)
         found = [(a, _work_of(repository, heads, a)) for a in reversed(candidates)]
         with_work = [(a, work) for a, work in found if work is not None]

@@ -2,13 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Thread
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import printable
+from inbox_orch.shared.nearest import did_you_mean
 
 from ..council.model import Decision
 from ..council.replies import Expected
@@ -125,7 +126,7 @@ class CouncilDesk(Waiting):
                 run = runs.get(connection, name)
                 if run is None or run.id not in known:
                     raise not_found(
-                        "council", printable(name), hint="`orch council list` shows them"
+                        "council", printable(name), hint=_near_council(connection, known, name)
                     )
                 return run
             candidates = [run for run in runs.not_closed(connection) if run.id in known]
@@ -274,3 +275,8 @@ def _round(each: Round) -> dict[str, Any]:
         "closed_at": rfc3339(each.closed_at),
         "closed_by": each.closed_by,
     }
+
+
+def _near_council(connection: sqlite3.Connection, known: Collection[str], name: str) -> str:
+    names = [run.name for run in runs.every(connection) if run.id in known]
+    return did_you_mean(name[:200], names, "`orch council list` shows them")

@@ -11,6 +11,7 @@ from inbox_orch.shared import events, processes, requests
 from inbox_orch.shared.database import Database
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_key, check_name, printable
+from inbox_orch.shared.nearest import did_you_mean, nearest
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import readiness, states
@@ -66,7 +67,7 @@ class Desk:
             if name is not None:
                 run = runs.get(connection, name)
                 if run is None:
-                    raise not_found("run", printable(name), hint=_open_runs_hint(connection))
+                    raise not_found("run", printable(name), hint=_runs_hint(connection, name))
                 return run
             candidates = _mostly_runs(connection, runs.not_closed(connection))
         if not candidates:
@@ -85,13 +86,9 @@ class Desk:
         """The task with this key or id; error `not_found` with the nearest key."""
         task = tasks.get(connection, run.id, name)
         if task is None:
-            import difflib
-
             keys = tasks.ids_by_key(connection, run.id)
-            near = difflib.get_close_matches(name, keys, n=1)
-            raise not_found(
-                "task", printable(name), hint=f"did you mean {near[0]}?" if near else None
-            )
+            hint = did_you_mean(name[:200], keys, f"`orch status --run {run.name}` lists them")
+            raise not_found("task", printable(name), hint=hint)
         return task
 
     def require_open(self, connection: sqlite3.Connection, run: Run) -> Run:
@@ -103,7 +100,9 @@ class Desk:
             raise InboxOrchError(
                 "invalid_state",
                 f"run {run.name} is {present.state}: nothing of it can be changed",
-                hint="`orch run reopen` opens it again" if closed else None,
+                hint="`orch run reopen` opens it again"
+                if closed
+                else "`orch run show` tells how it ended",
                 details={"run": run.name, "state": present.state},
             )
         return present
@@ -331,6 +330,9 @@ def _mostly_runs(connection: sqlite3.Connection, found: list[Run]) -> list[Run]:
     return [run for run in found if run.id not in known] or found
 
 
-def _open_runs_hint(connection: sqlite3.Connection) -> str | None:
+def _runs_hint(connection: sqlite3.Connection, name: str) -> str:
+    near = nearest(name[:200], [run.name for run in runs.every(connection)])
+    if near:
+        return f"did you mean {near}?"
     names = [run.name for run in runs.not_closed(connection)]
     return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"

@@ -93,7 +93,11 @@ def _set_up(
     except Withdrawn as withdrawn:
         raise SetupFailed(f"set-up: {withdrawn}", {}) from withdrawn
     except OSError as error:
-        raise InboxOrchError("io_error", f"the set-up did not start: {error.strerror}") from error
+        raise InboxOrchError(
+            "io_error",
+            f"the set-up did not start: {error.strerror}",
+            hint="check that `sh` can be run, and the disk",
+        ) from error
     if outcome.ending.timed_out is not None or outcome.ending.exit_status != 0:
         tail = outcome.content[-MAX_TAIL_BYTES:].decode("utf-8", "replace")
         raise SetupFailed(

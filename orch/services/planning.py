@@ -184,6 +184,7 @@ class Planning(Desk):
                 raise InboxOrchError(
                     "invalid_state",
                     f"{task.key} depends on {upstream.key} already, with `{present.condition}`",
+                    hint=f"`orch dep remove {task.key} --on {upstream.key}` first",
                     details={"condition": present.condition},
                 )
             shape = {
@@ -236,6 +237,7 @@ class Planning(Desk):
             raise InboxOrchError(
                 "invalid_state",
                 f"task {task.key} is {task.state}: it waits for nothing any more",
+                hint="only a task that has not been dispatched can wait; add another task",
                 details={"task": task.key, "state": task.state},
             )
         if tasks.waits_for(tx.connection, upstream.id, task.id):

@@ -76,7 +76,8 @@ def _check_output(command: str, ended: Outcome) -> None:
         lines = ended.stdout.splitlines()
         assert lines
     else:
-        ended.value  # noqa: B018 - it judges
+        value = ended.value
+        assert value["ok"] or value["error"]["hint"], "it must say what to do next"
         lines = [ended.stdout]
     for line in lines:
         validated(command, line)

@@ -77,6 +77,7 @@ def test_command_keeps_the_contract(command: str, outcome: str, closed, tmp_path
     for line in lines:
         validated(command, line, schemas.COMMANDS)
     last = ended._replace(stdout=lines[-1]).value
+    assert last["ok"] or last["error"]["hint"], "it must say what to do next"
     assert ("data" in last) == (ended.code in {0, *EXITS_WITH_DATA})
 
 

@@ -1,5 +1,6 @@
 """The pages of the contract leave nothing out: every error code, every variable."""
 
+import ast
 import re
 import runpy
 from pathlib import Path
@@ -28,6 +29,19 @@ def test_every_code_that_is_raised_is_in_the_table():
     raised = re.findall(r"InboxOrchError\(\s*\"(\w+)\"", "\n".join(SOURCES))
     assert raised
     assert set(raised) <= set(EXIT_CODES)
+
+
+def test_every_refusal_says_what_to_do_next():
+    """A wrong call without a hint gets one from the command that was called."""
+    silent = []
+    for source in SOURCES:
+        for call in ast.walk(ast.parse(source)):
+            name = getattr(getattr(call, "func", None), "id", None)
+            if name in ("InboxOrchError", "not_found") and "hint" not in {
+                keyword.arg for keyword in call.keywords
+            }:
+                silent.append(ast.get_source_segment(source, call))
+    assert silent == []
 
 
 def test_every_variable_that_is_read_or_given_is_on_the_page():
