@@ -7,7 +7,7 @@ import pytest
 
 from inbox_orch.orch.domain.integration import branch_of
 from inbox_orch.orch.git import integrating as git_integrating
-from inbox_orch.orch.store import integrations
+from inbox_orch.orch.store import attempts, integrations
 from support.buses import refused
 from support.runs import Site, commit, git
 
@@ -455,11 +455,13 @@ def test_a_merge_that_was_never_moved_to_and_is_collected_by_now_is_forgotten(si
     accept(site, run, a={"a.txt": "a\n"})
     site.scheduler.integrate(run)
     tip = tip_of(site, run)
-    begun_by_one_that_is_gone(site, run, "f" * 40)
+    attempt = site.attempts(run, "a")[0]
+    begun_by_one_that_is_gone(site, run, "f" * 40, [[attempt.id, ["a.txt"]]])
 
     assert site.scheduler.reconcile(run).finished_intents == 1
 
     assert tip_of(site, run) == tip
+    assert (site.task(run, "a").state, site.attempts(run, "a")[0].conflict) == ("succeeded", None)
     assert site.open_intents(run) == []
 
 
@@ -478,9 +480,37 @@ def test_a_signal_after_the_branch_has_moved_does_not_hide_what_was_done(site: S
         site.scheduler.integrate(run)
 
     assert git(site.repository, "merge-base", "--is-ancestor", head, tip_of(site, run)) == ""
+    assert integrated(site) == 1
+    assert site.open_intents(run) == []
+
+
+def integrated(site: Site) -> int:
+    """How often work was told to have come in."""
     with site.scheduler.database.snapshot() as connection:
         rows = connection.execute("SELECT count(*) FROM event WHERE kind = 'attempt_integrated'")
-        assert rows.fetchone()[0] == 1
+        return int(rows.fetchone()[0])
+
+
+def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch):
+    run = site.open_run()
+    site.add(run, "a")
+    accept(site, run, a={"a.txt": "a\n"})
+    scheduler, other = site.scheduler, site.leader()
+    move = scheduler._moved
+
+    def move_and_be_taken_for_dead(*arguments):
+        moved = move(*arguments)
+        (intent,) = site.open_intents(run)
+        gone = intent.owner._replace(process=4194303, started=1)
+        with scheduler.database.transaction() as tx:
+            attempts.take_over_intent(tx.connection, intent.number, intent.owner, gone)
+        assert other.reconcile(run).finished_intents == 1
+        return moved
+
+    monkeypatch.setattr(scheduler, "_moved", move_and_be_taken_for_dead)
+    scheduler.integrate(run)
+
+    assert integrated(site) == 1
     assert site.open_intents(run) == []
 
 

@@ -328,3 +328,21 @@ def test_an_attempt_that_cannot_be_made_now_keeps_nothing_else_from_it(
     monkeypatch.undo()
     assert site.scheduler.reconcile(run).finished_intents == 1
     assert site.attempts(run, "a")[0].state == "offered"
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(site: Site, run, monkeypatch):
+    """Whoever held it before has removed the file; a third one would lock another file."""
+    repository = site.scheduler.repository(run)
+    place = worktrees.Place("orch/x/t/a/1", str(site.worktrees / "a-1"), "0" * 40, "reason")
+    path = site.repository / ".git" / "inbox-orch-orch-x-t-a-1.lock"
+    acquire = worktrees._acquire
+
+    def acquire_too_late(*arguments):
+        monkeypatch.setattr(worktrees, "_acquire", acquire)
+        acquire(*arguments)
+        path.unlink()
+
+    monkeypatch.setattr(worktrees, "_acquire", acquire_too_late)
+    with worktrees.alone(repository, place) as hold:
+        assert os.path.samestat(os.stat(path), os.fstat(hold.descriptor))
+    assert not path.exists()
