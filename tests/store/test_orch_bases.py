@@ -380,3 +380,21 @@ def test_head_and_dirtiness_are_those_of_the_working_tree_that_the_call_was_made
     (linked / "unfinished.txt").unlink()
     (item,) = site.scheduler.dispatch(run, within=str(linked)).items
     assert (item["base_commit"], item["base_source"]) == (head, "HEAD")
+
+
+def test_no_conflict_is_stored_of_a_task_that_was_cancelled_meanwhile(site: Site, monkeypatch):
+    run = site.open_run()
+    two_that_conflict(site, run)
+    slow = site.leader()
+    store = slow._store_conflict
+
+    def store_late(*arguments):
+        site.scheduler.cancel(run, ["c"])
+        store(*arguments)
+
+    monkeypatch.setattr(slow, "_store_conflict", store_late)
+    slow.dispatch(run)
+
+    with site.scheduler.database.snapshot() as connection:
+        assert connection.execute("SELECT count(*) FROM base_conflict").fetchone()[0] == 0
+    assert site.states(run)["c"] == "cancelled"
