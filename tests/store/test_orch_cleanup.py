@@ -669,3 +669,18 @@ def test_no_removal_begins_of_what_somebody_has_begun_to_adopt(scene: Scene, mon
     with scene.site.scheduler.database.snapshot() as connection:
         begun = connection.execute("SELECT count(*) FROM intent WHERE kind = 'cleanup'")
         assert begun.fetchone()[0] == 0
+
+
+def test_what_another_clean_up_has_taken_away_meanwhile_is_no_item(scene: Scene, monkeypatch):
+    scene.delivered()
+    slow = scene.site.leader()
+    look, cleaned = slow.require_mounted, []
+
+    def look_and_be_late(*arguments):
+        look(*arguments)
+        cleaned.append(scene.site.scheduler.cleanup(scene.run))
+
+    monkeypatch.setattr(slow, "require_mounted", look_and_be_late)
+
+    assert slow.cleanup(scene.run).items == ()
+    assert [item.action for item in cleaned[0].items] == ["removed"]
