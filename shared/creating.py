@@ -173,8 +173,12 @@ def _write_schema(layout: Layout, clock: Clock) -> None:
             migrate(connection)
             _stamp(connection, clock)
             connection.execute("COMMIT")
+            # `close` would do the same, and say nothing when the disk is full: the file would get
+            # its name without what is still in its log.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             connection.close()
+        assert size_of(layout.wal) == 0, "the log of a new database is not empty"
     finally:
         os.umask(previous)
 

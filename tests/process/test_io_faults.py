@@ -1,0 +1,55 @@
+"""Out of room at any point: the call is refused with a name, and is done wholly or not at all."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_TESTS = str(Path(__file__).resolve().parent.parent)
+_DRIVER = f"import sys; sys.path.insert(0, {_TESTS!r}); from support.shortage import main; main()"
+OPERATIONS = ("send", "claim", "update", "done", "backup", "prune", "init", "migration")
+
+
+def shortages(kind: str, operation: str, folder: Path) -> dict[str, int]:
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", _DRIVER, kind, operation, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    sys.stdout.write(f"{operation}: refused {found}\n")
+    return found
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    if subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_with_any_limit_on_the_size_of_files_it_is_done_or_refused(operation, tmp_path):
+    found = shortages("files", operation, tmp_path)
+    assert sum(found.values()) >= 1
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_with_any_little_room_on_the_disk_it_is_done_or_refused(operation, disk):
+    found = shortages("disk", operation, disk)
+    assert sum(found.values()) >= 1
