@@ -3,9 +3,12 @@
 A command has no SQL, no rule and no print in it.
 """
 
+from typing import Any
+
 import click
 
 from inbox_orch.shared.commandline import Program, shell_of
+from inbox_orch.shared.errors import InboxOrchError
 
 from .base import overview
 
@@ -46,9 +49,25 @@ COMMANDS = {
 }
 
 
+class Inbox(Program):
+    """The program, of which nothing blocks an agent that calls it as a hook."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Parse the options before the command."""
+        words = [*arguments[1]]
+        try:
+            return super().make_context(*arguments, **options)
+        except (InboxOrchError, click.ClickException) as error:
+            if "hook" not in words:
+                raise
+            from .hooking import let_pass
+
+            let_pass(options["obj"].output, error)
+
+
 @click.command(
     "inbox",
-    cls=Program,
+    cls=Inbox,
     commands_in=COMMANDS,
     names_in=f"{_HERE}.names",
     invoke_without_command=True,

@@ -22,6 +22,7 @@ import click
 
 from inbox_orch.shared.commandline import Program, Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.output import Output
 
 from ..domain.model import Thread
 from ..services.announcing import MOST_ANNOUNCED, Announcing, News
@@ -67,24 +68,23 @@ class HookProgram(Program):
         try:
             return super().make_context(*arguments, **options)
         except (InboxOrchError, click.ClickException) as error:
-            _let_pass(parent, error)
+            let_pass(shell_of(parent).output, error)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Parse and run the command."""
         try:
             return super().invoke(ctx)
         except (InboxOrchError, click.ClickException) as error:
-            _let_pass(ctx, error)
+            let_pass(shell_of(ctx).output, error)
 
 
-def _let_pass(context: click.Context, error: InboxOrchError | click.ClickException) -> NoReturn:
+def let_pass(output: Output, error: InboxOrchError | click.ClickException) -> NoReturn:
     """Say what is wrong and end with 0; raise it for those who want the exit code."""
-    output = shell_of(context).output
     if output.as_json or _typed():
         raise error
     message = error.message if isinstance(error, InboxOrchError) else error.format_message()
     output.complain(message)
-    context.exit(0)
+    raise click.exceptions.Exit(0)
 
 
 def hook_command(moment: Moment, text: str) -> click.Command:

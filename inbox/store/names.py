@@ -1,4 +1,4 @@
-"""Names by their beginning, found by probes of an index: nothing goes through a whole table."""
+"""Names by their beginning, found by probes of an index: no query goes through all threads."""
 
 import sqlite3
 from collections.abc import Sequence

@@ -218,6 +218,8 @@ def test_without_a_database_a_hook_says_nothing(tmp_path: Path):
     ("hook", "stop", "--agent", "no good name"),
     ("hook", "stop", "--db-id", "another", "--agent", "w1"),
     ("hook",),
+    ("--no-such-option", "hook", "stop"),
+    ("--agent", "", "hook", "stop"),
 ])  # fmt: skip
 def test_a_wrong_call_in_a_hook_never_blocks(project: Project, line):
     ended = project.run(*line, stdin=b"{}")

@@ -75,8 +75,10 @@ def test_the_commands_of_a_worker_load_nothing_beyond_click_sqlite3_and_json(cal
     loaded["done"], _ = call("done", *held, "--body", "b")
     loaded["fail"], _ = call("fail", *claim("two"), "--body", "b")
     loaded["release"], _ = call("release", *claim("three"))
+    loaded["prime"], _ = call("prime", *as_worker)
+    loaded["hook"], _ = call("hook", "post-tool", *as_worker)
 
-    assert len(loaded) == 10
+    assert len(loaded) == 12
     assert {verb: foreign(names) for verb, names in loaded.items() if foreign(names)} == {}
 
 

@@ -1,0 +1,90 @@
+"""Names by their beginning: what is found, what stays hidden, and that it takes no longer in a
+large database."""
+
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.inbox.services.naming import Naming
+from support.commands import Project
+
+QUERIES = {
+    "threads": lambda names: names.threads_beginning("", states=("blocked",), limit=50),
+    "mailboxes": lambda names: names.mailboxes_beginning("w", 50),
+    "agents": lambda names: names.agents_beginning("l", 50),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+def named(project: Project, agent: str | None = None) -> Naming:
+    return Naming.open(project.path, agent=agent)
+
+
+def test_the_newest_threads_come_first_and_only_those_that_begin_so(project: Project):
+    first, second = project.send("one"), project.send("two")
+
+    with named(project) as names:
+        found = names.threads_beginning(first[:5].lower(), limit=50)
+        assert found == [(second, "pending: two"), (first, "pending: one")]
+        assert names.threads_beginning(first, limit=50) == [(first, "pending: one")]
+        assert names.threads_beginning("Z", limit=50) == []
+        assert len(names.threads_beginning("", limit=1)) == 1
+
+
+def test_a_sealed_thread_is_named_to_those_alone_who_may_see_it(project: Project):
+    thread = project.send(sealed=True)
+
+    for agent, mailboxes, seen in (
+        (None, (), False),
+        ("w1", (), False),
+        ("w1", ("workers",), True),
+        ("leader", (), True),
+    ):
+        with named(project, agent) as names:
+            found = names.threads_beginning("", mailboxes=mailboxes, limit=50)
+        assert [each for each, _ in found] == ([thread] if seen else [])
+
+
+def test_mailboxes_and_agents_are_found_by_what_they_did(project: Project):
+    project.send()
+    with project.bus("w1") as bus:
+        bus.fetch(mailboxes=["pool"])
+
+    with named(project) as names:
+        assert names.mailboxes_beginning("", 50) == ["pool", "w1", "workers"]
+        assert names.mailboxes_beginning("w", 50) == ["w1", "workers"]
+        assert names.agents_beginning("", 50) == ["leader", "w1"]
+        assert names.agents_beginning("lea", 50) == ["leader"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_looking_for_names_takes_no_more_steps_among_many_threads(project: Project, query: str):
+    """Steps of SQLite's virtual machine, which no load of the machine changes."""
+
+    def steps() -> int:
+        counted = 0
+
+        def count() -> int:
+            nonlocal counted
+            counted += 1
+            return 0
+
+        with named(project) as names:
+            names.database.connection.set_progress_handler(count, 100)
+            QUERIES[query](names)
+            names.database.connection.set_progress_handler(None, 100)
+        return counted
+
+    def fill(number: int) -> None:
+        with project.bus("leader") as bus, bus.transaction():
+            for _ in range(number):
+                bus.send(to="workers", subject="s", body="b")
+
+    fill(2_500)  # more than are ever looked at
+    before = steps()
+    fill(2_500)
+    assert steps() <= before * 1.1 + 2
