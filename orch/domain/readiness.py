@@ -8,6 +8,7 @@ from inbox_orch.shared.clock import rfc3339
 
 from . import graph
 from .model import Dependency, Run, Task
+from .retries import MOST_SECONDS
 from .states import TASK_FINAL
 
 MET, NEVER, OPEN = "met", "never", "open"
@@ -138,7 +139,8 @@ def _standing(
         return Standing(task, "unreachable", _blame(never))
     if waiting:
         return Standing(task, "waiting", tuple(waiting))
-    if task.not_before is not None and task.not_before > now_ms:
+    # One that seems longer than any was set before the clock was put back: it is over.
+    if task.not_before is not None and now_ms < task.not_before <= now_ms + MOST_SECONDS * 1000:
         return Standing(task, "backing_off", (), task.not_before)
     if task.id in conflicts:
         return Standing(task, "base_conflict", conflict_paths=tuple(conflicts[task.id]))

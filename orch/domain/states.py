@@ -128,8 +128,17 @@ def require(kind: str, source: str | None, target: str) -> None:
     assert allowed, f"{kind}: {source} -> {target} is not in the table"
 
 
+_RUN_HINTS = {
+    "closed": "`orch run reopen` opens it again",
+    "cancelling": "it is closed once its last attempt has ended; reopen it then",
+    "paused": "`orch run resume` goes on with it",
+}
+
+
 def refuse(kind: str, name: str, state: str, verb: str, hint: str | None = None) -> InboxOrchError:
     """A call that the present state does not allow: exit 4."""
+    if hint is None and kind == "run":
+        hint = _RUN_HINTS.get(state)
     return InboxOrchError(
         "invalid_state",
         f"{kind} {name} is {state}: it cannot be given to `{verb}`",

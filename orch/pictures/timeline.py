@@ -87,13 +87,15 @@ def timeline_lines(heading: str, bars: Sequence[Bar]) -> Iterator[list[Piece]]:
 
 
 def _axis(span: Span) -> str:
-    begin, end = _clock(span.begin_ms), _clock(span.end_ms)
+    begin, end = _clock(span.begin_ms, span), _clock(span.end_ms, span)
     gap = BAR_CELLS - len(begin) - len(end)
     return f"{begin}{'·' * gap}{end}"
 
 
-def _clock(at_ms: int) -> str:
-    return str(rfc3339(at_ms))[11:19]
+def _clock(at_ms: int, span: Span) -> str:
+    """The time of day; with the day where the span has more than one."""
+    begin, end, at = (str(rfc3339(ms)) for ms in (span.begin_ms, span.end_ms, at_ms))
+    return at[11:19] if begin[:10] == end[:10] else f"{at[:10]} {at[11:16]}"
 
 
 def timeline_svg(heading: str, bars: Sequence[Bar]) -> str:
@@ -136,7 +138,7 @@ def _ticks(span: Span, left: float, top: float, bottom: float) -> Iterator[str]:
             f'<line class="tick" x1="{x:.1f}" y1="{top - 6:.1f}" x2="{x:.1f}" y2="{bottom:.1f}"'
             ' stroke="#d0d7de"/>'
         )
-        text = how_long(number * step) if number else f"{_clock(span.begin_ms)} UTC"
+        text = how_long(number * step) if number else f"{_clock(span.begin_ms, span)} UTC"
         anchor = "middle" if number else "start"
         yield (
             f'<text x="{x:.1f}" y="{top - 12:.1f}" text-anchor="{anchor}" fill="#57606a"'

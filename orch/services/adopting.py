@@ -74,7 +74,7 @@ class Adopting(Checking, Late):
 
     def _require_adoptable(self, run: Run, task: Task, of_task: Sequence[Attempt]) -> None:
         if run.state in ("closed", "cancelling"):
-            raise states.refuse("run", run.name, run.state, "adopt", "`orch run reopen` opens it")
+            raise states.refuse("run", run.name, run.state, "adopt")
         if not task.worktree:
             raise InboxOrchError(
                 "invalid_state",

@@ -107,6 +107,7 @@ class Cleaning(Inspecting):
         Errors also: `usage`, `not_found`, and those of git.
         """
         if run.repository is None:
+            self._chosen_for_cleanup(run, task_names)  # refuses names that are none
             return Cleaned((), dry_run, force, bool(task_names))
         repository = self.repository(run)
         if not dry_run:

@@ -96,6 +96,9 @@ class Dispatching(Provisioning):
             return self._finish_all(run, earlier, replayed=True)
         if run.state != "open":
             raise states.refuse("run", run.name, run.state, "dispatch")
+        if base is not None:
+            # Also when nothing is ready: a wrong base is not to pass for "nothing to do".
+            self.repository(run).commit_of(base, within)
         self.fold(run)
         self.verify(run)
         for _ in range(_MOST_CHOICES):
@@ -388,9 +391,19 @@ def _not_ready(standing: Standing) -> InboxOrchError:
     return InboxOrchError(
         "base_conflict" if standing.state == "base_conflict" else "invalid_state",
         f"task {standing.task.key} is {standing.state}{because}, not ready",
-        hint="`orch status` shows why",
+        hint=_HINTS.get(standing.state, "`orch status` shows why").format(key=standing.task.key),
         details={"task": standing.task.key, "standing": standing.state},
     )
+
+
+_HINTS = {
+    "base_conflict": "merge what it depends on by hand, then: orch dispatch {key} --base COMMIT",
+    "backing_off": "`orch status` shows how long; `orch cancel {key}`, then `orch retry {key}`, and"
+    " it is ready at once",
+    "failed": "`orch retry {key}` has it tried again",
+    "cancelled": "`orch retry {key}` has it tried again",
+    "succeeded": "`orch retry {key} --force` has it done all over again",
+}
 
 
 def _planned(chosen: Chosen, run: Run) -> dict[str, Any]:

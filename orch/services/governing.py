@@ -139,9 +139,4 @@ class Governing(Folding):
 
 
 def _refused(run: Run, verb: str, hint: str | None = None) -> InboxOrchError:
-    hints = {
-        "closed": "`orch run reopen` opens it again",
-        "cancelling": "it is closed once its last attempt has ended; reopen it then",
-        "paused": "`orch run resume` goes on with it",
-    }
-    return states.refuse("run", run.name, run.state, verb, hint or hints.get(run.state))
+    return states.refuse("run", run.name, run.state, verb, hint)

@@ -78,7 +78,7 @@ def plan(
     history = git_integrating.missing_from(repository, start, heads)
     missing = [piece for piece in work.pieces if piece.head in history]
     at = git_integrating.commit_time(repository, start) if missing else 0
-    merging = _Merging(repository, run, history, start, at)
+    merging = _Merging(repository, run, missing, history, start, at)
     for key, attempt in work.in_conflict:
         merging.in_conflict.setdefault(str(attempt.head_commit), key)
     results = tuple(merging.add(piece) for piece in missing)
@@ -90,34 +90,67 @@ class _Merging:
     """The merges of one plan, one after the other."""
 
     def __init__(
-        self, repository: Repository, run: Run, history: dict[str, Commit], start: str, at: int
+        self,
+        repository: Repository,
+        run: Run,
+        pieces: Sequence[Piece],
+        history: dict[str, Commit],
+        start: str,
+        at: int,
     ) -> None:
         self.tip = start
         self.in_conflict: dict[str, str] = {}
         self._repository, self._run, self._history = repository, run, history
-        self._at = at
+        self._pieces, self._at = pieces, at
         self._merged: set[str] = set()
 
     def add(self, piece: Piece) -> Result:
         """Merge one piece more, unless it builds on work that does not merge."""
-        builds_on = git_integrating.reached(self._history, piece.head)
         if piece.head in self._merged:
             return Result(piece, MERGED, self.tip)
-        blocking = (key for head, key in self.in_conflict.items() if head in builds_on)
-        because = tuple(dict.fromkeys(blocking))
+        because = self._because_of(piece)
         if because:
             return Result(piece, HELD_BACK, because=because)
+        paths = self._merge(piece)
+        if paths is None or self._comes_with_another(piece):
+            return Result(piece, MERGED, self.tip)
+        self.in_conflict[piece.head] = piece.task.key
+        return Result(piece, CONFLICT, paths=paths)
+
+    def _because_of(self, piece: Piece) -> tuple[str, ...]:
+        """The tasks whose conflicting work a piece builds on."""
+        if not self.in_conflict:
+            return ()
+        builds_on = self._within(piece)
+        blocking = (key for head, key in self.in_conflict.items() if head in builds_on)
+        return tuple(dict.fromkeys(blocking))
+
+    def _merge(self, piece: Piece) -> tuple[str, ...] | None:
+        """Merge a piece into the tip; the paths in which that cannot be done."""
         # A date of the work itself, and not the time of the call: who merges the same again gets
         # the same commit, and two who do it at once do not disagree.
         at = max(self._at, self._history[piece.head].at)
         message = integration.merge_message(self._run, piece)
         merged = self._repository.merge((self.tip, piece.head), message, at=at)
         if merged.commit is None:
-            self.in_conflict[piece.head] = piece.task.key
-            return Result(piece, CONFLICT, paths=merged.conflicts)
+            return merged.conflicts
         self.tip, self._at = merged.commit, at
-        self._merged |= builds_on
-        return Result(piece, MERGED, merged.commit)
+        self._merged |= self._within(piece)
+        return None
+
+    def _comes_with_another(self, piece: Piece) -> bool:
+        """Whether work that builds on a piece merges where the piece by itself does not: somebody
+        has resolved that conflict already, as when a base was merged by hand."""
+        return any(
+            piece.head in self._within(other)
+            and not self._because_of(other)
+            and self._merge(other) is None
+            for other in self._pieces
+            if other.head != piece.head
+        )
+
+    def _within(self, piece: Piece) -> set[str]:
+        return git_integrating.reached(self._history, piece.head)
 
 
 def _target(repository: Repository, name: str) -> Target:

@@ -6,6 +6,7 @@ Every step may be done again after a crash; nobody is given a worktree before it
 import contextlib
 import json
 import sqlite3
+from collections.abc import Collection
 from typing import Any
 
 from inbox_orch.shared.errors import InboxOrchError
@@ -18,7 +19,7 @@ from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git import worktrees
 from ..git.worktrees import Hold, Place
-from ..store import attempts, tasks
+from ..store import attempts, runs, tasks
 from ..store.attempts import Intent
 from .equipping import Equipment, SetupFailed, equip
 from .recounting import FirstMessage, Recounting
@@ -27,6 +28,8 @@ from .surroundings import command_environment
 LATER = ("busy", "git_failed", "io_error", "read_only", "unsafe_link")
 """What keeps something that was begun from being finished now, and may not do so the next time.
 `doctor` tells of it; what else there is in the run must not have to wait for it."""
+
+_CALLED_OFF = "it was cancelled before its worktree was there"
 
 
 class Provisioning(Recounting):
@@ -107,6 +110,9 @@ class Provisioning(Recounting):
         mine = intent is not None and intent.owner == self.this_process()
         if present.state != "allocating" or not mine:
             return present
+        if self._is_cancelled(run):
+            cleared = hold is None or self._cleared(run, attempt)
+            return self._failed(run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
         try:
             if hold is not None:
                 attempt = self._make_worktree(run, task, attempt, hold)
@@ -135,15 +141,37 @@ class Provisioning(Recounting):
             place,
             hold,
             Equipment(config, environment),
-            is_wanted=lambda: self._is_wanted_still(attempt),
+            is_wanted=lambda: self._is_wanted_still(run, attempt),
         )
         return attempt._replace(details=json.dumps(details)) if details else attempt
 
-    def _is_wanted_still(self, attempt: Attempt) -> bool:
+    def _is_wanted_still(self, run: Run, attempt: Attempt) -> bool:
         with self.database.snapshot() as connection:
             present = attempts.get(connection, attempt.id)
             mine = attempts.owns_intent(connection, attempt.id, "dispatch", self.this_process())
-        return mine and present is not None and present.state == "allocating"
+        wanted = mine and present is not None and present.state == "allocating"
+        return wanted and not self._is_cancelled(run)
+
+    def _is_cancelled(self, run: Run) -> bool:
+        with self.database.snapshot() as connection:
+            present = runs.get(connection, run.id)
+        return present is not None and present.state == "cancelling"
+
+    def call_off(self, run: Run, task_ids: Collection[str]) -> None:
+        """Clear away what a process that is gone has begun for these tasks, instead of finishing
+        it. Error `busy`: it is being done after all."""
+        with self.database.snapshot() as connection:
+            begun = [
+                (intent, attempts.get(connection, intent.attempt_id))
+                for intent in attempts.open_intents(connection, run.id)
+                if intent.kind == "dispatch" and intent.attempt_id is not None
+            ]
+        for intent, attempt in begun:
+            if attempt is None or attempt.task_id not in task_ids:
+                continue
+            if attempt.state == "allocating" and self._is_ours(intent):
+                cleared = attempt.worktree_path is None or self._cleared_alone(run, attempt)
+                self._failed(run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
 
     def _hand_out(self, run: Run, task: Task, attempt: Attempt, text: FirstMessage) -> Attempt:
         with self.database.transaction() as tx:
@@ -207,10 +235,8 @@ class Provisioning(Recounting):
     def _clear_away(self, run: Run, attempt: Attempt) -> bool:
         """After an attempt that failed to be provisioned; False when that cannot be done now."""
         try:
-            repository = self.repository(run)
-            with worktrees.alone(repository, self._place(attempt)):
-                if not self._cleared(run, attempt):
-                    return False
+            if not self._cleared_alone(run, attempt):
+                return False
         except InboxOrchError:
             return False
         with self.database.transaction() as tx:
@@ -218,6 +244,11 @@ class Provisioning(Recounting):
             return attempts.close_intent(
                 tx.connection, attempt.id, "dispatch", "undone", me, tx.now.wall_ms
             )
+
+    def _cleared_alone(self, run: Run, attempt: Attempt) -> bool:
+        """Take away what was made, in the attempt's lock; error `busy`."""
+        with worktrees.alone(self.repository(run), self._place(attempt)):
+            return self._cleared(run, attempt)
 
     def _cleared(self, run: Run, attempt: Attempt) -> bool:
         """Take away, in the attempt's lock, what was made; False when that fails too."""

@@ -20,6 +20,22 @@ from .provisioning import Provisioning
 from .verifying import details_of
 
 _ENDS = "cancelled by the leader"
+_ENDS_FIRST = "`orch cancel {key}` ends its attempt first"
+_HINTS = {
+    "skip": {
+        "active": _ENDS_FIRST,
+        "blocked": _ENDS_FIRST,
+        "failed": "`orch retry {key}` makes it pending; then skip it",
+        "cancelled": "`orch retry {key}` makes it pending; then skip it",
+    },
+    "retry": {
+        "pending": "it is tried again by itself",
+        "active": _ENDS_FIRST,
+        "blocked": _ENDS_FIRST,
+        "skipped": "what depends on it goes on without it; add another task instead",
+        "succeeded": "--force does it all over again",
+    },
+}
 
 
 class Steered(NamedTuple):
@@ -52,6 +68,9 @@ class Steering(Provisioning):
         Errors: `usage`, `not_found`, `invalid_state` (one is final), `busy` (the attempt is being
         made by another leader).
         """
+        with self.database.snapshot() as connection:
+            named = {self.task(connection, run, name).id for name in names}
+        self.call_off(run, named)
         return self._each(run, names, self._cancel)
 
     def skip(self, run: Run, names: Sequence[str]) -> Steered:
@@ -164,8 +183,7 @@ class Steering(Provisioning):
         if task.state == "skipped":
             return False
         if task.state != "pending":
-            hint = "cancel it first" if task.state in ("active", "blocked") else "retry it first"
-            raise states.refuse("task", task.key, task.state, "skip", hint)
+            raise _refused(task, "skip")
         columns = {"not_before": None, "reason": "skipped by the leader"}
         self.move_task(tx, run, task, "skipped", cause="skip", changes=columns)
         return True
@@ -210,13 +228,9 @@ class Steering(Provisioning):
         return True
 
     def _retry(self, tx: Transaction, run: Run, task: Task, start: str | None, force: bool) -> bool:
-        if task.state == "succeeded" and not force:
-            raise states.refuse(
-                "task", task.key, task.state, "retry", "--force does it all over again"
-            )
-        if task.state not in ("failed", "cancelled", "succeeded"):
-            hint = "it is tried again by itself" if task.state == "pending" else None
-            raise states.refuse("task", task.key, task.state, "retry", hint)
+        again = ("failed", "cancelled", "succeeded") if force else ("failed", "cancelled")
+        if task.state not in again:
+            raise _refused(task, "retry")
         columns: dict[str, Any] = {
             "work_failures": 0,
             "infra_failures": 0,
@@ -311,6 +325,14 @@ class Steering(Provisioning):
                 details={"attempt": found[0].id},
             )
         return commit, _left_behind(repository, found[0])
+
+
+def _refused(task: Task, verb: str) -> InboxOrchError:
+    """A call that the state of the task does not allow, with what can be done instead."""
+    hint = _HINTS[verb].get(task.state)
+    return states.refuse(
+        "task", task.key, task.state, verb, None if hint is None else hint.format(key=task.key)
+    )
 
 
 def _left_behind(repository: Repository, attempt: Attempt) -> tuple[str, ...]:

@@ -269,7 +269,8 @@ class Waiting(Dispatching, Viewing, Adopting):
         obstacle = self.obstacle(run)
         hint = obstacle or "call again to go on waiting; nothing is missed in between"
         if ready and obstacle is None:
-            hint = f"{len(ready)} tasks are ready: `orch dispatch` opens their attempts"
+            what = f"{ready[0]} is ready" if len(ready) == 1 else f"{len(ready)} tasks are ready"
+            hint = f"{what}: `orch dispatch` dispatches what is ready"
         return InboxOrchError(
             "timeout",
             f"run {run.name}: nothing to tell within {wait_seconds:g} s (until {until})",

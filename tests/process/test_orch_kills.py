@@ -252,6 +252,52 @@ def test_a_set_up_ends_with_the_dispatch_that_is_killed_and_is_done_anew(setting
         assert worktree_paths(site.repository) == {row.attempt.worktree_path}
 
 
+def left_of(site: Site) -> tuple[str, str, set[str], set[str]]:
+    """The states of the one task and its attempt, the worktrees and the branches."""
+    with Bus.open(site.office.path) as bus:
+        scheduler = Scheduler(bus)
+        (run,) = scheduler.runs(closed=True)
+        (row,) = scheduler.status(run).rows
+    there = worktree_paths(site.repository), branches(site.repository)
+    return row.standing.state, row.attempt.state, *there
+
+
+def test_a_task_cancelled_after_its_dispatch_was_killed_is_not_set_up_first(setting_up):
+    site, dispatching = setting_up
+    dispatching.kill()
+    dispatching.wait()
+
+    subprocess.run([command_path("orch"), "cancel", "a"], cwd=site.repository, check=True)
+
+    assert left_of(site) == ("cancelled", "provision_failed", set(), set())
+
+
+def test_a_set_up_ends_when_its_run_is_cancelled(setting_up):
+    site, dispatching = setting_up
+
+    subprocess.run([command_path("orch"), "run", "cancel"], cwd=site.repository, check=True)
+
+    assert dispatching.wait(60) == 11
+    assert not is_running((site.folder / "begun").read_text())
+    assert left_of(site) == ("cancelled", "provision_failed", set(), set())
+
+
+def test_a_dispatch_killed_in_a_run_that_is_cancelled_is_not_set_up_again(setting_up):
+    site, dispatching = setting_up
+    dispatching.kill()
+    dispatching.wait()
+    subprocess.run([command_path("orch"), "run", "cancel"], cwd=site.repository, check=True)
+
+    with Bus.open(site.office.path) as bus:
+        scheduler = Scheduler(bus)
+        (run,) = scheduler.runs(closed=True)
+        scheduler.reconcile(run)
+        (closed,) = scheduler.runs(closed=True)
+
+    assert closed.state == "closed"
+    assert left_of(site) == ("cancelled", "provision_failed", set(), set())
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_set_up_ends_at_once_and_reconcile_does_it_anew(setting_up, number: int):
     site, dispatching = setting_up

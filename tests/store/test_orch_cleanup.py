@@ -547,6 +547,8 @@ def test_a_run_without_a_repository_has_nothing_to_clean_up(site: Site, tmp_path
     run = site.scheduler.run(answer.data["run"]["name"])
 
     assert site.scheduler.cleanup(run).items == ()
+    with refused("not_found"):
+        site.scheduler.cleanup(run, task_names=["nobody"])
 
 
 # -- what goes wrong at the worst moment -----------------------------------------------------

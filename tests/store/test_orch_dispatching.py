@@ -166,3 +166,61 @@ def test_a_run_that_never_stands_still_is_busy_and_dispatches_nothing(site: Site
         site.dispatch(run)
 
     assert site.states(run) == {"a": "ready"}
+
+
+def test_a_wrong_base_is_refused_also_when_nothing_is_ready(site: Site):
+    run = site.open_run()
+
+    with refused("usage"):
+        site.scheduler.dispatch(run, base="no-such-commit")
+
+
+@pytest.mark.parametrize(
+    "state, command",
+    [("paused", "orch run resume"), ("closed", "orch run reopen")],
+)
+def test_a_dispatch_that_the_run_does_not_allow_names_the_command_that_does(
+    site: Site, state: str, command: str
+):
+    run = site.open_run()
+    {"paused": site.scheduler.pause_run, "closed": site.scheduler.close_run}[state](run)
+
+    with refused("invalid_state") as failure:
+        site.scheduler.dispatch(site.scheduler.run(run.name))
+    assert command in failure.value.hint
+
+
+def test_a_task_that_is_not_ready_is_refused_with_what_can_be_done(site: Site):
+    run = site.open_run()
+    site.add(run, "a", max_attempts=1)
+    site.fail(site.dispatch(run)["a"])
+    site.scheduler.reconcile(run)
+
+    with refused("invalid_state") as failure:
+        site.scheduler.dispatch(run, task_names=["a"])
+    assert "orch retry a" in failure.value.hint
+
+
+@pytest.mark.parametrize(
+    "verb, state, says",
+    [
+        ("skip", "active", "orch cancel a"),
+        ("retry", "active", "orch cancel a"),
+        ("skip", "cancelled", "orch retry a"),
+        ("retry", "skipped", "another task"),
+        ("retry", "pending", "by itself"),
+    ],
+)
+def test_what_a_task_s_state_does_not_allow_is_refused_with_what_can_be_done(
+    site: Site, verb: str, state: str, says: str
+):
+    run = site.open_run()
+    site.add(run, "a")
+    if state == "active":
+        site.dispatch(run)
+    elif state != "pending":
+        {"cancelled": site.scheduler.cancel, "skipped": site.scheduler.skip}[state](run, ["a"])
+
+    with refused("invalid_state") as failure:
+        getattr(site.scheduler, verb)(run, ["a"])
+    assert says in failure.value.hint

@@ -216,6 +216,32 @@ def test_what_builds_on_conflicting_work_is_held_back_and_no_other_worker_is_ask
     git(site.repository, "fsck", "--strict")
 
 
+def test_a_conflict_that_was_resolved_for_a_base_is_not_asked_for_again(site: Site):
+    run = site.open_run()
+    site.add(run, "a", "b")
+    site.add(run, "c", depends_on=["a", "b"])
+    site.add(run, "d", depends_on=["b"])
+    heads = accept(site, run, a={"same": "a\n"}, b={"same": "b\n"})
+    heads |= accept(site, run, d={"d.txt": "d\n"})
+    by_hand = site.folder / "by-hand"
+    git(site.repository, "worktree", "add", "--quiet", "--detach", str(by_hand), heads["a"])
+    git(by_hand, "merge", heads["b"], status=1)
+    base = commit(by_hand, "same", "both\n")
+    item = site.dispatch(run, "c", base=base)["c"]
+    site.deliver(item, "c.txt")
+    site.scheduler.reconcile(run)
+
+    done = site.scheduler.integrate(run)
+
+    assert states_of(done) == dict.fromkeys("abcd", "merged")
+    assert done.dispatched == ()
+    tip = str(done.tip)
+    assert git(site.repository, "show", f"{tip}:same") == "both"
+    assert names_in(site, tip) >= {"c.txt", "d.txt"}
+    for head in heads.values():
+        git(site.repository, "merge-base", "--is-ancestor", head, tip)
+
+
 def test_work_done_anew_makes_what_was_built_on_the_old_one_conflict_by_itself(site: Site):
     run = site.open_run()
     site.add(run, "a", "b")

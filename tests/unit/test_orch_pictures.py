@@ -203,3 +203,13 @@ def test_the_bars_of_a_timeline_lie_inside_the_picture_and_in_rows_of_their_own(
 ])  # fmt: skip
 def test_durations_are_short(seconds, text):
     assert timeline.how_long(seconds) == text
+
+
+def test_a_timeline_over_several_days_says_which_days():
+    day_ms = 86_400_000
+    bars = [timeline.Bar("a/1", "failed", 0, 3 * day_ms, False)]
+
+    axis = "".join(piece for piece, _ in list(timeline.timeline_lines("run", bars))[1])
+
+    assert "1970-01-01 00:00" in axis and "1970-01-04 00:00" in axis and len(axis) <= 80
+    assert "1970-01-01 00:00 UTC" in timeline.timeline_svg("run", bars)

@@ -137,6 +137,13 @@ def test_backing_off_ends_at_its_moment():
     assert standings([a_task("me", not_before=NOW)]).of("me").state == "ready"
 
 
+def test_a_back_off_from_before_the_clock_was_put_back_is_over():
+    longest, days = NOW + 120_000, NOW + 3 * 86_400_000
+
+    assert standings([a_task("me", not_before=longest)]).of("me").state == "backing_off"
+    assert standings([a_task("me", not_before=days)]).of("me").state == "ready"
+
+
 def test_a_base_that_conflicts_shows_its_paths_and_no_task():
     me = standings([a_task("me")], conflicts={"me": ["a.txt"]}).of("me")
 
