@@ -159,7 +159,7 @@ class Provisioning(Recounting):
 
     def call_off(self, run: Run, task_ids: Collection[str]) -> None:
         """Clear away what a process that is gone has begun for these tasks, instead of finishing
-        it. Error `busy`: it is being done after all."""
+        it, as far as that can be done now."""
         with self.database.snapshot() as connection:
             begun = [
                 (intent, attempts.get(connection, intent.attempt_id))
@@ -169,9 +169,15 @@ class Provisioning(Recounting):
         for intent, attempt in begun:
             if attempt is None or attempt.task_id not in task_ids:
                 continue
-            if attempt.state == "allocating" and self._is_ours(intent):
+            if attempt.state != "allocating" or not self._is_ours(intent):
+                continue
+            try:
                 cleared = attempt.worktree_path is None or self._cleared_alone(run, attempt)
-                self._failed(run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
+            except InboxOrchError as error:
+                if error.code not in LATER:
+                    raise
+                continue  # what cannot be cleared away now is for whoever finishes it
+            self._failed(run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
 
     def _hand_out(self, run: Run, task: Task, attempt: Attempt, text: FirstMessage) -> Attempt:
         with self.database.transaction() as tx:
