@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.errors import InboxOrchError, not_found
+from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import printable
 
 from ..domain.model import Attempt, Run
@@ -125,7 +125,8 @@ class Restoring(Provisioning):
         """Bring back what clean-up has salvaged, into a folder that is new or empty: `into`, or
         one beside the run's worktrees. Changes nothing else, and can be repeated.
 
-        Errors: `not_found` (nothing was salvaged), `file_exists`, and those of git.
+        Errors: `not_found` (nothing was salvaged), `file_exists`, `usage` (where git or the
+        database keeps its files), and those of git.
         """
         attempt, repository = listed.attempt, self.repository(run)
         commit = self._salvage_of(repository, attempt)
@@ -135,9 +136,21 @@ class Restoring(Provisioning):
         if folder is None:
             folder = f"{attempt.worktree_path}-restored"
         folder = os.path.abspath(folder)
+        self._refuse_inside_ours(repository, folder)
         restored = restoring.restore(repository, commit, folder)
         parts = restoring.parts_of(repository, commit)
         return BroughtBack(listed, folder, commit, restored, parts)
+
+    def _refuse_inside_ours(self, repository: Repository, folder: str) -> None:
+        """Files of a worktree among those of git would be taken for refs and objects."""
+        whole = os.path.realpath(folder)
+        database = os.path.dirname(self.database.layout.database)
+        for kept in (repository.common_directory, database):
+            if os.path.commonpath((whole, os.path.realpath(kept))) == os.path.realpath(kept):
+                raise usage(
+                    f"{shown(folder)} lies inside {shown(kept)}, which has files of its own",
+                    hint="give another folder: --into DIR",
+                )
 
     def _salvage_of(self, repository: Repository, attempt: Attempt) -> str | None:
         """The commit, if it is there; a removal that was cut short may not be written down yet."""

@@ -225,6 +225,18 @@ def test_an_empty_folder_will_do_and_a_full_one_is_left_alone(scene: Scene, tmp_
     )
 
 
+@pytest.mark.parametrize("inside", [".git/refs/heads", ".inbox/artifacts"])
+def test_nothing_is_brought_back_into_the_folders_of_git_or_the_database(scene: Scene, inside: str):
+    scene.write("left.txt")
+    ended(scene)
+    into = Path(scene.repository, inside, "restored")
+
+    with refused("usage"):
+        restored(scene, into=str(into))
+
+    assert not into.exists()
+
+
 def test_a_restore_says_where_a_worktree_is_that_was_not_salvaged(scene: Scene):
     scene.delivered()
     scheduler = scene.site.scheduler
