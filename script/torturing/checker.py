@@ -19,6 +19,8 @@ _EXPECTED = frozenset(
     (
         *("busy", "timeout", "nothing_available", "already_claimed", "lease_lost", "cancelled"),
         *("invalid_state", "disk_full", "read_only", "not_found", "file_exists"),
+        # A coder that commits nothing, or in a worktree that is no longer its own.
+        *("git", "gone"),
     )
 )
 _EXTENDS = ("claim", "renew", "update")  # a question and waiting for its answer promise no time
