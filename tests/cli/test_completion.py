@@ -1,15 +1,18 @@
 """Completion in real shells: commands, options, and the names that are in the database."""
 
 import os
+import pty
+import select
 import shlex
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from inbox_orch.shared.completion import SHELLS
-from support.commands import command_path, locked_by_another
+from support.commands import PATIENCE_SECONDS, command_path, locked_by_another
 from support.orch_matrix import Enterprise
 
 # Each prints one candidate a line for the words after its name, as its shell would offer them.
@@ -111,6 +114,59 @@ def test_threads_are_offered_where_something_can_be_done_with_them(tmp_path: Pat
     assert set(offered(project, shell, "inbox show ")) == {pending, held}
     assert offered(project, shell, f"inbox show {pending[:25].lower()}") in ([], [pending])
     assert sealed in offered(project, shell, "inbox show ", INBOX_AGENT="leader")
+
+
+EDITORS = {
+    "bash": (["--norc", "-i"], 'PS1="> "'),
+    "zsh": (["-f", "-i"], 'PS1="> "; autoload -U compinit; compinit -u -D'),
+}
+
+
+def typed_at(shell: str, folder: Path, keys: bytes, awaited: bytes) -> bytes:
+    """What a shell with a line editor shows after these keys, up to what is awaited."""
+    found = shutil.which(shell)
+    if found is None:
+        pytest.skip(f"{shell} is not installed")
+    options, begin = EDITORS[shell]
+    path = f"{Path(command_path()).parent}{os.pathsep}{os.environ['PATH']}"
+    terminal, inside = pty.openpty()
+    process = subprocess.Popen(
+        [found, *options],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "TERM": "xterm", "HOME": str(folder)},
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+    )
+    os.close(inside)
+    try:
+        load = f'{begin}; eval "$(inbox completion {shell})"; echo rea""dy\n'
+        os.write(terminal, load.encode())
+        _read_until(terminal, b"ready")
+        os.write(terminal, keys)
+        return _read_until(terminal, awaited)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+
+
+def _read_until(terminal: int, awaited: bytes) -> bytes:
+    shown, end = b"", time.monotonic() + PATIENCE_SECONDS
+    while awaited not in shown:
+        left = end - time.monotonic()
+        assert left > 0, shown
+        assert select.select([terminal], [], [], left)[0], shown
+        shown += os.read(terminal, 65536)
+    return shown
+
+
+@pytest.mark.parametrize("shell", EDITORS)
+def test_a_key_completes_a_name_while_a_line_is_edited(project: Enterprise, shell: str):
+    shown = typed_at(shell, project.folder, b"inbox claim --mailbox wor\t", b"workers")
+
+    assert b"rror" not in shown
 
 
 @pytest.mark.parametrize("trouble", ["none", "damaged", "newer", "locked"])
