@@ -93,7 +93,7 @@ def base_conflict(key: str, paths: Sequence[str]) -> Sentence:
 def read_body(body: str | None, body_file: str | None) -> str | None:
     """The body that the options give, None when they give none; error `usage`."""
     text = given_text(body, body_file, limits.MAX_TASK_BODY_BYTES)
-    return None if text is None else limits.check_task_body(check_body(text))
+    return None if text is None else check_body(limits.check_task_body(text))
 
 
 def obstacle_block(obstacle: str) -> Sentence:

@@ -41,7 +41,8 @@ def _blocks(found: Conflicts) -> list[Block]:
         for pair in found.items
     )
     left = found.pairs - found.compared
-    text = f"{len(found.sides)} attempts, {found.compared} pairs compared"
+    number = len(found.sides)
+    text = f"{number} attempt{'' if number == 1 else 's'}, {found.compared} pairs compared"
     if left:
         text += f", {left} not: --pairs N compares more"
     values = ("compared", len(found.sides), found.compared, found.pairs)

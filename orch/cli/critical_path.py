@@ -30,7 +30,8 @@ def command(context: click.Context, run_name: str | None) -> None:
     found = scheduler.critical_path(chosen_run(scheduler, run_name))
     path = found.path
     total = "" if path.seconds is None else f", {how_long(path.seconds)}"
-    text = f"{found.run.name}: {len(path.steps)} tasks{total}, {_MEASURES[path.measure]}"
+    number = "1 task" if len(path.steps) == 1 else f"{len(path.steps)} tasks"
+    text = f"{found.run.name}: {number}{total}, {_MEASURES[path.measure]}"
     rows = tuple(_row(step) for step in path.steps)
     shell_of(context).output.result(
         found.as_json(),

@@ -63,5 +63,8 @@ def check_task_body(body: str) -> str:
             hint="put it into the repository, and name the file",
         )
     if "\0" in body:
-        raise usage("the task's body has a NUL character")
+        raise usage(
+            "the task's body has a NUL character",
+            hint="put the file into the repository, and name it",
+        )
     return body
