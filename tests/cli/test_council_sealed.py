@@ -19,6 +19,10 @@ UNTELLING = {
     "export": "it is for whoever looks after the database, and says that it gives everything",
     "doctor": "it tells how much there is in all, and nothing of whom",
     "prune": "it removes what is final and old",
+    "completion": "it prints a fixed script",
+    "guide": "it prints a fixed text",
+    "help": "it prints a fixed text",
+    "skill": "it prints a fixed text",
 }
 
 
@@ -106,6 +110,8 @@ def calls(panel: Panel) -> dict[str, list[tuple[str, ...]]]:
         ],
         "work": [("work", "--once", "--idle-exit", "0.1", "--", "cat")],
         "stats": [("stats",)],
+        "prime": [("prime",)],
+        "hook": [("hook", "session-start"), ("hook", "post-tool"), ("hook", "stop")],
     }
 
 

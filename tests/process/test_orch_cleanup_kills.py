@@ -153,8 +153,7 @@ def kill_everywhere(folder: str) -> None:
         except BaseException as error:
             error.add_note(f"killed before step {step}")
             raise
-        # Seven has no part in how the steps repeat.
-        step += 7
+        step += killing.KILL_EVERY
     assert ends == {"done", "undone", None}, ends
     sys.stdout.write(str(step))
 

@@ -175,8 +175,7 @@ def kill_everywhere(folder: str) -> None:
         except BaseException as error:
             error.add_note(f"killed before step {step}")
             raise
-        # Every step at first, then every seventh: seven has no part in how the steps repeat.
-        step += 1 if step < 30 else 7
+        step += 1 if step < 30 else killing.KILL_EVERY
     sys.stdout.write(str(step))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.git import worktrees
 from inbox_orch.shared import events
 from support.buses import refused
 from support.runs import Site, commit, git
@@ -155,6 +156,7 @@ def test_an_attempt_that_another_leader_is_making_is_busy(site: Site, run, monke
         return make(*arguments)
 
     monkeypatch.setattr(other, "_make_worktree", cancel_meanwhile)
+    monkeypatch.setattr(worktrees, "LOCK_SECONDS", 0.05)
     other.dispatch(run)
 
     assert codes == [True, True]
