@@ -74,3 +74,9 @@ def site(tmp_path: Path):
     made = Site(tmp_path)
     yield made
     made.close()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long tests first, so that no worker is left with one of them at the end."""
+    items.sort(key=lambda item: "process" not in item.path.parts)
