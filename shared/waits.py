@@ -13,7 +13,7 @@ from .bells import Bells
 from .database import Database
 from .errors import InboxOrchError
 
-FALLBACK_SECONDS = (0.25, 2.0)
+FALLBACK_SECONDS = (0.25, 3.0)
 POLL_SECONDS = (0.02, 0.1)
 _STRETCH = 1.5  # of one pause to the next
 
