@@ -133,6 +133,7 @@ def _sleep(
     seconds_left = _seconds_until(database, seen, deadline)
     while True:
         if bells.sleep(min(pause.next(), seconds_left)):
+            pause.reset()
             return
         seconds_left = _seconds_until(database, seen, deadline)
         if retry_soon or seconds_left <= 0.001:

@@ -123,31 +123,13 @@ def prepared_scene(folder: Path) -> tuple[Path, Scene]:
     return folder / "aside", scene
 
 
-def die_before(step: int, scene: Scene) -> bool:
-    """Clean up in a process that kills itself before its step; whether it was killed."""
-    process = os.fork()
-    if process == 0:
-        try:
-            killing.install(step)
-            scene.cleanup()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(process, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return True
-    assert status == 0
-    return False
-
-
 def kill_everywhere(folder: str) -> None:
     """The body of the test, in a process of its own, because it takes functions apart."""
     aside, scene = prepared_scene(Path(folder))
     step, killed, ends = 1, True, set()
     while killed:
         scene.copy_from(aside)
-        killed = die_before(step, scene)
+        killed = killing.killed_before(step, scene.cleanup)
         try:
             ends.add(scene.check())
         except BaseException as error:

@@ -107,24 +107,6 @@ class Scene:
         assert scheduler.doctor(verify=True).problems == 0
 
 
-def die_before(step: int, scene: Scene) -> bool:
-    """Integrate in a process that kills itself before its step; whether it was killed."""
-    process = os.fork()
-    if process == 0:
-        try:
-            killing.install(step)
-            scene.integrate()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(process, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return True
-    assert status == 0
-    return False
-
-
 def kill_everywhere(folder: str) -> None:
     """The body of the test, in a process of its own, because it takes functions apart."""
     made = Scene(Path(folder, "here"))
@@ -135,14 +117,13 @@ def kill_everywhere(folder: str) -> None:
     step, killed = 1, True
     while killed:
         made.copy_from(aside)
-        killed = die_before(step, made)
+        killed = killing.killed_before(step, made.integrate)
         try:
             made.check()
         except BaseException as error:
             error.add_note(f"killed before step {step}")
             raise
-        # Seven has no part in how the steps repeat.
-        step += 7
+        step += killing.KILL_EVERY
     sys.stdout.write(str(step))
 
 

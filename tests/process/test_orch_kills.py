@@ -141,24 +141,6 @@ def scene(prepared: tuple[Path, Scene]) -> Scene:
 # -- the process that dispatches is killed ---------------------------------------------------
 
 
-def die_before(step: int, scene: Scene) -> bool:
-    """Dispatch in a process that kills itself before its step; whether it was killed."""
-    process = os.fork()
-    if process == 0:
-        try:
-            killing.install(step)
-            scene.dispatch()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(process, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return True
-    assert status == 0
-    return False
-
-
 def kill_everywhere(folder: str) -> None:
     """The body of the test, in a process of its own, because it takes functions apart."""
     made = Scene(Path(folder, "here"))
@@ -169,7 +151,7 @@ def kill_everywhere(folder: str) -> None:
     step, killed = 1, True
     while killed:
         made.copy_from(aside)
-        killed = die_before(step, made)
+        killed = killing.killed_before(step, made.dispatch)
         try:
             made.check()
         except BaseException as error:

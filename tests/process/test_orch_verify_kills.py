@@ -6,11 +6,11 @@ only made for looking.
 
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,8 +22,6 @@ from inbox_orch.shared.errors import InboxOrchError
 from support import killing
 from support.commands import PATIENCE_SECONDS
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
-
-STRIDE = 7
 
 
 class Scene:
@@ -99,40 +97,27 @@ def adopt(scheduler: Scheduler) -> None:
             raise
 
 
-def die_before(step: int, scene: Scene, act: Callable[[Scheduler], None]) -> bool:
-    """Act in a process that kills itself before its step; whether it was killed."""
-    process = os.fork()
-    if process == 0:
-        try:
-            killing.install(step)
-            with Bus.open(scene.database) as bus:
-                act(Scheduler(bus))
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(process, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return True
-    assert status == 0
-    return False
+def play(scene: Scene, act: Callable[[Scheduler], None]) -> None:
+    """What a leader does, in this process."""
+    with Bus.open(scene.database) as bus:
+        act(Scheduler(bus))
 
 
 def kill_everywhere(folder: str, name: str) -> None:
     """The body of the test, in a process of its own, because it takes functions apart."""
     scene = Scene(Path(folder))
     scene.prepare()
-    # Seven has no part in how the steps repeat.
+    act = partial(play, scene, {"verify": verify, "adopt": adopt}[name])
     step, killed = 1, True
     while killed:
         scene.put_back()
-        killed = die_before(step, scene, {"verify": verify, "adopt": adopt}[name])
+        killed = killing.killed_before(step, act)
         try:
             scene.check()
         except BaseException as error:
             error.add_note(f"killed before step {step}")
             raise
-        step += STRIDE
+        step += killing.KILL_EVERY
     sys.stdout.write(str(step))
 
 
@@ -151,4 +136,4 @@ def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path, act: s
         timeout=20 * PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 10 * STRIDE
+    assert int(done.stdout) > 10 * killing.KILL_EVERY

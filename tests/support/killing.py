@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-KILL_EVERY = int(os.environ.get("KILL_EVERY", "11"))
+KILL_EVERY = int(os.environ.get("KILL_EVERY", "7"))
 """What steps long operations of the scheduler are killed at: 1 is every one, which takes minutes.
 A prime number, so that it has no part in how the steps repeat."""
 
@@ -60,6 +60,24 @@ def kill_at_every_step(scenario: Scenario, folder: Path) -> Deaths:
         if survived:
             return Deaths(step - 1, after_return)
         after_return += returned
+
+
+def killed_before(step: int, act: Callable[[], None]) -> bool:
+    """Act in a process that kills itself before its step; whether it was killed."""
+    process = os.fork()
+    if process == 0:
+        try:
+            install(step)
+            act()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(process, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert status == 0
+    return False
 
 
 def _run(scenario: Scenario, folder: Path, facts: Any, step: int) -> tuple[bool, bool]:
