@@ -15,6 +15,7 @@ from .errors import InboxOrchError
 
 FALLBACK_SECONDS = (0.25, 3.0)
 POLL_SECONDS = (0.02, 0.1)
+_DUE_SECONDS = 0.001
 _STRETCH = 1.5  # of one pause to the next
 
 Found = TypeVar("Found")
@@ -57,8 +58,8 @@ def wait(
     with _bells(database, topics) as bells:
         pause = Pause(bells.armed)
         while True:
-            version = _version(database)
-            seen, busy = _look(look)
+            known = version(database)
+            seen, busy = look_once(look)
             if seen.found is not None:
                 return seen.found
             if database.clock.now().monotonic_ms >= deadline:
@@ -66,10 +67,19 @@ def wait(
                     raise busy
                 return None
             retry_soon = busy is not None
-            _sleep(database, bells, pause, version, seen, deadline, retry_soon, pulse)
+            _sleep(database, bells, pause, known, seen, deadline, retry_soon, pulse)
 
 
-def _look(look: Callable[[], Look]) -> tuple[Look, InboxOrchError | None]:
+def has_reason(database: Database, known: int | None, seen: Look) -> bool:
+    """Whether to look again: somebody has committed since `version` was `known`, or something
+    that the last look has `seen` is due. For those who ask in a rhythm of their own."""
+    return (
+        version(database) != known or _seconds_until(database, seen, float("inf")) <= _DUE_SECONDS
+    )
+
+
+def look_once(look: Callable[[], Look]) -> tuple[Look, InboxOrchError | None]:
+    """What a look gives; nothing, and the error, while the database is `busy`."""
     try:
         return look(), None
     except InboxOrchError as error:
@@ -78,7 +88,7 @@ def _look(look: Callable[[], Look]) -> tuple[Look, InboxOrchError | None]:
         return Look(None), error
 
 
-def _version(database: Database) -> int | None:
+def version(database: Database) -> int | None:
     """A number that changes with every commit of others; None while a lock hides it."""
     try:
         return database.data_version()
@@ -122,7 +132,7 @@ def _sleep(
     database: Database,
     bells: Bells,
     pause: Pause,
-    version: int | None,
+    known: int | None,
     seen: Look,
     deadline: float,
     retry_soon: bool,
@@ -136,10 +146,10 @@ def _sleep(
             pause.reset()
             return
         seconds_left = _seconds_until(database, seen, deadline)
-        if retry_soon or seconds_left <= 0.001:
+        if retry_soon or seconds_left <= _DUE_SECONDS:
             return
         database.check_in_place()
-        if _version(database) != version:
+        if version(database) != known:
             pause.reset()
             return
         if pulse is not None:
@@ -155,4 +165,4 @@ def _seconds_until(database: Database, seen: Look, deadline: float) -> float:
     if seen.due_wall_ms is not None:
         remaining = min(remaining, seen.due_wall_ms - now.wall_ms)
     # Never zero: what is due may be held up by another process for a moment.
-    return max(0.001, remaining / 1000)
+    return max(_DUE_SECONDS, remaining / 1000)

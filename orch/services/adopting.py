@@ -146,22 +146,24 @@ class Adopting(Checking, Late):
         self, run: Run, repository: Repository, task: Task, attempt: Attempt, work: Work
     ) -> list[Checked]:
         """Run the task's checks where the work is checked out."""
-        from .running import Interrupted, Withdrawn
+        from .running import Interrupted, Withdrawn, finished
 
         place = None if work.folder is not None else self._borrowed_place(run, attempt, work.head)
         self._begin_adoption(run, task, attempt, place)
         try:
             if place is not None:
                 self._make_borrowed(run, repository, task, attempt, place)
-            results = self.run_checks(
-                run,
-                task,
-                attempt._replace(head_commit=work.head),
-                work.folder or str(place and place.path),
-                passed=(),
-                note=lambda results: self._is_still_adoptable(task, attempt),
-                wanted=lambda: self._is_still_adoptable(task, attempt),
-                starts_before_ms=None,
+            results = finished(
+                self.run_checks(
+                    run,
+                    task,
+                    attempt._replace(head_commit=work.head),
+                    work.folder or str(place and place.path),
+                    passed=(),
+                    note=lambda results: self._is_still_adoptable(task, attempt),
+                    wanted=lambda: self._is_still_adoptable(task, attempt),
+                    starts_before_ms=None,
+                )
             )
         except SetupFailed as failure:
             raise _rejected(task, attempt, work, str(failure), failure.details) from failure

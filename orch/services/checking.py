@@ -7,7 +7,7 @@ that have not passed are run again.
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inbox_orch.shared import processes
@@ -49,8 +49,17 @@ class Checking(Verifying):
         return decided
 
     def check_next(self, run: Run, starts_before_ms: float | None = None) -> bool | None:
-        """Run the checks of the oldest such attempt: whether it was decided; None when there is
-        none.
+        """`checking`, without a turn for anything else."""
+        from .running import finished
+
+        return finished(self.checking(run, starts_before_ms))
+
+    def checking(
+        self, run: Run, starts_before_ms: float | None = None
+    ) -> Generator[None, None, bool | None]:
+        """Run the checks of the oldest such attempt, and give the caller a turn now and then;
+        returns whether it was decided, or None when there is none. To close the generator puts
+        the attempt back.
 
         No check starts once the machine's monotonic clock is at `starts_before_ms`; those that
         have passed by then are not run again. SIGINT and SIGTERM end the check and put the
@@ -68,7 +77,7 @@ class Checking(Verifying):
                 if verdict is not None and self.decide(run, attempt, verdict):
                     return True
             elif (begun := self._begin_checks(run, attempt)) is not None:
-                return self._carry_on(run, task, begun, starts_before_ms)
+                return (yield from self._carry_on(run, task, begun, starts_before_ms))
         return None
 
     def unchecked(self, run: Run) -> int:
@@ -119,12 +128,12 @@ class Checking(Verifying):
 
     def _carry_on(
         self, run: Run, task: Task, attempt: Attempt, starts_before_ms: float | None
-    ) -> bool:
+    ) -> Generator[None, None, bool]:
         """Run what is left to run, and decide; whatever goes wrong, the attempt is put back."""
         from .running import Interrupted, Withdrawn
 
         try:
-            results = self.run_checks(
+            results = yield from self.run_checks(
                 run,
                 task,
                 attempt,
@@ -144,6 +153,9 @@ class Checking(Verifying):
         except Interrupted as interrupted:
             self._put_back(run, attempt, "the verification was interrupted")
             raise Signalled(interrupted.number) from None
+        except GeneratorExit:
+            self._put_back(run, attempt, "the verification was left")
+            raise
         except BaseException as error:
             with contextlib.suppress(InboxOrchError):
                 self._put_back(run, attempt, f"the verification failed: {error}"[:300])
@@ -162,9 +174,10 @@ class Checking(Verifying):
         note: Callable[[Sequence[Checked]], bool],
         wanted: Callable[[], bool],
         starts_before_ms: float | None,
-    ) -> list[Checked] | None:
-        """Run the checks of a task that have not `passed`, in order, up to the first that fails;
-        returns what all have come to, None when the time was over before the last one.
+    ) -> Generator[None, None, list[Checked] | None]:
+        """Run the checks of a task that have not `passed`, in order, up to the first that fails,
+        and give the caller a turn now and then; returns what all have come to, None when the time
+        was over before the last one.
 
         `note` is called with all results after each, and says whether to go on; so does `wanted`,
         now and then while a check runs. Both may raise. Raises `Withdrawn`, `Interrupted`.
@@ -179,7 +192,7 @@ class Checking(Verifying):
                 name = f"check-{len(results) + 1}.txt"
                 check = self._check(run, task, attempt, folder, command, name)
                 try:
-                    outcome = runner.run(
+                    outcome = yield from runner.running(
                         check, begins=lambda group: self._note_group(attempt, group), wanted=wanted
                     )
                 except OSError as error:

@@ -4,8 +4,9 @@ A drive keeps nothing that a crash could lose: what it knows is how far it has t
 once share the work, since each step of theirs is guarded by the state that it expects.
 """
 
+import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
 from inbox_orch.shared import events, waits
@@ -103,8 +104,9 @@ class Driving(Waiting):
         each step to `mark_told` once it has been written. The last step has the `ending`, with
         the error to end with in its `failure` (`run_unsuccessful`, `needs_decision`, `timeout`,
         or why nothing can be dispatched). `mailbox` and `allow_dirty` are those of `dispatch`,
-        `checks` is that of `wait`: they are run while there is nothing to tell or to dispatch.
-        `on_look` is called after each look at the database, `pulse` whenever the wait wakes up.
+        `checks` is that of `wait`: one at a time is run, and none is cut short; meanwhile the
+        drive goes on to dispatch and to tell. `on_look` is called after each look at the
+        database, `pulse` whenever the wait wakes up.
         Errors: `usage`, `not_found`, those of every write, and of git.
         """
         if mailbox is not None:
@@ -112,7 +114,7 @@ class Driving(Waiting):
         goal, start = self._goal(run, until), self._start(run, after, agent)
         deadline = self._monotonic() + wait_seconds * 1000
         course = _Course(
-            run, until, goal, start, mailbox, allow_dirty, within, on_look, checks, deadline
+            run, until, goal, start, mailbox, allow_dirty, within, on_look, pulse, checks, deadline
         )
         topics = (events.run_topic(run.id), run.leader)
         while True:
@@ -124,6 +126,9 @@ class Driving(Waiting):
                 wait_seconds=max(0.0, left),
                 pulse=pulse,
             )
+            if isinstance(seen, Generator):
+                yield from self._during(course, seen)
+                continue
             if seen is not None:
                 assert isinstance(seen, Step)
                 yield seen
@@ -136,22 +141,56 @@ class Driving(Waiting):
     # -- one look ----------------------------------------------------------------------------
 
     def _advance(self, course: "_Course") -> waits.Look:
-        """Do what can be done now; something to tell, or when there is a reason to look again."""
+        """Do what can be done now; something to tell, a check that runs, or when there is a
+        reason to look again."""
         while True:
-            with self.database.snapshot() as connection:
-                course.run = runs.get(connection, course.run.id) or course.run
-            course.obstacle = self.reconcile(course.run, checks=False).obstacle
-            self._dispatch_ready(course)
-            step = self._see_on(course)
-            if course.on_look is not None:
-                course.on_look()
-            if step is not None:
-                return waits.Look(step)
-            # A check can take long, so everything else comes first.
-            if not course.checks or self.check_next(course.run, course.deadline) is None:
-                return self._next_look(course)
-            late_ms = self._monotonic() - course.deadline
-            course.overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
+            seen = self._look_once(course)
+            if seen.found is not None or not course.checks:
+                return seen
+            check = self.checking(course.run, course.deadline)
+            try:
+                next(check)
+            except StopIteration as end:
+                if end.value is None:
+                    return seen
+                self._note_overrun(course)  # it was over before it gave a turn
+            else:
+                return waits.Look(check)
+
+    def _look_once(self, course: "_Course") -> waits.Look:
+        with self.database.snapshot() as connection:
+            course.run = runs.get(connection, course.run.id) or course.run
+        course.obstacle = self.reconcile(course.run, checks=False).obstacle
+        self._dispatch_ready(course)
+        if course.on_look is not None:
+            course.on_look()
+        # Last, since what was seen counts as told from now on.
+        step = self._see_on(course)
+        return self._next_look(course) if step is None else waits.Look(step)
+
+    def _during(self, course: "_Course", check: Generator[None, None, Any]) -> Iterator[Step]:
+        """Let a check come to its end. Meanwhile nobody is to wait for it: no worker for the
+        next task, no question for its answer. How the drive ends is seen after it."""
+        version, seen = None, waits.Look(None)
+        with contextlib.closing(check):
+            for _ in check:
+                if self._monotonic() >= course.deadline:
+                    continue
+                if not waits.has_reason(self.database, version, seen):
+                    if course.pulse is not None:
+                        course.pulse()
+                    continue
+                version = waits.version(self.database)
+                seen, busy = waits.look_once(lambda: self._look_once(course))
+                if busy is not None or seen.found is not None:
+                    version = None  # there may be more at once
+                if isinstance(seen.found, Step) and seen.found.lines:
+                    yield seen.found._replace(ending=None)
+        self._note_overrun(course)
+
+    def _note_overrun(self, course: "_Course") -> None:
+        late_ms = self._monotonic() - course.deadline
+        course.overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
 
     def _dispatch_ready(self, course: "_Course") -> None:
         """Dispatch, if there is something to dispatch and nothing is known to keep it back."""
@@ -210,10 +249,10 @@ class Driving(Waiting):
             )
             latest = events.latest(connection)
         cursor = found[-1].seq if len(found) == _MOST_EVENTS else latest
-        changed = any(event.kind in CHANGES for event in found)
+        course.changed = course.changed or any(event.kind in CHANGES for event in found)
         driven = self._driven(course, picture, str(cursor))
         lines = [*self._lines_of(course, picture, found), *course.news(driven)]
-        ending = self._ending(course, picture, driven, changed=changed)
+        ending = self._ending(course, picture, driven)
         if len(found) == _MOST_EVENTS:
             ending = None  # the rest of what happened comes first
         course.position = cursor
@@ -249,11 +288,9 @@ class Driving(Waiting):
 
     # -- the end -----------------------------------------------------------------------------
 
-    def _ending(
-        self, course: "_Course", picture: Picture, driven: Driven, *, changed: bool
-    ) -> Driven | None:
+    def _ending(self, course: "_Course", picture: Picture, driven: Driven) -> Driven | None:
         """How the drive ends, if it does now."""
-        if course.until == "change" and changed:
+        if course.until == "change" and course.changed:
             return driven
         if course.until == "blocked" and driven.questions:
             return driven
@@ -331,12 +368,15 @@ class _Course:
         allow_dirty: bool,
         within: str | None,
         on_look: Callable[[], None] | None,
+        pulse: Callable[[], None] | None,
         checks: bool,
         deadline: float,
     ) -> None:
         self.run, self.until, self.goal, self.position = run, until, goal, position
         self.mailbox, self.allow_dirty, self.within = mailbox, allow_dirty, within
-        self.on_look, self.checks, self.deadline = on_look, checks, deadline
+        self.on_look, self.pulse = on_look, pulse
+        self.checks, self.deadline = checks, deadline
+        self.changed = False
         self.overrun: float | None = None
         self.notices: list[InboxOrchError] = []
         self.in_vain_at: int | None = None

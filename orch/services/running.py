@@ -11,8 +11,8 @@ import selectors
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from inbox_orch.shared.children import Child
 from inbox_orch.shared.clock import SystemClock
@@ -35,6 +35,8 @@ _KILLED_MS = 1000  # what outlives a KILL for longer hangs inside the system
 # The check waits for a line, so that nothing of it has happened when its starter dies before
 # anybody else knows of it; then the pipe ends. What it runs has an empty standard input.
 _GATE = 'read -r go && exec /bin/sh -c "$1" </dev/null'
+
+Result = TypeVar("Result")
 
 
 class Check(NamedTuple):
@@ -131,8 +133,15 @@ class Runner:
     def run(
         self, check: Check, *, begins: Callable[[int], bool], wanted: Callable[[], bool]
     ) -> Outcome:
-        """Run it to its end. `begins` is called with the number of its group before anything of
-        it happens, and may refuse; `wanted` is asked now and then.
+        """Run it to its end: `running`, without a turn for anybody else."""
+        return finished(self.running(check, begins=begins, wanted=wanted))
+
+    def running(
+        self, check: Check, *, begins: Callable[[int], bool], wanted: Callable[[], bool]
+    ) -> Generator[None, None, Outcome]:
+        """Run it to its end, and give the caller a turn now and then. `begins` is called with the
+        number of its group before anything of it happens, and may refuse; `wanted` is asked
+        before each turn. To close the generator ends the check.
 
         Raises `Withdrawn`, `Interrupted`, and OSError when it cannot be started.
         """
@@ -157,7 +166,7 @@ class Runner:
                     raise Withdrawn("another leader has taken it over")
                 with contextlib.suppress(BrokenPipeError):
                     os.write(writer, b"\n")
-                ending = self._watch(child, check.limit_seconds, wanted)
+                ending = yield from self._watch(child, check.limit_seconds, wanted)
             finally:
                 self._end(child)
                 self._guardian.end(child.group)
@@ -168,7 +177,9 @@ class Runner:
         tail = kept.tail_text(MAX_TAIL_BYTES)
         return Outcome(ending, seconds, kept.content(), tail, kept.total)
 
-    def _watch(self, child: Child, limit_seconds: float, wanted: Callable[[], bool]) -> Ending:
+    def _watch(
+        self, child: Child, limit_seconds: float, wanted: Callable[[], bool]
+    ) -> Generator[None, None, Ending]:
         """Until the command itself has ended, or its limit has."""
         limit_at = self._now() + int(limit_seconds * 1000)
         ask_at = self._now() + _LOOK_MS
@@ -181,10 +192,12 @@ class Runner:
                 if now >= limit_at:
                     return Ending(None, timed_out=limit_seconds)
                 if now >= ask_at:
-                    ask_at = now + _LOOK_MS
                     if not wanted():
                         raise Withdrawn("nobody wants it any more")
-                self._sleep(selector, child, min(limit_at, ask_at) - now)
+                    yield
+                    ask_at = self._now() + _LOOK_MS
+                else:
+                    self._sleep(selector, child, min(limit_at, ask_at) - now)
         return ending
 
     def _listen(self, selector: selectors.BaseSelector, child: Child) -> None:
@@ -226,6 +239,16 @@ class Runner:
 
     def _now(self) -> int:
         return self._clock.now().monotonic_ms
+
+
+def finished(steps: Generator[None, None, Result]) -> Result:
+    """What a generator returns, for a caller that has nothing else to do meanwhile."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 def end_group(group: int) -> None:

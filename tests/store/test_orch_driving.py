@@ -1,6 +1,6 @@
 """`drive`, look by look: what it does, what it tells, and when it ends."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import pytest
@@ -393,6 +393,99 @@ def test_checks_are_left_to_another_leader_on_request(site: Site):
 
     drive(site, run, wait_seconds=0, checks=False)
     assert site.attempts(run, "a")[0].state == "submitted"
+
+
+def drive_through_a_check(
+    site: Site, run: Run, meanwhile: Callable[[], object], **options: Any
+) -> list[Step]:
+    """Drive work whose check goes on until `release`: do something while it runs, release it at
+    the step that tells of that, and go on to the end."""
+    release = site.folder / "release"
+    site.add(run, "a", checks=[f"until test -e {release}; do sleep 0.02; done"])
+    site.deliver(items(drive(site, run))["a"], "a.txt")
+    drive(site, run, checks=False)  # and tell of all that
+    begun: list[str] = []
+
+    def pulse() -> None:
+        if not begun:
+            begun.append(site.attempts(run, "a")[0].state)
+            meanwhile()
+
+    told = []
+    for step in site.scheduler.drive(run, wait_seconds=60, pulse=pulse, **options):
+        told.append(step)
+        if begun and not release.exists():
+            assert step.ending is None
+            assert site.attempts(run, "a")[0].state == begun[0] == "verifying"
+            release.touch()
+    assert begun
+    return told
+
+
+def test_what_becomes_ready_while_a_check_runs_is_dispatched_before_its_end(site: Site):
+    run = site.open_run()
+    other = site.leader()
+
+    told = drive_through_a_check(
+        site, run, lambda: other.add_task(run, key_name="b", title="Do b"), until="task:a"
+    )
+    order = lines(told, "dispatched", "change")
+    assert order.index(("dispatched", "b")) < order.index(("task_succeeded", "a"))
+    assert code(told) is None
+
+
+def test_a_question_that_comes_while_a_check_runs_is_told_and_cuts_no_check_short(site: Site):
+    run = site.open_run()
+    site.add(run, "b")
+    b = items(drive(site, run))["b"]
+    token = site.claim(b)
+
+    told = drive_through_a_check(
+        site, run, lambda: site.worker.ask(b["thread"], token, body="Which?"), until="blocked"
+    )
+    order = lines(told)
+    assert order.index(("question", "b")) < order.index(("task_succeeded", "a"))
+    assert code(told) is None
+
+
+def test_what_ends_a_drive_while_a_check_runs_ends_it_after_the_check(site: Site):
+    run = site.open_run()
+    site.add(run, "c")
+    c = items(drive(site, run))["c"]
+
+    told = drive_through_a_check(site, run, lambda: site.fail(c, fatal=True), until="task:c")
+    order = lines(told)
+    assert order.index(("task_failed", "c")) < order.index(("task_succeeded", "a"))
+    assert code(told) == "run_unsuccessful"
+
+
+def test_a_drive_until_the_next_change_ends_after_the_check_that_ran_meanwhile(site: Site):
+    run = site.open_run()
+    site.add(run, "c")
+    c = items(drive(site, run))["c"]
+
+    told = drive_through_a_check(site, run, lambda: site.fail(c), until="change")
+    assert code(told) is None
+    assert ("attempt_failed", "c") in lines(told[:1])
+
+
+def test_a_drive_that_is_left_while_a_check_runs_gives_the_work_back(site: Site):
+    run = site.open_run()
+    site.add(run, "a", checks=["sleep 60"])
+    site.deliver(items(drive(site, run))["a"], "a.txt")
+    other = site.leader()
+    steps = site.scheduler.drive(
+        run,
+        wait_seconds=60,
+        pulse=lambda: other.add_task(run, key_name=f"t{len(site.states(run))}", title="Another"),
+    )
+    assert isinstance(steps, Generator)
+    while site.attempts(run, "a")[0].state != "verifying":
+        next(steps)
+
+    steps.close()
+    assert site.attempts(run, "a")[0].state == "submitted"
+    assert site.open_intents(run) == []
 
 
 # -- a run as a whole ------------------------------------------------------------------------
