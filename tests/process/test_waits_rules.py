@@ -67,13 +67,13 @@ def worker(path, clock):
 def looks(monkeypatch):
     """How often waits have looked at the database."""
     counted = []
-    genuine = waits._look
+    genuine = waits.look_once
 
     def counting(look):
         counted.append(look)
         return genuine(look)
 
-    monkeypatch.setattr(waits, "_look", counting)
+    monkeypatch.setattr(waits, "look_once", counting)
     return counted
 
 
