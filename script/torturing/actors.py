@@ -10,6 +10,7 @@ import random
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ from inbox_orch.shared.errors import InboxOrchError
 
 POOLS = ("pool0", "pool1", "pool2")
 WAIT_SECONDS = 15.0
-MOST_QUEUED = 150
+MOST_QUEUED = 40
 DELIVERIES = 1000
 LEASES = (1.0, 1.5, 3.0)
+_LULL_SECONDS = 0.4
+_SHORTAGES = ("busy", "disk_full", "read_only")
 
 
 class Actor:
@@ -35,16 +38,18 @@ class Actor:
         self.chance = random.Random(f"{seed}/{name}/{life}")
         self.journal = Journal(folder / "history", name, life)
         self.database = str(folder / "disk" / "project" / ".inbox" / "bus.db")
-        self.bus = self._open()
+        self._calm_down = folder / "lull"
         self._bodies = 0
+        self.open()
 
-    def _open(self) -> Bus:
-        while True:
-            try:
-                return Bus.open(self.database, agent=self.name)
-            except InboxOrchError as error:
-                if error.code not in ("busy", "disk_full") or self.stopping:
-                    raise
+    def open(self) -> None:
+        """Open the database, again and again while it cannot be."""
+        opened: Bus | None = None
+        while opened is None and not self.stopping:
+            opened = self.do("open", lambda: Bus.open(self.database, agent=self.name), lambda _: {})
+        if opened is None:
+            sys.exit(0)
+        self.bus = opened
 
     @property
     def stopping(self) -> bool:
@@ -55,6 +60,8 @@ class Actor:
         """Go on until the end."""
         while not self.stopping:
             self.step()
+            if self._calm_down.exists():
+                self.pause(_LULL_SECONDS)
         self.bus.close()
 
     def step(self) -> None:
@@ -74,9 +81,19 @@ class Actor:
             result = call()
         except InboxOrchError as error:
             self.journal.refused(number, error.code)
+            self.refused(operation, error.code)
             return None
         self.journal.returned(number, told(result))
         return result
+
+    def refused(self, operation: str, code: str) -> None:
+        """What a sensible process does then."""
+        if code in _SHORTAGES:
+            self.pause(0.2)
+        if code == "read_only" and operation != "open":
+            # Whatever was opened on a read-only disk stays read-only.
+            self.bus.close()
+            self.open()
 
     def body(self) -> str:
         """A text that nobody else ever writes."""
@@ -89,8 +106,10 @@ class Actor:
 
     def pause(self, most: float) -> None:
         """Do nothing for a while, as a process that has work of its own."""
-        # Not time.sleep: libfaketime breaks the call that it is made of.
-        select.select([], [], [], self.chance.uniform(0, most))
+        end = time.monotonic() + self.chance.uniform(0, most)
+        while (left := end - time.monotonic()) > 0 and not self.stopping:
+            # Not time.sleep: libfaketime breaks the call that it is made of.
+            select.select([], [], [], min(left, 1.0))
 
 
 class Sender(Actor):
@@ -138,11 +157,12 @@ class Sender(Actor):
         mark(self, fetched)
 
     def _too_many(self) -> bool:
-        with contextlib.suppress(InboxOrchError):
-            return self.bus.list(
-                states_wanted=["pending"], mailboxes=POOLS, limit=MOST_QUEUED
-            ).truncated
-        return True
+        found = self.do(
+            "list",
+            lambda: self.bus.list(states_wanted=["pending"], mailboxes=POOLS, limit=MOST_QUEUED),
+            lambda _: {},
+        )
+        return found is None or found.truncated
 
     def _cut_off(self) -> dict[str, Any] | None:
         """The last keyed request of the life before, when its return was never read."""
@@ -179,7 +199,7 @@ class Worker(Actor):
         while self.maybe(0.4):
             self.chance.choice((self.renew, self.update, self.update, self.ask))()
         self.chance.choices(
-            (self.done, self.fail, self.release, self.let_it_run_out), (70, 8, 6, 16)
+            (self.done, self.fail, self.release, self.let_it_run_out), (80, 7, 7, 6)
         )[0]()
 
     def renew(self) -> None:
@@ -258,6 +278,7 @@ class Watcher(Actor):
                     break
         except InboxOrchError as error:
             self.journal.refused(number, error.code)
+            self.refused("watch", error.code)
             return
         if seen:
             self._cursor = str(seen[-1])
@@ -269,7 +290,7 @@ class Watcher(Actor):
             for line in reversed(path.read_bytes().splitlines() if path.exists() else []):
                 with contextlib.suppress(ValueError):
                     _, _, name, rest = json.loads(line)
-                    if name == "ok" and rest["seen"]:
+                    if name == "ok" and rest.get("seen"):
                         return str(rest["seen"][-1])
         return "0"
 
@@ -277,12 +298,19 @@ class Watcher(Actor):
 class Caretaker(Actor):
     """Backs up, prunes, examines, counts."""
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._took_seconds = 1.0
+
     def step(self) -> None:
+        # Each of these takes longer the more there is; it must not take over the machine.
+        self.pause(2.0 + 5 * self._took_seconds)
+        began = time.monotonic()
         self.chance.choice((self.back_up, self.examine, self.prune, self.count))()
-        self.pause(1.0)
+        self._took_seconds = time.monotonic() - began
 
     def back_up(self) -> None:
-        path = self.folder / "backups" / f"{self.life}.db"
+        path = self.folder / "backups" / "newest.db"
         self.do("backup", lambda: self.bus.backup(path, force=True), lambda _: {})
 
     def examine(self) -> None:
@@ -307,6 +335,7 @@ class Shell(Actor):
     """Does the same as senders and workers through the command line."""
 
     def step(self) -> None:
+        self.pause(3.0)  # a call costs as much as hundreds through `Bus`
         body = self.body()
         if self.maybe(0.5):
             to = self.chance.choice(POOLS)
@@ -395,9 +424,8 @@ ROLES: dict[str, type[Actor]] = {
 }
 
 
-def main() -> None:
-    """Live one life: folder, name, life, seed, and which guarantee to break, if any."""
-    folder, name, life, seed, broken = sys.argv[1:6]
+def live(folder: str, name: str, life: str, seed: str, broken: str) -> None:
+    """Live one life; `broken` is the guarantee to break, if any."""
     if broken:
         breaking.break_guarantee(broken)
     role_name = name.rstrip("0123456789")
@@ -407,8 +435,10 @@ def main() -> None:
         role = {"leader": git_actors.Leader, "coder": git_actors.Coder}[role_name]
     else:
         role = ROLES[role_name]
+    with contextlib.suppress(OSError):
+        Path("/proc/self/comm").write_text(name)  # for whoever looks at `top`
     role(Path(folder), name, int(life), seed).live()
 
 
 if __name__ == "__main__":
-    main()
+    live(*sys.argv[1:6])

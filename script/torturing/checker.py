@@ -5,8 +5,10 @@ A call without a return may have happened or not; a refused one has not happened
 """
 
 import itertools
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from history import Fault, Operation
@@ -23,18 +25,52 @@ _EXPECTED = frozenset(
         *("git", "gone"),
     )
 )
+# What is looked at of each kind of line.
+_NEEDED = {
+    "thread": ("id", "state"),
+    "message": ("id", "thread", "sender", "to", "kind", "body"),
+    "event": ("id",),
+    "cursor": ("agent", "mailbox", "position"),
+}
+# Each of these is refused for want of something, so that only while it was missing.
+_SHORTAGES = {"disk_full": "disk full", "read_only": "disk read-only"}
 _EXTENDS = ("claim", "renew", "update")  # a question and waiting for its answer promise no time
 _ENDS = ("done", "fail", "release")
 
 
 class Ending(NamedTuple):
     """What there is when all is over: the lines of an export, what `doctor` and `git fsck` say,
-    the commits that some ref reaches, and the names of all files in them or in a worktree."""
+    the commits that some ref reaches, the names of all files in them or in a worktree, and how
+    many lines of each type there were."""
 
     lines: Sequence[dict[str, Any]]
     problems: Sequence[str]
     commits: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
+    stored: Mapping[str, int] = MappingProxyType({})
+
+
+def as_json(ending: Ending) -> list[Any]:
+    """For `from_json`."""
+    lines, problems, commits, files, stored = ending
+    return [list(lines), list(problems), sorted(commits), sorted(files), dict(stored)]
+
+
+def from_json(values: list[Any]) -> Ending:
+    """What `as_json` made something of."""
+    lines, problems, commits, files, stored = values
+    return Ending(lines, problems, frozenset(commits), frozenset(files), stored)
+
+
+def needed(lines: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Of the lines of an export what is looked at here, and how many there are of each type:
+    an hour leaves millions of them."""
+    kept, counts = [], Counter[str]()
+    for line in lines:
+        counts[line["type"]] += 1
+        if line["type"] in _NEEDED:
+            kept.append({key: line[key] for key in ("type", *_NEEDED[line["type"]])})
+    return kept, dict(counts)
 
 
 def violations(
@@ -43,6 +79,7 @@ def violations(
     """Every promise that was not kept, in words; none is the aim."""
     checks = (
         _errors(operations),
+        _shortages(operations, faults),
         _examinations(operations, ending),
         _sends(operations, ending),
         _texts(operations, ending),
@@ -63,6 +100,28 @@ def _errors(operations: Iterable[Operation]) -> Iterator[str]:
     for op in operations:
         if op.error is not None and op.error not in _EXPECTED:
             yield f"unexpected error: {op}"
+
+
+def _shortages(operations: Sequence[Operation], faults: Sequence[Fault]) -> Iterator[str]:
+    """What was refused for a shortage met one, or its database had been opened in one."""
+    moments: dict[str, list[Fault]] = defaultdict(list)
+    for fault in faults:
+        moments[fault.kind].append(fault)
+    opened: dict[tuple[str, int], Operation] = {}
+    for op in operations:
+        if op.name == "open":
+            opened[op.actor, op.life] = op
+        kind = _SHORTAGES.get(op.error or "")
+        if kind is None:
+            continue
+        concerned = [op, opened.get((op.actor, op.life), op)]
+        if not any(_overlap(fault, one) for fault in moments[kind] for one in concerned):
+            yield f"refused for a shortage that there was not: {op}"
+
+
+def _overlap(fault: Fault, op: Operation) -> bool:
+    returned_ns = op.returned_ns if op.returned_ns is not None else fault.ended_ns
+    return op.called_ns <= fault.ended_ns and fault.began_ns <= returned_ns
 
 
 def _examinations(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
@@ -225,7 +284,7 @@ def _watched(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
     for actor, seen in by_actor.items():
         if not seen:
             continue
-        due = [seq for seq in events if seq <= max(seen)]
+        due = events[: bisect_right(events, max(seen))]
         if seen != due:
             missing = sorted(set(due) - set(seen))[:5]
             yield f"{actor} has not seen every event once and in order; missing: {missing}"
@@ -239,7 +298,7 @@ def _work(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
     accepted: dict[str, Operation] = {}
     for op in operations:
         if op.name == "status" and op.value is not None:
-            for head in op.value["heads"].values():
+            for head in op.value["heads"]:
                 accepted.setdefault(head, op)
         edited = op.name == "edit" and op.acknowledged
         if edited and op.arguments["path"].rsplit("/", 1)[1] not in ending.files:
@@ -256,9 +315,29 @@ def _waits(
     operations: Sequence[Operation], faults: Sequence[Fault], ending: Ending
 ) -> Iterator[str]:
     """A wait ends soon after there is something for it."""
+    arrivals, replies = _arrived(operations, ending)
+    # A writer is told a moment after others can see what it wrote: they may have had it before.
+    had: dict[str, set[int]] = defaultdict(set)
+    for op in operations:
+        if op.name not in ("fetch", "wait_reply"):
+            continue
+        due = arrivals[op.actor] if op.name == "fetch" else replies[op.arguments["thread"]]
+        if op.arguments.get("wait") and op.returned_ns is not None:
+            first, after = (bisect_left(due, (at, 0)) for at in (op.called_ns, op.returned_ns))
+            news = [at for at in due[first:after] if at[1] not in had[op.actor]]
+            yield from _late(op, news, faults)
+        if op.value is not None:
+            had[op.actor].update(op.value["messages"])
+
+
+_Moments = dict[str, list[tuple[int, int]]]
+
+
+def _arrived(operations: Iterable[Operation], ending: Ending) -> tuple[_Moments, _Moments]:
+    """When what came: for each agent, and the replies on each thread."""
     written = _acknowledged_at(operations)
-    arrivals: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    replies: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    arrivals: _Moments = defaultdict(list)
+    replies: _Moments = defaultdict(list)
     for line in ending.lines:
         if line["type"] != "message" or int(line["id"]) not in written:
             continue
@@ -267,26 +346,18 @@ def _waits(
             arrivals[mailbox].append(at)
         if line["kind"] == "reply":
             replies[line["thread"]].append(at)
-    # A writer is told a moment after others can see what it wrote: they may have had it before.
-    had: dict[str, set[int]] = defaultdict(set)
-    for op in operations:
-        due: Iterable[tuple[int, int]] = ()
-        if op.name == "fetch":
-            due = arrivals[op.actor]
-        elif op.name == "wait_reply":
-            due = replies[op.arguments["thread"]]
-        if op.arguments.get("wait") and op.returned_ns is not None:
-            yield from _late(op, [at for at in due if at[1] not in had[op.actor]], faults)
-        if op.name in ("fetch", "wait_reply") and op.value is not None:
-            had[op.actor].update(op.value["messages"])
+    for ordered in (*arrivals.values(), *replies.values()):
+        ordered.sort()
+    return arrivals, replies
 
 
 def _late(op: Operation, due: Iterable[tuple[int, int]], faults: Sequence[Fault]) -> Iterator[str]:
     assert op.returned_ns is not None
     for at, message in due:
-        if not op.called_ns <= at <= op.returned_ns:
+        late = (op.returned_ns - at) / _SECOND
+        if late <= BOUND_SECONDS:
             continue
-        late = (op.returned_ns - at) / _SECOND - _held_up(faults, op.actor, at, op.returned_ns)
+        late -= _held_up(faults, op.actor, at, op.returned_ns)
         if late > BOUND_SECONDS:
             yield f"a wait ended {late:.1f} s after message {message} had come: {op}"
             return

@@ -21,10 +21,15 @@ class Leader(Actor):
     """Adds tasks, dispatches, reconciles, integrates and cleans up, in no particular order."""
 
     def __init__(self, *arguments: Any) -> None:
+        self._told: set[str] = set()
         super().__init__(*arguments)
+
+    def open(self) -> None:
+        super().open()
         self.scheduler = Scheduler(self.bus)
 
     def step(self) -> None:
+        self.pause(2.0)  # git takes processor time out of proportion
         acts = (self.add, self.dispatch, self.reconcile, self.clean_up, self.integrate, self.retry)
         self.chance.choices(acts, (4, 6, 10, 2, 1, 1))[0]()
 
@@ -74,9 +79,15 @@ class Leader(Actor):
     def status(self) -> dict[str, Any] | None:
         """How the tasks stand, with every head that was accepted."""
         found: dict[str, Any] | None = self.orch(
-            "status", lambda run: _status(self.scheduler.status(run)), lambda told: told
+            "status", lambda run: _status(self.scheduler.status(run)), self._news
         )
         return found
+
+    def _news(self, status: dict[str, Any]) -> dict[str, Any]:
+        """The heads that this process has not written down yet."""
+        heads = status["heads"] - self._told
+        self._told |= heads
+        return {"heads": sorted(heads)}
 
     def orch(self, name: str, call: Any, told: Any, **facts: Any) -> Any:
         return self.do(name, lambda: call(self.scheduler.run(None)), told, **facts)
@@ -88,7 +99,7 @@ def _status(status: Any) -> dict[str, Any]:
         "unfinished": sum(not row.standing.settled for row in status.rows),
         "keys": [task.key for task in tasks],
         "failed": [task.key for task in tasks if task.state == "failed"],
-        "heads": {t.key: t.accepted_head for t in tasks if t.accepted_head is not None},
+        "heads": {task.accepted_head for task in tasks if task.accepted_head is not None},
     }
 
 
@@ -96,6 +107,7 @@ class Coder(Actor):
     """Claims an attempt, edits, commits or not, and says that it is done, or lets it be."""
 
     def step(self) -> None:
+        self.pause(0.5)
         claimed = self.do(
             "claim",
             lambda: self.bus.claim(mailboxes=[MAILBOX], lease_seconds=3.0, wait_seconds=1.0),

@@ -78,6 +78,25 @@ class Journal:
         os.write(self._descriptor, json.dumps(record).encode() + b"\n")
 
 
+class Lines:
+    """How many lines there are in all histories, told while they are being written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[str, tuple[int, int]] = {}
+
+    def count(self) -> int:
+        """Only what has been added since the last time is read."""
+        for entry in os.scandir(self._folder):
+            offset, lines = self._read.get(entry.name, (0, 0))
+            if entry.stat().st_size > offset:
+                with open(entry.path, "rb") as file:
+                    file.seek(offset)
+                    added = file.read()
+                self._read[entry.name] = offset + len(added), lines + added.count(b"\n")
+        return sum(lines for _, lines in self._read.values())
+
+
 def read(folder: Path) -> list[Operation]:
     """Every operation of every process, in the order of the calls."""
     found = [op for path in sorted(folder.glob("*.*.jsonl")) for op in _operations(path)]

@@ -1,22 +1,25 @@
-"""What is done to the processes and the machine, by chance, from a seed."""
+"""What is done to the processes and the machine, by chance, from a seed.
+
+The kills have a generator of their own, so that each sequence of decisions is repeated by the
+same seed, however long each of them takes.
+"""
 
 import contextlib
 import os
 import random
-import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
+from crew import Crew
+from disk import Disk
 from history import Fault
+from lives import Forked
 
 SLICE_SECONDS = 0.05
-DISK_OPTIONS = "size=1g,mode=0700"
+_DEEDS_A_SECOND = 0.4
 _FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
@@ -27,44 +30,45 @@ class Nemesis:
         self.faults: list[Fault] = []
         self.not_tried: list[str] = []
         self._folder = folder
-        self._disk = folder / "disk"
+        self._disk = Disk(folder / "disk")
         self._chance = random.Random(f"{seed}/nemesis")
+        self._whom = random.Random(f"{seed}/kills")
         self._calm = calm
         self._kills = kills
-        self._mounted = False
+        self._next_kill = 0.0
 
     def __enter__(self) -> "Nemesis":
-        self._disk.mkdir()
-        self._mounted = self._mount()
-        (self._disk / "project").mkdir()
+        self._disk.make()
+        (self._disk.path / "project").mkdir()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._mounted:
-            subprocess.run(["umount", "--lazy", self._disk], check=True)
+        self._disk.take_away()
 
-    def rage(self, crew: Any, *, until: float) -> None:
-        """Do harm until the end."""
+    def rage(self, crew: Crew, enough: Callable[[], bool]) -> None:
+        """Do harm until it is enough."""
         deeds = self._deeds(crew)
-        while time.monotonic() < until:
-            time.sleep(SLICE_SECONDS)
-            crew.look_after()
-            if self._chance.random() < self._kills * SLICE_SECONDS:
-                self._kill(crew)
-            if not self._calm and self._chance.random() < 0.4 * SLICE_SECONDS:
-                deed, _ = self._chance.choices(deeds, [weight for _, weight in deeds])[0]
-                deed()
+        self._next_kill = time.monotonic()
+        while not enough():
+            if self._calm:
+                self._let_pass(1.0, crew)
+                continue
+            self._let_pass(self._chance.expovariate(_DEEDS_A_SECOND), crew)
+            deed, _ = self._chance.choices(deeds, [weight for _, weight in deeds])[0]
+            deed()
 
-    def _deeds(self, crew: Any) -> list[tuple[Callable[[], None], int]]:
+    def _deeds(self, crew: Crew) -> list[tuple[Callable[[], None], int]]:
         found: list[tuple[Callable[[], None], int]] = [
             (lambda: self._stop(crew), 8),
-            (self._hold_the_write_lock, 3),
-            (self._starve, 3),
+            (lambda: self._hold_the_write_lock(crew), 3),
+            (lambda: self._starve(crew), 3),
+            (lambda: self._kill_all(crew), 1),
         ]
-        if self._mounted:
-            found.append((self._fill_the_disk, 2))
+        if self._disk.mounted:
+            found.append((lambda: self._fill_the_disk(crew), 2))
+            found.append((lambda: self._forbid_writing(crew), 2))
         else:
-            self.not_tried.append("full disk (no right to mount one)")
+            self.not_tried.append("full disk, read-only disk (no right to mount one)")
         if os.path.exists(_FAKETIME):
             found.append((lambda: self._jump(crew), 3))
         else:
@@ -73,85 +77,97 @@ class Nemesis:
 
     # -- deeds -------------------------------------------------------------------------------
 
-    def _kill(self, crew: Any) -> None:
-        name = self._chance.choice(sorted(crew.processes))
-        began = time.monotonic_ns()
-        crew.kill(name)
-        self._note("kill -9", name, began)
+    def _kill(self, crew: Crew) -> None:
+        # What a caretaker does takes ever longer, and is to come to its end now and then.
+        weights = [1 if name.startswith("caretaker") else 10 for name in crew.names]
+        (name,) = self._whom.choices(crew.names, weights)
+        with self._noted("kill -9", name):
+            crew.kill(name)
 
-    def _stop(self, crew: Any) -> None:
+    def _kill_all(self, crew: Crew) -> None:
+        """At once: whoever comes first afterwards finds a log that nobody has closed."""
+        with contextlib.ExitStack() as stack:
+            for name in crew.names:
+                stack.enter_context(self._noted("kill -9", name))
+            stack.enter_context(self._noted("all killed at once", ""))
+            crew.kill(*crew.names)
+
+    def _stop(self, crew: Crew) -> None:
         """Longer than most leases; then it goes on as if nothing had been."""
-        name = self._chance.choice(sorted(crew.processes))
-        began = time.monotonic_ns()
-        crew.processes[name].send_signal(signal.SIGSTOP)
-        self._let_pass(self._chance.uniform(0.5, 4.0), crew)
-        crew.processes[name].send_signal(signal.SIGCONT)
-        self._note("SIGSTOP", name, began)
+        name = self._chance.choice(crew.names)
+        with self._noted("SIGSTOP", name):
+            crew.send_signal(name, signal.SIGSTOP)
+            self._let_pass(self._chance.uniform(0.5, 4.0), crew)
+            crew.send_signal(name, signal.SIGCONT)
 
-    def _hold_the_write_lock(self) -> None:
+    def _hold_the_write_lock(self, crew: Crew) -> None:
         """A foreign program that knows nothing of the gate."""
-        began = time.monotonic_ns()
-        path = self._disk / "project" / ".inbox" / "bus.db"
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            time.sleep(self._chance.uniform(0.2, 2.0))
-            other.execute("ROLLBACK")
-        self._note("write lock held", "", began)
+        path = self._disk.path / "project" / ".inbox" / "bus.db"
+        seconds = self._chance.uniform(0.2, 2.0)
+        with self._noted("write lock held", ""):
+            holder = Forked(_hold_the_write_lock, (path, seconds), self._output("holder"))
+            while holder.ended() is None:
+                self._let_pass(SLICE_SECONDS, crew)
 
-    def _fill_the_disk(self) -> None:
-        began = time.monotonic_ns()
-        filler = self._disk / "filler"
-        with open(filler, "wb") as file, contextlib.suppress(OSError):
-            while True:
-                file.write(b"\0" * 1_000_000)
-        time.sleep(self._chance.uniform(0.2, 1.0))
-        filler.unlink()
-        self._note("disk full", "", began)
+    def _fill_the_disk(self, crew: Crew) -> None:
+        with self._noted("disk full", ""), self._disk.full():
+            self._let_pass(self._chance.uniform(0.2, 1.0), crew)
 
-    def _starve(self) -> None:
+    def _forbid_writing(self, crew: Crew) -> None:
+        with self._noted("disk read-only", ""), self._disk.read_only():
+            self._let_pass(self._chance.uniform(0.2, 1.0), crew)
+
+    def _starve(self, crew: Crew) -> None:
         """Everybody competes with processes that only compute."""
-        began = time.monotonic_ns()
-        loops = [
-            subprocess.Popen([sys.executable, "-c", "while True: pass"])
-            for _ in range(2 * (os.cpu_count() or 1))
-        ]
-        time.sleep(self._chance.uniform(0.5, 2.0))
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-        self._note("starvation", "", began)
+        with self._noted("starvation", ""):
+            number = 2 * (os.cpu_count() or 1)
+            loops = [Forked(_compute, (), self._output("loop")) for _ in range(number)]
+            self._let_pass(self._chance.uniform(0.5, 2.0), crew)
+            for loop in loops:
+                loop.kill()
 
-    def _jump(self, crew: Any) -> None:
-        """Whoever is born from now on has another wall clock."""
+    def _jump(self, crew: Crew) -> None:
+        """Two are born again with another wall clock."""
         offset = self._chance.randint(-86_400, 86_400)
-        crew.environment = {
+        environment = {
             "LD_PRELOAD": _FAKETIME,
             "FAKETIME": f"{offset:+d}s",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             "DONT_FAKE_MONOTONIC": "1",
         }
-        for name in self._chance.sample(sorted(crew.processes), 2):
-            self._note("clock jump", name, time.monotonic_ns())
-            crew.kill(name)
-        crew.environment = {}
+        for name in self._chance.sample(crew.names, 2):
+            with self._noted("kill -9", name), self._noted("clock jump", name):
+                crew.kill(name, environment=environment)
 
     # -- the rest ----------------------------------------------------------------------------
 
-    def _let_pass(self, seconds: float, crew: Any) -> None:
+    def _let_pass(self, seconds: float, crew: Crew) -> None:
+        """Time in which others are killed, as in all other time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(SLICE_SECONDS)
-            if self._chance.random() < self._kills * SLICE_SECONDS / 2:
+            crew.look_after()
+            while self._kills and self._next_kill < time.monotonic():
                 self._kill(crew)
+                self._next_kill += self._whom.expovariate(self._kills)
 
-    def _note(self, kind: str, target: str, began: int) -> None:
+    @contextlib.contextmanager
+    def _noted(self, kind: str, target: str) -> Iterator[None]:
+        began = time.monotonic_ns()
+        yield
         self.faults.append(Fault(kind, target, began, time.monotonic_ns()))
 
-    def _mount(self) -> bool:
-        """A small disk of its own, where that is allowed."""
-        if self._calm or shutil.which("mount") is None:
-            return False
-        done = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", DISK_OPTIONS, "tmpfs", self._disk], capture_output=True
-        )
-        return done.returncode == 0
+    def _output(self, name: str) -> Path:
+        return self._folder / f"{name}.output"
+
+
+def _hold_the_write_lock(path: Path, seconds: float) -> None:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        time.sleep(seconds)
+        other.execute("ROLLBACK")
+
+
+def _compute() -> None:
+    while True:
+        pass

@@ -2,6 +2,7 @@
 whole one."""
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -234,7 +235,7 @@ def test_a_wait_that_slept_through_its_message_is_found(history: History, tools)
 
 def test_work_that_is_gone_is_found(history: History):
     history.op("edit", 0, 0.1, "coder0", content="c", path="/x/c.txt")
-    history.op("status", 1, 1.1, "leader0", value={"heads": {"a": "1234"}})
+    history.op("status", 1, 1.1, "leader0", value={"heads": ["1234"]})
     assert len(history.violations()) == 2
 
     history.files, history.commits = frozenset({"c.txt"}), frozenset({"1234"})
@@ -245,3 +246,64 @@ def test_an_unexpected_error_is_found(history: History):
     history.op("renew", 0, 0.1, thread="T", epoch=1, error="internal")
 
     assert any("unexpected error" in one for one in history.violations())
+
+
+def test_a_refusal_for_a_shortage_that_there_was_not_is_found(history: History, tools):
+    history.op("open", 0, 0.1)
+    history.op("send", 5, 5.1, to="pool", body="a", key=None, error="disk_full")
+    history.op("send", 6, 6.1, to="pool", body="b", key=None, error="read_only")
+    assert len(history.violations()) == 2
+
+    fault = tools["history"].Fault
+    history.faults = [
+        fault("disk full", "", 4 * SECOND, 5 * SECOND),
+        fault("disk read-only", "", 6 * SECOND, 7 * SECOND),
+    ]
+    assert history.violations() == []
+
+
+def test_what_was_opened_on_a_read_only_disk_may_go_on_refusing(history: History, tools):
+    history.faults = [tools["history"].Fault("disk read-only", "", 0, SECOND)]
+    history.op("open", 0.9, 1.1)
+    history.op("send", 5, 5.1, to="pool", body="a", key=None, error="read_only")
+    assert history.violations() == []
+
+    history.op("open", 6, 6.1)
+    history.op("send", 7, 7.1, to="pool", body="b", key=None, error="read_only")
+    assert any("shortage that there was not" in one for one in history.violations())
+
+
+def test_only_messages_that_come_during_a_wait_make_it_late(history: History):
+    history.lines = [thread(), *(message(n, None, to=["reader0"]) for n in (1, 2, 3))]
+    for number, at in ((1, 1.0), (2, 11.0), (3, 30.0)):
+        history.op("send", at, at + 0.1, "s1", value={"thread": "T", "message": number})
+    history.op("fetch", 10, 17, "reader0", wait=15.0, value={"messages": [2]})
+
+    late = [one for one in history.violations() if "a wait ended" in one]
+
+    assert len(late) == 1
+    assert "after message 2" in late[0]
+
+
+def test_what_a_run_leaves_can_be_checked_again(history: History, tools):
+    checker = tools["checker"]
+    export = [{**thread(), "subject": "s"}, message(1, "a"), {"type": "lease", "epoch": 1}]
+    lines, stored = checker.needed(export)
+    ending = checker.Ending(lines, ["p"], frozenset("c"), frozenset("f"), stored)
+
+    again = checker.from_json(json.loads(json.dumps(checker.as_json(ending))))
+
+    assert again == ending
+    assert again.lines == [thread(), message(1, "a")]
+    assert again.stored == {"thread": 1, "message": 1, "lease": 1}
+
+
+def test_lines_are_counted_while_they_are_written(tools, tmp_path):
+    lines = tools["history"].Lines(tmp_path)
+    journal = tools["history"].Journal(tmp_path, "w", 0)
+    journal.called("send", {})
+    assert lines.count() == 1
+
+    journal.refused(1, "busy")
+    tools["history"].Journal(tmp_path, "w", 1).called("send", {})
+    assert lines.count() == 3
