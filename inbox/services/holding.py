@@ -450,9 +450,11 @@ def _back_to_queue(held: Held, delay_seconds: float, reason: str) -> dict[str, o
 
 
 def lease_lost(thread: Thread, lease: LeaseRow | None) -> InboxOrchError:
-    """The token is not the thread's any more: exit 7, with who has it now."""
+    """The token is not the thread's any more: exit 7, with who has it now, or how it ended."""
     expires_at = None if thread.lease is None else rfc3339(thread.lease.expires_at)
     now = f"held by {thread.holder}" if thread.holder else thread.state
+    if thread.state == states.FAILED and thread.reason:
+        now += f" ({thread.reason})"
     return InboxOrchError(
         "lease_lost",
         f"the token is not the current one of thread {thread.id}, which is now {now}",
@@ -460,6 +462,7 @@ def lease_lost(thread: Thread, lease: LeaseRow | None) -> InboxOrchError:
         details={
             "thread": thread.id,
             "state": thread.state,
+            "reason": thread.reason,
             "holder": thread.holder,
             "epoch": thread.epoch,
             "token_epoch": None if lease is None else lease.epoch,

@@ -82,5 +82,12 @@ def _blocks(done: Dispatched) -> list[Block]:
         for item in done.items
     )
     headings = ("ATTEMPT", "STATE", "MAILBOX", "THREAD", "WORKTREE")
-    blocks: list[Block] = [Table(headings, rows, "nothing is ready", (0, 1, 3), (4,))]
+    blocks: list[Block] = [Table(headings, rows, _nothing(done), (0, 1, 3), (4,))]
     return blocks + [base_conflict(c["key"], c["paths"]) for c in done.conflicts]
+
+
+def _nothing(done: Dispatched) -> str:
+    held_back = done.held_back
+    if not held_back.tasks:
+        return "nothing is ready"
+    return f"no slot for the {held_back.tasks} that are ready: {', '.join(held_back.limits)}"

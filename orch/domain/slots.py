@@ -23,6 +23,10 @@ class Slots:
         twin._most, twin._most_in, twin._taken = self._most, self._most_in, dict(self._taken)
         return twin
 
+    def bounded(self) -> bool:
+        """Whether there is any limit at all."""
+        return self._most is not None or bool(self._most_in)
+
     def full(self) -> bool:
         """Whether the run takes no attempt more, in whichever mailbox."""
         return self._most is not None and sum(self._taken.values()) >= self._most

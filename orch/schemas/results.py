@@ -68,6 +68,13 @@ class Ready(Shape):
     stale: bool
 
 
+class HeldBack(Shape):
+    """How many ready tasks found no slot, and the limits that keep them out, in words."""
+
+    tasks: Count
+    limits: list[str]
+
+
 class Dispatched(Shape):
     """`dispatch`; also beside the error `degraded`."""
 
@@ -76,6 +83,7 @@ class Dispatched(Shape):
     next_cursor: None
     dry_run: bool
     base_conflicts: list[BaseConflict]
+    held_back: HeldBack
     replayed: bool = False
 
 

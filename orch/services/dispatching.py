@@ -33,13 +33,22 @@ class Chosen(NamedTuple):
     base: Base | None
 
 
+class HeldBack(NamedTuple):
+    """How many tasks are ready and found no slot, and which limits keep them out, in words."""
+
+    tasks: int = 0
+    limits: tuple[str, ...] = ()
+
+
 class Dispatched(NamedTuple):
-    """What a dispatch did, attempt by attempt, with everything that a worker needs."""
+    """What a dispatch did, attempt by attempt, with everything that a worker needs; and whom it
+    has left waiting for a slot."""
 
     items: tuple[dict[str, Any], ...]
     dry_run: bool
     replayed: bool | None
     conflicts: tuple[dict[str, Any], ...]
+    held_back: HeldBack = HeldBack()
 
     @property
     def degraded(self) -> bool:
@@ -53,6 +62,10 @@ class Dispatched(NamedTuple):
             "next_cursor": None,
             "dry_run": self.dry_run,
             "base_conflicts": list(self.conflicts),
+            "held_back": {
+                "tasks": self.held_back.tasks,
+                "limits": list(self.held_back.limits),
+            },
         }
         if self.replayed is not None:
             shape["replayed"] = self.replayed
@@ -105,11 +118,14 @@ class Dispatching(Provisioning):
             chosen, conflicts = self._choose(run, asked, store=not dry_run)
             dirty = self._refuse_dirty(run, chosen, allow_dirty, within)
             if dry_run:
-                return Dispatched(tuple(_planned(c, run) for c in chosen), True, None, conflicts)
+                planned = tuple(_planned(c, run) for c in chosen)
+                held_back = self._held_back(run, asked, chosen)
+                return Dispatched(planned, True, None, conflicts, held_back)
             allocated = self._allocate(run, chosen, dirty, asked)
             if allocated is not None:
                 made, replayed = allocated
-                return self._finish_all(run, made, replayed=replayed, conflicts=conflicts)
+                done = self._finish_all(run, made, replayed=replayed, conflicts=conflicts)
+                return done._replace(held_back=self._held_back(run, asked))
         raise InboxOrchError(
             "busy",
             f"run {run.name} changes faster than its attempts can be based on it",
@@ -158,6 +174,25 @@ class Dispatching(Provisioning):
                 slots.take(mailbox)
                 chosen.append(Chosen(task, mailbox, found))
         return chosen, tuple(conflicts)
+
+    def _held_back(self, run: Run, asked: "_Asked", planned: Sequence[Chosen] = ()) -> HeldBack:
+        """What is ready now, beside what is planned, and finds no slot: "nothing was dispatched"
+        must not pass for "nothing is ready"."""
+        with self.database.snapshot() as connection:
+            slots = Slots(run, [a.mailbox for a in attempts.live_of_run(connection, run.id)])
+            if asked.names or not slots.bounded():
+                return HeldBack()
+            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+        for choice in planned:
+            slots.take(choice.mailbox)
+        taken = {choice.task.id for choice in planned}
+        waiting = [
+            asked.mailbox or standing.task.mailbox
+            for standing in picture.standings
+            if standing.state == "ready" and standing.task.id not in taken
+        ]
+        out = [mailbox for mailbox in waiting if not slots.free(mailbox)]
+        return HeldBack(len(out), tuple(sorted({slots.limit_of(mailbox) for mailbox in out})))
 
     def _base(self, run: Run, task: Task, heads: tuple[str, ...], asked: "_Asked") -> Base | None:
         if not task.worktree:

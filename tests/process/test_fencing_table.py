@@ -272,3 +272,14 @@ def test_a_refused_holder_learns_who_has_the_thread_now(office):
         desk.worker.renew(thread, token)
     details = failure.value.details
     assert (details["holder"], details["epoch"], details["token_epoch"]) == ("w1", 2, 1)
+
+
+@pytest.mark.parametrize("verb", CALLS)
+def test_a_holder_whose_last_delivery_ran_out_learns_that_the_thread_is_given_up(office, verb):
+    desk = Desk(office)
+    thread, token = desk.exhausted()
+    with refused("lease_lost") as failure:
+        CALLS[verb](desk.worker, thread, token)
+    details = failure.value.details
+    assert (details["state"], details["reason"]) == ("failed", "exhausted")
+    assert "failed (exhausted)" in failure.value.message

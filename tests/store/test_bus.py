@@ -89,6 +89,14 @@ def test_the_last_delivery_ends_in_exhausted(office, leader, worker):
     assert (shown.state, shown.reason) == ("failed", "exhausted")
 
 
+def test_a_thread_that_was_given_up_does_not_hold_up_those_behind_it(office, leader, worker):
+    claimed(leader, worker, max_deliveries=1)
+    behind = leader.send(to="workers", subject="the next").thread.id
+    office.clock.advance(61)
+
+    assert worker.claim(mailboxes=["workers"]).thread.id == behind
+
+
 def test_release_gives_the_delivery_back(leader, worker):
     thread, token = claimed(leader, worker, max_deliveries=1)
     released = worker.release(thread, token)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from inbox_orch.orch.domain.config import Config
 from support.buses import refused
 from support.runs import Site
 
@@ -123,6 +124,33 @@ def test_no_slot_is_given_twice_when_another_leader_has_taken_the_last(site: Sit
     assert site.dispatch(run) == {}
 
     assert site.states(run) == {"a": "ready", "b": "active"}
+
+
+def test_what_is_ready_and_finds_no_slot_is_told_with_the_limit(site: Site):
+    run = site.open_run(max_parallel=1)
+    site.add(run, "a", "b", "c")
+
+    planned = site.scheduler.dispatch(run, dry_run=True)
+    first = site.scheduler.dispatch(run)
+    second = site.scheduler.dispatch(run)
+
+    limit = ("at most 1 at once in this run",)
+    assert [len(done.items) for done in (planned, first, second)] == [1, 1, 0]
+    assert [done.held_back for done in (planned, first, second)] == [(2, limit)] * 3
+    site.fail(first.items[0], fatal=True)
+    site.scheduler.cancel(run, ["b", "c"])
+    assert site.scheduler.dispatch(run).held_back == (0, ())
+
+
+def test_a_full_mailbox_holds_back_what_goes_there_and_nothing_else(site: Site):
+    run = site.open_run(config=Config(mailboxes={"workers": 1}))
+    site.add(run, "a", "b")
+    site.add(run, "c", mailbox="others")
+
+    done = site.scheduler.dispatch(run)
+
+    assert [item["key"] for item in done.items] == ["a", "c"]
+    assert done.held_back == (1, ("at most 1 at once in mailbox workers",))
 
 
 def test_two_calls_with_one_key_at_once_dispatch_once(site: Site, run, monkeypatch):
