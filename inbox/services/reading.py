@@ -11,6 +11,7 @@ from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread, WorkTimes
 from ..store import cursors, leases, listing, messages, threads
+from ..store.leases import LeaseRow
 from ..store.listing import Filter
 from .desk import Desk
 
@@ -222,6 +223,12 @@ class Reading(Desk):
         if thread.cancel_seen or lease is None or lease.ended_by != "cancelled":
             return None
         return None if lease.expired(now) else lease.deadline_monotonic
+
+    def last_lease(self, thread_id: str) -> LeaseRow | None:
+        """The newest lease of a thread, whether it has ended or not; for the scheduler."""
+        with self.database.snapshot() as connection:
+            thread = threads.get(connection, thread_id, self.database.clock.now())
+            return None if thread is None else leases.of_epoch(connection, thread.id, thread.epoch)
 
     def overview(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Overview:
         """What waits for the agent: its leases, unread counts, questions put to it."""

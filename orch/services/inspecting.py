@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared import processes
+from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain import integration
@@ -99,16 +100,23 @@ class Inspecting(Provisioning):
 
     def _still_used(self, run: Run, attempt: Attempt) -> Reason | None:
         if attempt.live:
-            return about("live_attempt", f"the attempt is {attempt.state}")
+            return about("live_attempt", f"the attempt is {attempt.state}{self._held(attempt)}")
         if attempt.thread_id is not None:
             thread = self.bus.threads([attempt.thread_id])[attempt.thread_id]
             if self.bus.cancel_settles_at(thread.id) is not None or thread.state == "claimed":
-                return about("live_lease", f"{thread.holder} may be working on it still")
+                return about("live_lease", f"it may be worked on still{self._held(attempt)}")
         with self.database.snapshot() as connection:
             begun = attempts.open_intents(connection, run.id)
         if any(i.attempt_id == attempt.id and i.kind != "cleanup" for i in begun):
             return about("unfinished", "something was begun and not finished: `orch reconcile`")
         return None
+
+    def _held(self, attempt: Attempt) -> str:
+        """By whom, and until when, if anybody has had a lease."""
+        lease = None if attempt.thread_id is None else self.bus.last_lease(attempt.thread_id)
+        if lease is None or lease.ended_by not in (None, "cancelled"):
+            return ""
+        return f": {lease.holder} has its lease until {rfc3339(lease.expires_at)}"
 
     def _proof(
         self, run: Run, repository: Repository, attempt: Attempt, head: str | None

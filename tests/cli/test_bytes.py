@@ -81,6 +81,35 @@ def test_sixteen_mebibytes_come_back(project: Project, tmp_path: Path):
     comes_back(project, body, os.urandom(16 * 1024 * 1024), tmp_path)
 
 
+SHELL = b"`touch ran` $(touch ran) ${HOME} $HOME 'single' \"double\" \\ ; & | > ran * ? ~ ! #\n"
+
+
+def test_nothing_in_a_body_is_run_or_replaced_by_a_shell(project: Project, tmp_path: Path):
+    body = SHELL * (3 * 1024 * 1024 // len(SHELL))
+    comes_back(project, body, SHELL, tmp_path)
+    with project.bus("w1") as bus:
+        held = bus.claim(mailboxes=["workers"])
+        bus.done(held.thread.id, held.lease.token)
+    thread = project.json(*SEND, "--body-file", "-", stdin=body).data["thread"]["id"]
+    reading = 'cat > task; printf %s "$(wc -c < task)" > "$INBOX_RESULT"'
+    worked = project.run(
+        *("work", "--agent", "w1", "--mailbox", "workers", "--once", "--", "sh", "-c", reading)
+    )
+    assert worked.code == 0, worked
+    shown = project.json("show", thread).data
+    assert shown["thread"]["state"] == "done"
+    assert shown["messages"][-1]["body"] == str(len(body))
+    assert (project.folder / "task").read_bytes() == body
+    assert not (project.folder / "ran").exists()
+
+
+def test_a_long_body_on_the_command_line_is_not_cut(project: Project):
+    body = "0123456789" * 12_000  # a word of a command line may have 128 KiB (execve(2))
+    sent = project.json(*SEND, f"--body={body}").data
+    assert sent["message"]["body_sha256"] == digest(body.encode())
+    assert sent["message"]["body_bytes"] == len(body)
+
+
 def test_a_body_on_the_command_line_is_taken_as_it_was_typed(project: Project):
     for body in AWKWARD:
         sent = project.json(*SEND, f"--body={body}").data

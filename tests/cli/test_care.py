@@ -1,6 +1,7 @@
 """`doctor`, `backup`, `export` and `prune` as commands."""
 
 import json
+import re
 import sqlite3
 
 import pytest
@@ -32,6 +33,18 @@ def test_doctor_on_a_sound_database_is_0_with_every_check(project):
     assert data["newest_event"] == "1"
     assert {check["status"] for check in data["items"]} == {"ok"}
     assert len({check["name"] for check in data["items"]}) == len(data["items"])
+
+
+def test_doctor_says_what_a_report_of_a_fault_needs(project):
+    project.send()
+
+    checks = {check["name"]: check["text"] for check in project.json("doctor").data["items"]}
+
+    assert f"SQLite {sqlite3.sqlite_version}" in checks["sqlite"]
+    assert checks["gate"] == "free"
+    assert re.fullmatch(r"the write-ahead log has \d+ bytes; oldest reader: .+", checks["log"])
+    assert checks["filesystem"]
+    assert checks["leases"] == "0 live"
 
 
 def test_doctor_with_problems_is_11_with_the_whole_result_beside_the_error(damaged):

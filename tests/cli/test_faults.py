@@ -4,9 +4,9 @@ import contextlib
 import os
 import shutil
 import sqlite3
-import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 from support.commands import ULID, Outcome, Project, command_path, run
 from support.contracts import validated
+from support.orch_matrix import Enterprise
 
 SEND = ("send", "--to", "workers", "--subject", "s", "--agent", "leader")
 EVERY_KIND = (
@@ -205,33 +206,51 @@ def test_a_relative_path_in_a_removed_working_folder_is_no_bug(project: Project,
 # -- permissions ---------------------------------------------------------------------------
 
 
-@pytest.fixture
-def strangers(tmp_path: Path) -> Iterator[list[str]]:
+def _as_nobody(*rights: str) -> list[str]:
     """How to run a command as a user for whom file modes count; root's are ignored."""
     if not AS_ROOT:
-        yield []
-        return
+        return []
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         pytest.skip("root without setpriv: no user for whom modes count")
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder == Path(folder.anchor) or folder.stat().st_mode & stat.S_IXOTH:
-            continue
-        folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
-    yield [setpriv, "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    return [setpriv, "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", *rights]
+
+
+@pytest.fixture
+def strangers() -> list[str]:
+    """A user who has no part in anything."""
+    prefix = _as_nobody()
+    may_run(prefix)
+    return prefix
+
+
+@pytest.fixture
+def readers() -> list[str]:
+    """One who may read everything, wherever it lies, and write only what is its own."""
+    right = "+dac_read_search"
+    prefix = _as_nobody("--inh-caps", right, "--ambient-caps", right)
+    may_run(prefix)
+    return prefix
+
+
+@pytest.fixture
+def passable() -> Iterator[Path]:
+    """A folder that every user can come to: those of pytest are for one user only, and any other
+    pytest that starts meanwhile sees to that."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
 
 
 def may_run(prefix: list[str]) -> None:
-    """The stranger must be able to start the program at all."""
-    tried = subprocess.run(
-        [*prefix, command_path(), "schema", "where"], capture_output=True, cwd="/"
-    )
-    if tried.returncode != 0:
-        pytest.skip("another user cannot read the installed program")
+    """The other user must be able to start the program at all."""
+    line = [*prefix, command_path(), "schema", "where"]
+    if subprocess.run(line, capture_output=True, cwd="/").returncode != 0:
+        pytest.skip("another user cannot run the installed program")
 
 
-def test_a_read_only_folder_can_be_read_or_says_why_not(project: Project, strangers):
-    may_run(strangers)
+def test_a_read_only_folder_can_be_read_or_says_why_not(project: Project, readers):
     folder = project.path.parent
     if AS_ROOT:
         for path in (folder, *folder.rglob("*")):
@@ -240,7 +259,7 @@ def test_a_read_only_folder_can_be_read_or_says_why_not(project: Project, strang
     project.path.chmod(0o400)
     try:
         for line in EVERY_KIND:
-            ended = _as(strangers, project, *line)
+            ended = _as(readers, project, *line)
             if ended.code == 0:
                 assert line[0] in ("list", "where", "stats", "--agent"), line
             elif line[0] == "show":
@@ -253,8 +272,48 @@ def test_a_read_only_folder_can_be_read_or_says_why_not(project: Project, strang
         project.path.chmod(0o600)
 
 
-def test_a_database_of_another_user_is_no_missing_one(project: Project, strangers):
-    may_run(strangers)
+RUN_READERS = ("status", "ready", "blocked", "run list", "run show", "graph", "attempt list")
+RUN_WRITERS = (
+    "dispatch",
+    "cancel a",
+    "run pause",
+    "task add --task c --title C",
+    "dep remove b --on a",
+)
+
+
+@pytest.mark.parametrize("in_use", [True, False], ids=["in_use", "not_in_use"])
+def test_a_run_in_a_read_only_folder_is_shown_as_it_was_or_says_why_not(passable, readers, in_use):
+    """SQLite needs the log and its index to read: they are there while somebody else works."""
+    project = Enterprise(passable / "project").tasks("a", "b")
+    folder = project.path.parent
+    with project.bus("w1") as bus:
+        bus.send(to="w2", subject="the log is there once somebody has written")
+        if not in_use:
+            bus.close()
+        if AS_ROOT:
+            for path in (project.folder, *project.folder.rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
+        folder.chmod(0o500)
+        project.path.chmod(0o400)
+        try:
+            for line in RUN_READERS:
+                ended = _as(readers, project, *line.split(), program="orch")
+                if in_use:
+                    assert ended.data.get("stale", True), line
+                else:
+                    assert ended.error["code"] == "read_only", (line, ended)
+            for line in RUN_WRITERS:
+                ended = _as(readers, project, *line.split(), program="orch")
+                assert ended.error["code"] == "read_only", (line, ended)
+                assert ended.error["hint"]
+        finally:
+            folder.chmod(0o700)
+            project.path.chmod(0o600)
+
+
+def test_a_database_of_another_user_is_no_missing_one(passable: Path, strangers):
+    project = Project(passable / "project")
     if not AS_ROOT:
         project.path.parent.chmod(0)
     try:
@@ -266,9 +325,9 @@ def test_a_database_of_another_user_is_no_missing_one(project: Project, stranger
         project.path.parent.chmod(0o700)
 
 
-def _as(prefix: list[str], project: Project, *line: str) -> Outcome:
+def _as(prefix: list[str], project: Project, *line: str, program: str = "inbox") -> Outcome:
     ended = subprocess.run(
-        [*prefix, command_path(), "--json", *line],
+        [*prefix, command_path(program), "--json", *line],
         cwd=project.folder,
         env={**os.environ, "INBOX_BUSY_TIMEOUT": "0.2"},
         capture_output=True,

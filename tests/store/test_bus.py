@@ -162,6 +162,17 @@ def test_the_same_key_gives_the_first_result_and_other_content_is_refused(leader
     assert len(leader.list().items) == 1
 
 
+def test_a_mailbox_that_nobody_reads_is_refused_when_that_is_asked_for(leader, worker):
+    worker.fetch(mailboxes=["workers"])
+
+    with refused("unknown_recipient") as failure:
+        leader.send(to="worker", subject="task", strict=True)
+
+    assert failure.value.hint == "did you mean workers?"
+    assert leader.list().items == ()
+    assert leader.send(to="workers", subject="task", strict=True).recipient_known
+
+
 def test_asking_the_same_again_is_already_while_the_question_is_open(leader, worker):
     thread, token = claimed(leader, worker)
     first = worker.ask(thread, token, body="Which?")

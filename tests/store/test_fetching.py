@@ -136,3 +136,34 @@ def test_an_empty_fetch_gives_the_cursor_that_the_agent_has_come_to(alice, bob):
     with refused("timeout") as failure:
         bob.fetch(wait_seconds=0)
     assert failure.value.data["next_cursor"] == str(message.id)
+
+
+def test_a_mailbox_with_many_unread_messages_hides_none_and_takes_no_longer(alice, bob):
+    """Steps of SQLite's virtual machine, which no load of the machine changes."""
+
+    def send(number):
+        with alice.transaction():
+            for each in range(number):
+                alice.send(to="bob", subject="task", body=f"{each}")
+
+    def steps():
+        counted = []
+        bob.database.connection.set_progress_handler(lambda: counted.append(1), 10)
+        assert bob.fetch(limit=5, peek=True).truncated
+        bob.database.connection.set_progress_handler(None, 10)
+        return len(counted)
+
+    send(50)
+    before = steps()
+    send(2_000)
+    alice.send(to="bob", subject="task", body="the newest")
+    assert steps() <= before * 1.2 + 2
+    seen = []
+    while True:
+        fetched = bob.fetch(limit=1000)
+        seen += bodies(fetched)
+        bob.mark_read(fetched)
+        if not fetched.truncated:
+            break
+    assert len(seen) == 2_051
+    assert seen[-1] == "the newest"

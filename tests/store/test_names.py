@@ -61,6 +61,18 @@ def test_mailboxes_and_agents_are_found_by_what_they_did(project: Project):
         assert names.agents_beginning("lea", 50) == ["leader"]
 
 
+def test_an_agent_that_is_started_again_and_again_is_one(project: Project):
+    for number in range(20):
+        held = project.claim(project.send(), agent="w1")
+        with project.bus("w1") as bus:
+            bus.fetch()
+            if number % 2:
+                bus.done(held.thread, held.token)
+
+    with named(project) as names:
+        assert names.agents_beginning("", 50) == ["leader", "w1"]
+
+
 @pytest.mark.parametrize("query", QUERIES)
 def test_looking_for_names_takes_no_more_steps_among_many_threads(project: Project, query: str):
     """Steps of SQLite's virtual machine, which no load of the machine changes."""

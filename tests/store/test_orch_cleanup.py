@@ -16,6 +16,7 @@ from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.git import removal, salvage
 from inbox_orch.orch.schemas.cleanup import ReasonCode
 from inbox_orch.orch.services.checking import AT_WORK
+from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.predicaments import Scene, picture, process_inside
@@ -95,6 +96,21 @@ def test_an_ended_attempt_whose_worker_was_not_told_is_kept(scene: Scene):
     scene.site.clock.advance(3600)
     (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
     assert item.action == "removed"
+
+
+def test_who_works_there_and_until_when_is_told(scene: Scene):
+    scene.site.claim(scene.item, lease_seconds=300)
+    until = rfc3339(scene.site.clock.wall_ms + 300_000)
+
+    (running,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+    scene.site.scheduler.cancel(scene.run, ["a"])
+    scene.site.clock.advance(61)
+    scene.site.scheduler.reconcile(scene.run)
+    (cancelled,) = scene.site.scheduler.cleanup(scene.run, force=True).items
+
+    for item, code in ((running, "live_attempt"), (cancelled, "live_lease")):
+        assert (item.action, codes(item)) == ("kept", [code])
+        assert f"w1 has its lease until {until}" in item.reasons[0].message
 
 
 def test_salvage_of_more_than_a_gibibyte_is_refused(scene: Scene):

@@ -76,7 +76,6 @@ def test_a_branch_with_changes_in_its_working_tree_is_left_to_its_owner(site: Si
 def test_a_file_that_would_be_overwritten_stops_the_merge_back_and_loses_nothing(
     site: Site, run, ignored: bool
 ):
-    """Case 16."""
     if ignored:
         (site.repository / ".git" / "info" / "exclude").write_text("new.txt\n")
     precious = site.repository / "new.txt"

@@ -1,0 +1,46 @@
+"""A lease that lives: however often leaders look, nobody else is offered its work; and whoever
+takes over after a death need not be whoever died."""
+
+from support.buses import refused
+from support.runs import Site
+
+
+def test_what_is_held_is_never_dispatched_again_however_often_leaders_look(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    token = site.claim(item, lease_seconds=60)
+    leaders, rival = [site.leader(f"leader{n}") for n in range(3)], site.office.bus("w2")
+    for number in range(50):
+        site.clock.advance(30)
+        site.worker.renew(item["thread"], token)
+        leader = leaders[number % len(leaders)]
+        leader.reconcile(run)
+        assert leader.ready(run).items == ()
+        assert leader.dispatch(run).items == ()
+        assert [row.standing.state for row in leader.status(run).rows] == ["active"]
+        with refused("nothing_available"):
+            rival.claim(mailboxes=["workers"])
+
+    held = site.worker.show(item["thread"]).thread
+    assert (held.holder, held.epoch, held.deliveries) == ("w1", 1, 1)
+    assert [attempt.number for attempt in site.attempts(run, "a")] == [1]
+    site.worker.done(item["thread"], token, body="done")
+
+
+def test_work_whose_worker_died_again_and_again_is_not_tied_to_that_worker(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    for _ in range(3):
+        site.claim(item, lease_seconds=10)
+        site.clock.advance(11)
+        site.scheduler.reconcile(run)
+    site.clock.advance(200)
+
+    again = site.dispatch(run)["a"]
+
+    assert again["mailbox"] == "workers"
+    taken = site.office.bus("w2").claim(mailboxes=["workers"])
+    assert taken.thread.id == again["thread"]
+    assert [a.state for a in site.attempts(run, "a")] == ["lost", "offered"]
