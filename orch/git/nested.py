@@ -15,6 +15,7 @@ from .commands import git
 # What a partial clone lacks is fetched from where its own settings say, by the programs that they
 # name: nothing is fetched here. Older releases of git know the second one only.
 _ALONE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_LINK_MODE = "160000"  # of a submodule in a tree (git-fast-import(1), "gitlink")
 _NO_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
 
@@ -49,6 +50,68 @@ def nested_repositories(worktree: str, admin: str) -> tuple[Nested, ...]:
         if problem is not None:
             found.append(Nested(directory, True, problem))
     return tuple(found)
+
+
+def unpushed_submodules(worktree: str, base: str, head: str) -> tuple[str, ...]:
+    """The paths, below a worktree, of which a commit says another commit of a submodule than its
+    base does, and one that only the worktree has: it is in no remote and no tag there.
+
+    Whoever has that commit checked out can take the work nowhere without it. What is not here at
+    all, because the submodule was never fetched, cannot be lost here.
+    """
+    changed = _changed_links(worktree, base, head)
+    if not changed:
+        return ()
+    modules = os.path.join(_output_of(worktree, "rev-parse", "--absolute-git-dir"), "modules")
+    directories = list(_git_directories(modules))
+    found = []
+    for path, commit in changed:
+        folder = os.path.join(worktree, path)
+        own = [folder] if os.path.lexists(os.path.join(folder, ".git")) else []
+        holders = [
+            location
+            for location in [("-C", each) for each in own]
+            + [(f"--git-dir={each}",) for each in directories]
+            if _has_commit(worktree, location, commit)
+        ]
+        if holders and not any(_is_elsewhere(worktree, each, commit) for each in holders):
+            found.append(path)
+    return tuple(found)
+
+
+def _changed_links(worktree: str, base: str, head: str) -> list[tuple[str, str]]:
+    """(path, commit) of each submodule that `head` has at another commit than `base`."""
+    _, text = git(
+        worktree,
+        *("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", base, head),
+        reads=True,
+    )
+    fields = text.split("\0")
+    links = []
+    for entry, path in zip(fields[::2], fields[1::2], strict=False):
+        _, mode, _, commit, _ = entry.split(" ")
+        if mode == _LINK_MODE:
+            links.append((path, commit))
+    return links
+
+
+def _has_commit(worktree: str, location: tuple[str, ...], commit: str) -> bool:
+    arguments = ("cat-file", "-e", f"{commit}^{{commit}}")
+    status, _ = git(
+        worktree, *location, *arguments, reads=True, accepted=(0, 1, 128), environment=_ALONE
+    )
+    return status == 0
+
+
+def _is_elsewhere(worktree: str, location: tuple[str, ...], commit: str) -> bool:
+    _, own = git(
+        worktree,
+        *location,
+        *("rev-list", "--max-count=1", commit, "--not", "--remotes", "--tags"),
+        reads=True,
+        environment=_ALONE,
+    )
+    return not own.strip()
 
 
 def _working_trees(worktree: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from .commands import git, output_of
 from .failures import shown
 from .hidden import hidden_changes
+from .nested import unpushed_submodules
 
 # Set explicitly: the user's name has no part in it, and may not even be configured.
 COMMITTER = {
@@ -31,12 +32,14 @@ class Merged(NamedTuple):
 class Found(NamedTuple):
     """How a worktree stands: its HEAD, how many commits that is ahead of its base, what is not
     committed. `contains_base` is False when HEAD does not build on the base; there is no `head`
-    when HEAD names no commit."""
+    when HEAD names no commit. `unpushed_submodules` are those of which HEAD names a commit that
+    only the worktree has."""
 
     head: str | None
     commits_ahead: int
     dirty_paths: tuple[str, ...]
     contains_base: bool
+    unpushed_submodules: tuple[str, ...] = ()
 
 
 class Repository:
@@ -284,7 +287,8 @@ class Repository:
         head = text.strip()
         contains = self.contains(head, base_commit)
         ahead = int(output_of(worktree, "rev-list", "--count", f"{base_commit}..{head}"))
-        return Found(head, ahead, dirty, contains)
+        unpushed = unpushed_submodules(worktree, base_commit, head) if ahead else ()
+        return Found(head, ahead, dirty, contains, tuple(map(shown, unpushed))[:_MOST_PATHS])
 
     def _is_worktree_of_ours(self, worktree: str) -> bool:
         """Whether the folder is a working tree of this repository: git run in a folder that is

@@ -48,4 +48,5 @@ class WorkRejected(Shape):
     source: Source
     reason: str
     dirty_paths: list[str]
+    unpushed_submodules: list[str]
     checks: list[CheckResult]

@@ -345,6 +345,7 @@ def _rejected(
         "source": work.source,
         "reason": reason,
         "dirty_paths": details.get("dirty_paths", []),
+        "unpushed_submodules": details.get("unpushed_submodules", []),
         "checks": details.get("checks", []),
     }
     return InboxOrchError(

@@ -252,6 +252,10 @@ def objections(found: Found, allow_empty: bool) -> tuple[list[str], dict[str, An
     if found.dirty_paths:
         reasons.append("dirty: not committed: " + ", ".join(found.dirty_paths[:10]))
         details["dirty_paths"] = list(found.dirty_paths)
+    if found.unpushed_submodules:
+        paths = ", ".join(found.unpushed_submodules[:10])
+        reasons.append(f"submodule: {paths}: push its commit to a remote of it, nobody else has it")
+        details["unpushed_submodules"] = list(found.unpushed_submodules)
     if found.head is None:
         reasons.append("base: HEAD names no commit")
     elif not found.contains_base:

@@ -68,6 +68,19 @@ def test_submodules_of_a_bare_repository_are_reported_too(site: Site):
     assert len(warnings(site, "settings")) == 1
 
 
+@pytest.mark.parametrize("name, content", [("HEAD", "0" * 40 + "\n"), ("locked", "initializing")])
+def test_a_worktree_that_somebodys_git_left_half_made_is_named(
+    opened: Site, name: str, content: str
+):
+    git(opened.repository, "worktree", "add", "-q", "--detach", str(opened.folder / "mine"))
+    assert warnings(opened, "half-made worktrees") == ()
+    entry = opened.repository / ".git" / "worktrees" / "mine"
+
+    (entry / name).write_text(content)
+
+    assert warnings(opened, "half-made worktrees") == (str(entry),)
+
+
 @pytest.mark.parametrize("version, status", [("2.51.0", "warning"), ("2.51.1", "ok")])
 def test_a_git_that_is_known_to_be_bad_is_reported(
     opened: Site, monkeypatch, version: str, status: str

@@ -1,8 +1,10 @@
 """A lease that lives: however often leaders look, nobody else is offered its work; and whoever
 takes over after a death need not be whoever died."""
 
+import shutil
+
 from support.buses import refused
-from support.runs import Site
+from support.runs import Site, commit, git
 
 
 def test_what_is_held_is_never_dispatched_again_however_often_leaders_look(site: Site):
@@ -44,3 +46,23 @@ def test_work_whose_worker_died_again_and_again_is_not_tied_to_that_worker(site:
     taken = site.office.bus("w2").claim(mailboxes=["workers"])
     assert taken.thread.id == again["thread"]
     assert [a.state for a in site.attempts(run, "a")] == ["lost", "offered"]
+
+
+def test_a_live_attempt_whose_worktree_is_gone_is_told_by_the_doctor_and_never_succeeds(site: Site):
+    run = site.open_run()
+    site.add(run, "a", allow_empty=True)
+    item = site.dispatch(run)["a"]
+    token = site.claim(item)
+    commit(item["worktree"], "half.txt", "half\n")
+    shutil.rmtree(item["worktree"])
+
+    (check,) = [c for c in site.scheduler.doctor().checks if c.name == "worktrees"]
+    assert (check.status, check.total) == ("problem", 1)
+    assert item["worktree"] in check.items[0]
+    site.worker.done(item["thread"], token, body="done")
+    site.scheduler.reconcile(run)
+
+    (attempt,) = site.attempts(run, "a")
+    assert attempt.state == "lost"
+    kept = git(site.repository, "rev-parse", f"refs/orch/late/{attempt.id}")
+    assert git(site.repository, "show", f"{kept}:half.txt") == "half"

@@ -1,5 +1,6 @@
 """What a worker says is done is looked at: accepted, rejected with the reason, or lost."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from support.buses import refused
-from support.runs import Site, commit, git
+from support.runs import Site, commit, git, make_repository
+
+ALLOW = ("-c", "protocol.file.allow=always")
 
 
 @pytest.fixture
@@ -106,6 +109,104 @@ def test_dirt_in_a_submodule_is_dirt(site: Site, run):
 
     assert attempt.state == "rejected"
     assert attempt.reason == "dirty: not committed: lib"
+
+
+@pytest.fixture
+def with_library(site: Site, run) -> tuple[dict, Path, Path]:
+    """An attempt whose worktree has a submodule checked out: (attempt, its folder, its remote)."""
+    source = make_repository(site.folder / "source")
+    library = site.folder / "library.git"
+    git(site.folder, "clone", "-q", "--bare", str(source), str(library))
+    git(site.repository, *ALLOW, "submodule", "--quiet", "add", str(library), "lib")
+    git(site.repository, "commit", "-q", "-m", "Add a submodule")
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    git(item["worktree"], *ALLOW, "submodule", "--quiet", "update", "--init")
+    return item, Path(item["worktree"], "lib"), library
+
+
+def hand_in_the_submodule(site: Site, item: dict, lib: Path) -> None:
+    commit(lib, "own.txt", "only here\n")
+    git(item["worktree"], "commit", "-q", "-a", "-m", "Take the library's newest")
+    site.done(item)
+
+
+@pytest.mark.parametrize("deinit", [False, True])
+def test_a_submodule_commit_that_nobody_else_has_is_rejected(
+    site: Site, run, with_library, deinit: bool
+):
+    item, lib, _ = with_library
+    commit(lib, "own.txt", "only here\n")
+    git(item["worktree"], "commit", "-q", "-a", "-m", "Take the library's newest")
+    if deinit:
+        git(item["worktree"], "submodule", "--quiet", "deinit", "--force", "lib")
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.state == "rejected"
+    assert str(attempt.reason).startswith("submodule: lib: push its commit")
+    assert json.loads(str(attempt.details))["unpushed_submodules"] == ["lib"]
+    site.clock.advance(600)
+    again = site.dispatch(run)["a"]
+    assert "submodule: lib" in site.worker.show(again["thread"], full=True).messages[0].body
+    (kept,) = (i for i in site.scheduler.cleanup(run, force=True).items if i.attempt.number == 1)
+    assert (kept.action, kept.reasons[0].code) == ("kept", "submodule_commits")
+
+
+def test_a_submodule_commit_that_was_pushed_is_accepted_also_later(site: Site, run, with_library):
+    item, lib, library = with_library
+    hand_in_the_submodule(site, item, lib)
+    assert decided(site, run).state == "rejected"
+
+    git(lib, "push", "-q", "origin", "HEAD:refs/heads/next")
+    site.scheduler.adopt(run, "a")
+
+    assert site.states(run) == {"a": "succeeded"}
+    tip = git(library, "rev-parse", "next")
+    assert git(site.repository, "rev-parse", f"{site.task(run, 'a').accepted_head}:lib") == tip
+
+
+def test_another_commit_of_a_submodule_that_its_remote_has_is_accepted(
+    site: Site, run, with_library
+):
+    item, lib, library = with_library
+    clone = site.folder / "clone"
+    git(site.folder, "clone", "-q", str(library), str(clone))
+    tip = commit(clone, "new.txt", "of the library's own people\n")
+    git(clone, "push", "-q", "origin", "HEAD")
+    git(lib, "fetch", "-q", "origin")
+    git(lib, "checkout", "-q", tip)
+    git(item["worktree"], "commit", "-q", "-a", "-m", "Take the library's newest")
+    site.done(item)
+
+    assert decided(site, run).state == "succeeded"
+
+
+def test_a_submodule_that_was_never_fetched_is_no_objection(site: Site, run):
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    entry = f"160000,{item['base_commit']},elsewhere"
+    Path(item["worktree"], "elsewhere").mkdir()
+    git(item["worktree"], "update-index", "--add", "--cacheinfo", entry)
+    git(item["worktree"], "commit", "-q", "-m", "Name a commit of another repository")
+    site.done(item)
+
+    assert decided(site, run).state == "succeeded"
+
+
+def test_a_repository_that_was_added_as_if_it_were_a_file_is_rejected(site: Site, run, item):
+    inner = Path(item["worktree"], "inner")
+    inner.mkdir()
+    git(inner, "init", "-q")
+    commit(inner, "own.txt", "only here\n")
+    git(item["worktree"], "add", "inner")
+    git(item["worktree"], "commit", "-q", "-m", "Add a folder")
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert (attempt.state, str(attempt.reason).split(":")[1]) == ("rejected", " inner")
 
 
 @pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
