@@ -99,7 +99,7 @@ def install_requirements(scope: str, venv: Path, state: State) -> None:
         [*pip(venv), "install", *wanted],
         "the requirements could not be installed; this step needs a package index",
     )
-    # What `dev` brings includes `runtime`.
+    # What every scope brings includes `runtime`.
     remember(venv, state, "runtime", digest(requirements("runtime", venv)))
     remember(venv, state, scope, digest(wanted))
 
@@ -141,7 +141,7 @@ def link_source_tree() -> None:
 def requirements(scope: str, venv: Path) -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     runtime = project["project"]["dependencies"]
-    tools = project["project"]["optional-dependencies"]["dev"] if scope == "dev" else []
+    tools = [] if scope == "runtime" else project["project"]["optional-dependencies"][scope]
     if venv.name.endswith("-lowest"):
         runtime = [requirement.replace(">=", "==") for requirement in runtime]
         tools = [requirement for requirement in tools if not requirement.startswith(STATIC_TOOLS)]

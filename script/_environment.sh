@@ -9,7 +9,7 @@ fail() {
     exit 1
 }
 
-# prepare_environment runtime|dev: sets `venv`, and leaves a shared lock on it open as descriptor 9.
+# prepare_environment runtime|dev|docs: sets `venv`, and leaves a shared lock on it open as descriptor 9.
 # Whoever inherits that descriptor keeps the environment from being changed under its feet.
 prepare_environment() {
     local python=${PYTHON:-python3} version
@@ -19,6 +19,8 @@ prepare_environment() {
         fail "needs Python 3.11 or newer, but '$python' is $version: set PYTHON to a newer one"
 
     venv=$root/.venv
+    # What makes the site is no part of what the tests run with.
+    [ "$1" != docs ] || venv=$root/.venv-docs
     [ -z "${INBOX_ORCH_LOWEST:-}" ] || venv=$root/.venv-lowest
     unset PYTHONPATH PYTHONHOME
     exec 9>"$venv.lock"

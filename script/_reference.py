@@ -1,5 +1,5 @@
 """Makes the pages of docs/reference from the commands and the state tables, and with them the
-pages of the contract (see _contract_pages.py).
+pages of the contract and of the JSON (see _contract_pages.py and _json_pages.py).
 
 Run through `script/reference`; a test holds the pages against what this makes.
 """
@@ -28,6 +28,7 @@ def pages() -> dict[Path, str]:
         folder / "orch.md": _commands_page("orch", orch_program),
         folder / "states.md": _states_page(),
         **runpy.run_path(str(ROOT / "script" / "_contract_pages.py"))["pages"](),
+        **runpy.run_path(str(ROOT / "script" / "_json_pages.py"))["pages"](),
     }
 
 

@@ -11,10 +11,14 @@ from .base import open_bus
 @click.command(
     "backup",
     cls=Verb,
-    examples=("inbox backup ~/bus-monday.db", "inbox backup --artifacts /mnt/backup/bus.db"),
+    examples=("inbox backup ~/bus-monday.db", "inbox backup --artifacts /mnt/backup/project.db"),
 )
 @click.argument("file", type=PATH)
-@click.option("--artifacts", is_flag=True, help="Copy the attached files, too, to FILE.artifacts.")
+@click.option(
+    "--artifacts",
+    is_flag=True,
+    help="Copy the attached files, too: to FILE.artifacts, or `artifacts` beside a bus.db.",
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 @click.pass_context
 def command(context: click.Context, file: str, artifacts: bool, force: bool) -> None:

@@ -69,6 +69,16 @@ def test_a_backup_opens_as_a_database_and_goes_on(office, leader, thread, target
     assert leader.show(thread).thread.state == "pending"
 
 
+@pytest.mark.parametrize(
+    "name, artifacts", [("project.db", "project.db.artifacts"), ("bus.db", "artifacts")]
+)
+def test_the_files_of_a_backup_lie_where_its_name_leads_to(leader, thread, folder, name, artifacts):
+    made = leader.backup(folder / name, artifacts=True)
+
+    assert made.artifact_folder == str(folder / artifacts)
+    assert names(folder) == sorted([name, artifacts])
+
+
 def test_a_backup_has_what_still_lies_in_the_log_and_leaves_no_other_file(
     leader, thread, target, folder
 ):
