@@ -26,6 +26,8 @@ PROJECT_FILES = ("LICENSE", "README.md", "pyproject.toml")
 BASE_PYTHON = Path(sys.executable).resolve()
 # They read the sources and say nothing about a library's release, but ask for releases themselves.
 STATIC_TOOLS = ("import-linter", "mypy", "ruff", "types-")
+# `.venv-lowest` is without extras, `.venv-lowest-mcp` with that one.
+LOWEST = "-lowest"
 # The descriptor on which _environment.sh has opened the lock file, and keeps it afterwards.
 LOCK = 9
 
@@ -141,11 +143,20 @@ def link_source_tree() -> None:
 def requirements(scope: str, venv: Path) -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     runtime = project["project"]["dependencies"]
-    tools = [] if scope == "runtime" else project["project"]["optional-dependencies"][scope]
-    if venv.name.endswith("-lowest"):
+    extras = project["project"]["optional-dependencies"]
+    tools = [] if scope == "runtime" else extras[scope]
+    if scope == "dev" and venv.name != f".venv{LOWEST}":
+        # An extra may ask for a newer release of what the package requires.
+        named = {name_of(requirement) for requirement in extras["mcp"]}
+        runtime = [r for r in runtime if name_of(r) not in named] + extras["mcp"]
+    if LOWEST in venv.name:
         runtime = [requirement.replace(">=", "==") for requirement in runtime]
         tools = [requirement for requirement in tools if not requirement.startswith(STATIC_TOOLS)]
     return [*project["build-system"]["requires"], *runtime, *tools]
+
+
+def name_of(requirement: str) -> str:
+    return requirement.split(">=")[0]
 
 
 def digest(parts: list[str]) -> str:

@@ -21,7 +21,11 @@ prepare_environment() {
     venv=$root/.venv
     # What makes the site is no part of what the tests run with.
     [ "$1" != docs ] || venv=$root/.venv-docs
-    [ -z "${INBOX_ORCH_LOWEST:-}" ] || venv=$root/.venv-lowest
+    case ${INBOX_ORCH_LOWEST:-} in
+        '') ;;
+        mcp) venv=$root/.venv-lowest-mcp ;;
+        *) venv=$root/.venv-lowest ;;
+    esac
     unset PYTHONPATH PYTHONHOME
     exec 9>"$venv.lock"
     "$python" "$root/script/_environment.py" "$1" "$venv"

@@ -132,6 +132,10 @@ class Bells:
         """To be watched for input by a caller with an event loop of its own."""
         return tuple(self._descriptors)
 
+    def listen_to(self, descriptor: int) -> None:
+        """Input on a descriptor of the caller's ends a sleep, too."""
+        self._poll.register(descriptor, select.POLLIN)
+
     def sleep(self, seconds: float) -> bool:
         """Sleep until a bell rings or `seconds` have passed; whether one rang."""
         if not self._poll.poll(max(0, int(seconds * 1000 + 0.999))):

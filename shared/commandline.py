@@ -167,8 +167,9 @@ class Verb(click.Command):
         shell = shell_of(ctx)
         # Only now is it sure whether --json was an option, and not the value of one.
         shell.output.as_json = shell.json
-        gc.freeze()
-        gc.enable()
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
         with _helpful(ctx):
             return super().invoke(ctx)
 
@@ -330,13 +331,22 @@ def _say_and_exit(context: click.Context, data: Mapping[str, str], text: str) ->
 def execute(name: str, load: Callable[[], click.Group], arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code. Never raises an `Exception`."""
     output = Output(f"{name}/1", as_json=_asks_for_json(arguments))
+
+    def run() -> int:
+        if f"_{name.upper()}_COMPLETE" in os.environ:
+            from .completion import answer
+
+            return answer(name, load, _shell(output), output)
+        return invoke(name, load(), arguments, output)
+
+    return guarded(output, run)
+
+
+def guarded(output: Output, run: Callable[[], int]) -> int:
+    """What `run` returns; what it raises is reported, and its exit code returned."""
     try:
         try:
-            if f"_{name.upper()}_COMPLETE" in os.environ:
-                from .completion import answer
-
-                return answer(name, load, _shell(output), output)
-            return _invoke(name, load(), list(arguments), output)
+            return run()
         except ReaderGone:
             return EXIT_READER_GONE
         except (Exception, Signalled) as raised:  # noqa: BLE001 - the last line of defence
@@ -360,11 +370,12 @@ def _error_for(raised: BaseException) -> InboxOrchError:
     return _internal(raised)
 
 
-def _invoke(name: str, program: click.Group, arguments: list[str], output: Output) -> int:
+def invoke(name: str, program: click.Group, arguments: Sequence[str], output: Output) -> int:
+    """Parse a command line and run its command; returns the exit code. Errors: all."""
     shell = _shell(output)
     try:
         with program.make_context(
-            name, arguments, obj=shell, max_content_width=80, terminal_width=_help_width()
+            name, [*arguments], obj=shell, max_content_width=80, terminal_width=_help_width()
         ) as context:
             program.invoke(context)
     except click.exceptions.Exit as stop:

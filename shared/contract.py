@@ -27,6 +27,7 @@ ERRORS = {
     "io_error": "the operating system could not read or write",
     "unsafe_filesystem": "SQLite's write-ahead log is not safe there; `init --force` overrides",
     "no_boot_id": "the system does not tell one boot from another (no /proc)",
+    "extra_missing": "an optional part is not installed; the hint has the command that does it",
     "corrupt": "the file is damaged, or is no database",
     "git_missing": "git is not installed, or too old",
     "git_failed": "a git command failed; `details` has its output",

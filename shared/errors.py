@@ -35,6 +35,7 @@ EXIT_CODES: dict[str, int] = {
     "io_error": 6,
     "unsafe_filesystem": 6,
     "no_boot_id": 6,
+    "extra_missing": 6,
     "corrupt": 6,
     "git_missing": 6,
     "git_failed": 6,

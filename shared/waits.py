@@ -6,7 +6,9 @@ at its deadline before it gives up.
 """
 
 import os
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from .bells import Bells
@@ -33,6 +35,57 @@ class Look(NamedTuple):
     due_monotonic_ms: int | None = None
 
 
+class Interruption:
+    """Ends the waits of one thread from another one: signals reach the main thread alone."""
+
+    def __init__(self) -> None:
+        self.fired = False
+        self._reader, self._writer = os.pipe()
+
+    @property
+    def descriptor(self) -> int:
+        """Has input once it has been fired."""
+        return self._reader
+
+    def fire(self) -> None:
+        """Every wait of the thread ends with the error `interrupted`, now and from now on."""
+        if not self.fired:
+            self.fired = True
+            os.write(self._writer, b"!")
+
+    @contextmanager
+    def for_this_thread(self) -> Iterator[None]:
+        """It is this thread's until the end of the block."""
+        _own.interruption = self
+        try:
+            yield
+        finally:
+            _own.interruption = None
+
+    def close(self) -> None:
+        """The thread has ended: from now on firing it does nothing."""
+        self.fired = True
+        os.close(self._reader)
+        os.close(self._writer)
+
+
+_own = threading.local()
+
+
+def _interruption() -> Interruption | None:
+    found: Interruption | None = getattr(_own, "interruption", None)
+    return found
+
+
+def _refuse_when_interrupted(interruption: Interruption | None) -> None:
+    if interruption is not None and interruption.fired:
+        raise InboxOrchError(
+            "interrupted",
+            "the caller has given up waiting",
+            hint="call again to go on waiting; nothing is missed in between",
+        )
+
+
 def doorbell_off() -> bool:
     """Whether the caller's environment asks for polling (INBOX_DOORBELL=off)."""
     return os.environ.get("INBOX_DOORBELL", "").lower() in ("off", "0", "no", "false")
@@ -50,14 +103,19 @@ def wait(
 
     `look` decides and may write; it is called with no transaction open. A `busy` database does
     not end the wait before its deadline. `pulse` is called whenever the sleep is interrupted
-    without a reason to look: for a waiter who shows how time passes.
+    without a reason to look: for a waiter who shows how time passes. Error `interrupted`, before
+    the next look, when another thread fires this one's `Interruption`.
     """
     if wait_seconds <= 0:
         return look().found
     deadline = database.clock.now().monotonic_ms + wait_seconds * 1000
+    interruption = _interruption()
     with _bells(database, topics) as bells:
+        if interruption is not None:
+            bells.listen_to(interruption.descriptor)
         pause = Pause(bells.armed)
         while True:
+            _refuse_when_interrupted(interruption)
             known = version(database)
             seen, busy = look_once(look)
             if seen.found is not None:

@@ -44,6 +44,7 @@ COMMANDS = {
     "guide": (f"{_HERE}.guide", "A few lines for a repository's AGENTS.md."),
     "skill": (f"{_HERE}.skill", "The manual for agents; print or install it."),
     "hook": (f"{_HERE}.hook", "Announce what is unread to Claude Code."),
+    "mcp": (f"{_HERE}.mcp", "Serve the bus as tools to an agent's client."),
     "completion": (f"{_HERE}.completion", "Code that makes a shell complete commands."),
     "help": (f"{_HERE}.help", "About exit codes, the environment, JSON, or a command."),
 }

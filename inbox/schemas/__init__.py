@@ -14,6 +14,8 @@ from .agents import (
     SkillAt,
     SkillInstalled,
     SkillPrinted,
+    ToolDescribed,
+    Toolset,
 )
 from .envelope import (
     Contract,
@@ -164,6 +166,8 @@ __all__ = [
     "Thread",
     "ThreadLine",
     "Time",
+    "ToolDescribed",
+    "Toolset",
     "Ulid",
     "Unread",
     "UnreadCount",
@@ -228,6 +232,7 @@ COMMANDS: dict[str, Contract] = {
     "hook session-start": Contract((Hooked,)),
     "hook stop": Contract((Hooked,)),
     "hook post-tool": Contract((Hooked,)),
+    "mcp": Contract((Toolset,)),
     "completion": Contract((Completion,)),
     "help": Contract((Help,)),
 }

@@ -67,3 +67,21 @@ class Completion(Shape):
 
     shell: Literal["bash", "zsh", "fish"]
     source: str
+
+
+class ToolDescribed(Shape):
+    """A tool that `mcp` serves. `command` is what it runs; `reads`: it changes nothing."""
+
+    name: str
+    command: str
+    description: str
+    input_schema: dict[str, Any]
+    reads: bool
+
+
+class Toolset(Shape):
+    """`mcp --tools`."""
+
+    items: list[ToolDescribed]
+    truncated: Literal[False]
+    next_cursor: None

@@ -38,6 +38,7 @@ COMMANDS = {
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
     "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),
     "skill": (f"{_HERE}.skill", "The manual for agents; print or install it."),
+    "mcp": (f"{_HERE}.mcp", "Serve the scheduler as tools to an agent's client."),
     "help": (f"{_HERE}.help", "About exit codes, the environment, JSON, or a command."),
     "completion": (f"{_HERE}.completion", "Code that makes a shell complete commands."),
     "demo": (f"{_HERE}.demo", "The main job from start to end, offline."),

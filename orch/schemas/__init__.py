@@ -13,6 +13,7 @@ from inbox_orch.inbox.schemas import (
     OneSchema,
     SkillInstalled,
     SkillPrinted,
+    Toolset,
     Version,
 )
 
@@ -91,6 +92,7 @@ COMMANDS: dict[str, Contract] = {
     "timeline": Contract((Timeline,)),
     "skill print": Contract((SkillPrinted,)),
     "skill install": Contract((SkillInstalled,)),
+    "mcp": Contract((Toolset,)),
     "completion": Contract((Completion,)),
     "council start": Contract((CouncilStarted,)),
     "council wait": Contract((CouncilShown,), (CouncilShown,)),

@@ -86,6 +86,16 @@ COMPLETION = needs_nothing(
     missing=Never("a shell that it does not know is a wrong call"),
 )
 
+MCP = {
+    **needs_nothing(
+        "mcp",
+        "--tools",
+        usage=plain("mcp"),
+        missing=NO_THREAD,
+    ),
+    "conflict": Never("only to serve it needs an optional part, and a server prints no JSON"),
+}
+
 CELLS: dict[str, dict[str, Cell | Never]] = {
     "prime": {
         **printed("prime"),
@@ -98,6 +108,7 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
     "hook session-start": hook("session-start"),
     "hook stop": hook("stop"),
     "hook post-tool": hook("post-tool"),
+    "mcp": MCP,
     "completion": COMPLETION,
     "help": HELP,
 }

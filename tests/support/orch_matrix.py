@@ -279,6 +279,7 @@ CELLS |= orch_cells_verify.CELLS
 CELLS |= {
     "skill print": cells_agents.printed("skill", "print"),
     "skill install": cells_agents.installed("orch"),
+    "mcp": cells_agents.MCP,
     "completion": cells_agents.COMPLETION,
     "help": cells_agents.HELP,
 }

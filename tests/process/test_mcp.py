@@ -1,0 +1,239 @@
+"""`inbox mcp` and `orch mcp` as real processes, met by the SDK's own client."""
+
+import asyncio
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.commands import PATIENCE_SECONDS, Project, command_path
+from support.orch_matrix import Enterprise
+from support.tooling import tools_of, with_clients
+
+INSTALLED = importlib.util.find_spec("mcp") is not None
+with_sdk = pytest.mark.skipif(not INSTALLED, reason="the optional part `mcp` is not installed")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+async def call(client, tool: str, **given):
+    """The data of a tool that succeeds; the client validates it by the tool's schema."""
+    result = await client.call_tool(f"inbox_{tool}", given)
+    assert not result.is_error, result
+    assert json.loads(result.content[0].text) == result.structured_content
+    return result.structured_content
+
+
+async def error(client, tool: str, **given):
+    """The error of a tool that fails."""
+    result = await client.call_tool(tool, given)
+    assert result.is_error, result
+    return result.structured_content["error"]
+
+
+@with_sdk
+def test_a_task_goes_from_one_client_to_another_and_back(project: Project):
+    async def talk(leader, worker):
+        assert {t.name for t in (await worker.list_tools()).tools} == set(tools_of("inbox"))
+        await call(leader, "send", to="workers", subject="Add", body="1 + 1", payload={"a": []})
+        claimed = await call(worker, "claim", mailbox=["workers"])
+        assert claimed["messages"][0]["payload"] == {"a": []}
+        held = {"thread": claimed["thread"]["id"], "token": claimed["lease"]["token"]}
+        await call(worker, "update", **held, progress=50, body="half")
+        await call(worker, "ask", **held, body="in which base?", option=["2", "10"])
+
+        waiting = asyncio.create_task(call(worker, "wait_reply", **held))
+        # While one call waits, the same server answers others.
+        assert (await call(worker, "list", state=["blocked"]))["items"]
+        question = (await call(leader, "fetch"))["items"][-1]["message"]
+        assert question["options"] == ["2", "10"]
+        await call(leader, "reply", thread=held["thread"], body="2")
+        assert (await waiting)["messages"][-1]["body"] == "2"
+
+        done = await call(worker, "done", **held, body="10")
+        assert (done["thread"]["state"], "already" in done) == ("done", False)
+        assert (await call(worker, "done", **held, body="10"))["already"] is True
+        result = (await call(leader, "fetch", wait=50))["items"][-1]["message"]
+        assert (result["kind"], result["body"]) == ("result", "10")
+        assert (await call(leader, "fetch")).get("items", []) == []
+
+    with_clients(project.folder, ["leader", "w1"], talk)
+
+
+@with_sdk
+def test_two_clients_race_for_one_task_and_one_gets_it(project: Project):
+    thread = project.send()
+
+    async def talk(*workers):
+        claims = [w.call_tool("inbox_claim", {"mailbox": ["workers"]}) for w in workers]
+        results = await asyncio.gather(*claims)
+        winners = [r for r in results if not r.is_error]
+        assert [r.structured_content["thread"]["id"] for r in winners] == [thread]
+        losers = [r.structured_content["error"]["code"] for r in results if r.is_error]
+        assert losers == ["nothing_available"]
+
+    with_clients(project.folder, ["w1", "w2"], talk)
+
+
+@with_sdk
+def test_bad_input_gives_the_codes_and_hints_of_the_command_line(project: Project):
+    stale = project.taken_over()
+    no_mailbox = {"to": "no good", "subject": "s", "body": "b"}
+    cases = [
+        ("show", {"thread": "nope"}, ("show", "nope")),
+        ("claim", {"wait": 0.05}, ("claim", "--wait", "0.05")),
+        ("claim", {"thread": stale.thread}, ("claim", stale.thread)),
+        ("list", {"limit": -1}, ("list", "--limit", "-1")),
+        ("renew", stale._asdict(), ("renew", *stale.arguments)),
+        ("send", no_mailbox, ("send", *(f"--{k}={v}" for k, v in no_mailbox.items()))),
+    ]  # fmt: skip
+
+    async def talk(client):
+        codes = []
+        for tool, given, line in cases:
+            ended = project.json(*line, "--agent", "w1")
+            said = await error(client, f"inbox_{tool}", **given)
+            assert said["exit_code"] == ended.code, (tool, given)
+            assert (said["code"], said["hint"]) == (ended.error["code"], ended.error["hint"])
+            codes.append(ended.code)
+        assert codes == [3, 8, 4, 2, 7, 2]
+        assert "no_such" in (await error(client, "inbox_list", no_such=1))["message"]
+        with pytest.raises(Exception, match="there is no tool"):
+            await client.call_tool("inbox_explode", {})
+
+    with_clients(project.folder, ["w1"], talk)
+
+
+@with_sdk
+def test_a_cancelled_wait_takes_nothing(project: Project):
+    async def talk(client):
+        claim = {"mailbox": ["workers"], "wait": 50}
+        waiting = asyncio.create_task(client.call_tool("inbox_claim", claim))
+        while not list(project.path.parent.glob("bells/*/*")):
+            await asyncio.sleep(0.01)  # until the server has begun to wait
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        while list(project.path.parent.glob("bells/*/*")):
+            await asyncio.sleep(0.01)  # until it has noticed
+        thread = project.send()
+        assert (await call(client, "show", thread=thread, mailbox="workers"))["thread"][
+            "state"
+        ] == "pending"
+        assert (await call(client, "claim", mailbox="workers"))["thread"]["deliveries"] == 1
+
+    with_clients(project.folder, ["w1"], talk)
+
+
+@with_sdk
+def test_a_leader_dispatches_answers_and_waits(tmp_path: Path):
+    project = Enterprise(tmp_path / "project").tasks("a", "b")
+
+    async def talk(client):
+        listed = (await client.list_tools()).tools
+        assert {tool.name for tool in listed} == set(tools_of("orch"))
+        assert {tool.name for tool in listed if tool.annotations.read_only_hint} >= {"orch_status"}
+        ready = (await client.call_tool("orch_ready", {})).structured_content
+        assert [item["key"] for item in ready["items"]] == ["a"]
+        done = (await client.call_tool("orch_dispatch", {"tasks": ["a"]})).structured_content
+        thread = done["items"][0]["thread"]
+        with project.bus("w1") as bus:
+            token = bus.claim(thread, mailboxes=["workers"]).lease.token
+            bus.ask(thread, str(token), body="which?")
+        waited = await client.call_tool("orch_wait", {"until": "blocked"})
+        assert waited.structured_content["questions"][0]["message"]["body"] == "which?"
+        await client.call_tool("orch_answer", {"task": "a", "body": "this"})
+        assert "items" not in (await client.call_tool("orch_blocked", {})).structured_content
+        shown = (await client.call_tool("orch_task_show", {"task": "a"})).structured_content
+        assert shown["task"]["key"] == "a"
+        assert (await error(client, "orch_task_show", task="c"))["exit_code"] == 3
+
+    with_clients(project.folder, ["leader"], talk, "orch")
+
+
+# -- the process -----------------------------------------------------------------------------
+
+
+def message(number: int | None, method: str, **params: object) -> bytes:
+    value = {"jsonrpc": "2.0", "method": method, "params": params}
+    return json.dumps(value if number is None else {**value, "id": number}).encode() + b"\n"
+
+
+def served(project: Project) -> subprocess.Popen[bytes]:
+    """A server that has greeted its client and waits for a task on its behalf."""
+    server = subprocess.Popen(
+        [command_path(), "mcp", "--agent", "w1"],
+        cwd=project.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    client = {"name": "test", "version": "1"}
+    server.stdin.write(message(1, "initialize", **about, clientInfo=client))
+    server.stdin.flush()
+    greeting = json.loads(server.stdout.readline())["result"]
+    assert "lease" in greeting["instructions"]
+    assert len(greeting["instructions"].encode()) < 1500
+    arguments = {"mailbox": ["workers"], "wait": 50}
+    server.stdin.write(message(None, "notifications/initialized"))
+    server.stdin.write(message(2, "tools/call", name="inbox_claim", arguments=arguments))
+    server.stdin.flush()
+    return server
+
+
+@with_sdk
+def test_the_server_ends_with_its_client_also_while_it_waits(project: Project):
+    server = served(project)
+    stdout, stderr = server.communicate(timeout=PATIENCE_SECONDS)
+
+    assert server.returncode == 0, stderr
+    assert b"Traceback" not in stderr
+    assert not any(json.loads(line).get("result") for line in stdout.splitlines())
+
+
+@with_sdk
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_server_at_once(project: Project, number: int, code: int):
+    with served(project) as server:
+        server.send_signal(number)
+        assert server.wait(PATIENCE_SECONDS) == code
+
+
+def test_without_the_optional_part_the_command_names_it(project: Project):
+    code = (
+        "import sys\n"
+        "import importlib.util as util\n"
+        "find = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'mcp' else find(name, *rest)\n"
+        "from inbox_orch.inbox.__main__ import main\n"
+        "sys.argv = ['inbox', 'mcp']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=project.folder, capture_output=True, text=True
+    )
+    assert done.returncode == 6
+    assert "inbox-orch[mcp]" in done.stderr
+
+
+@pytest.mark.parametrize("program", ["inbox", "orch"])
+def test_listing_the_tools_needs_no_part_that_is_optional(project: Project, program: str):
+    line = [sys.executable, "-X", "importtime", command_path(program), "mcp", "--tools", "--json"]
+    done = subprocess.run(
+        line, cwd=project.folder, capture_output=True, text=True, env={**os.environ}
+    )
+    assert {item["name"] for item in json.loads(done.stdout)["data"]["items"]} == set(
+        tools_of(program)
+    )
+    loaded = {row.rsplit("|", 1)[-1].strip() for row in done.stderr.splitlines()}
+    assert not {"mcp", "mcp_types", "anyio", "asyncio"} & loaded
