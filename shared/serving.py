@@ -62,7 +62,8 @@ class _Service:
         self._by_name = {about.name: about for about in offer.tools}
         self._wire = _Wire()
         self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
-        self._calls: set[Call] = set()
+        # With each, what is set when its command has come to its end.
+        self._calls: dict[Call, anyio.Event] = {}
 
     async def run(self) -> None:
         """Until the input ends."""
@@ -92,6 +93,7 @@ class _Service:
         about = self._by_name.get(params.name)
         if about is None:
             raise MCPError(_TAKEN_ABACK, f"there is no tool {params.name!r}")
+        await self._end_of_answered()
         answered = anyio.Event()
         call = Call(partial(anyio.from_thread.run_sync, answered.set))
         if context.request_id is not None:
@@ -105,18 +107,26 @@ class _Service:
             raise
         return _result_of(call.answer)
 
+    async def _end_of_answered(self) -> None:
+        """A command has something to do once its answer has been written. Whoever has read the
+        answer finds that done."""
+        for call, ended in list(self._calls.items()):
+            if call.answer is not None:
+                await ended.wait()
+
     async def _carry_out(
         self, about: Described, given: Mapping[str, Any], call: Call, answered: anyio.Event
     ) -> None:
         """In a task of its own, because a command goes on once its answer has been written."""
-        self._calls.add(call)
+        self._calls[call] = ended = anyio.Event()
         try:
             work = partial(carry_out, self._offer.place, about, given, call)
             await anyio.to_thread.run_sync(work, limiter=self._limiter)
         finally:
-            self._calls.discard(call)
+            del self._calls[call]
             call.interruption.close()
             answered.set()
+            ended.set()
 
 
 def _tool_of(about: Described) -> types.Tool:

@@ -69,6 +69,21 @@ def test_a_task_goes_from_one_client_to_another_and_back(project: Project):
 
 
 @with_sdk
+def test_what_was_read_is_not_read_again(project: Project):
+    for number in range(20):
+        project.send(f"task {number}")
+
+    async def talk(client):
+        seen = []
+        for _ in range(20):
+            seen += (await call(client, "fetch", mailbox="workers", limit=1))["items"]
+        subjects = [item["thread"]["subject"] for item in seen]
+        assert subjects == [f"task {number}" for number in range(20)]
+
+    with_clients(project.folder, ["w1"], talk)
+
+
+@with_sdk
 def test_two_clients_race_for_one_task_and_one_gets_it(project: Project):
     thread = project.send()
 
