@@ -6,6 +6,7 @@ on until the file `stop` is there, or it is killed.
 
 import contextlib
 import json
+import os
 import random
 import select
 import subprocess
@@ -35,6 +36,7 @@ class Actor:
 
     def __init__(self, folder: Path, name: str, life: int, seed: str) -> None:
         self.folder, self.name, self.life = folder, name, life
+        self._parent = os.getppid()
         self.chance = random.Random(f"{seed}/{name}/{life}")
         self.journal = Journal(folder / "history", name, life)
         self.database = str(folder / "disk" / "project" / ".inbox" / "bus.db")
@@ -53,8 +55,8 @@ class Actor:
 
     @property
     def stopping(self) -> bool:
-        """Whether the run is over."""
-        return (self.folder / "stop").exists()
+        """Whether the run is over, or was given up."""
+        return (self.folder / "stop").exists() or os.getppid() != self._parent
 
     def live(self) -> None:
         """Go on until the end."""

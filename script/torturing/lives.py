@@ -58,7 +58,12 @@ class Forked:
 
 
 def _work(work: Callable[..., object], given: Sequence[object], output: Path) -> None:
-    """What it writes goes to a file of its own."""
+    """As agents have it: a session of its own, and what it writes goes elsewhere.
+
+    Linux shares out the processor by sessions (sched(7), autogroup), so that many processes in
+    one of them wait for each other far longer than agents at terminals of their own do.
+    """
+    os.setsid()
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for stream in (1, 2):
         os.dup2(descriptor, stream)
@@ -80,6 +85,7 @@ class Spawned:
                 stdout=written,
                 stderr=written,
                 env={**os.environ, "PYTHONPATH": str(program.parent), **environment},
+                start_new_session=True,
             )
 
     def ended(self) -> int | None:
