@@ -53,8 +53,11 @@ class Crew:
                 self._processes[name] = self._born(name, None)
 
     def stop(self) -> None:
-        """Let everybody finish what it is doing."""
+        """Let everybody finish what it is doing. A caretaker's examination of a large database
+        takes minutes, and is not waited for."""
         (self._folder / "stop").touch()
+        for name in [name for name in self._processes if name.startswith("caretaker")]:
+            self._processes.pop(name).kill()
         for name in self._processes:
             self.send_signal(name, signal.SIGCONT)
         deadline = time.monotonic() + _STOP_SECONDS
