@@ -1,18 +1,12 @@
 """`orch timeline`."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from inbox_orch.shared.blocks import Lines
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.charts import Timeline
 from .base import chosen_run, limit_option, open_scheduler, run_option
 from .pictures import hand_out, rows_of, target_option
-
-if TYPE_CHECKING:
-    from ..pictures.timeline import Bar
 
 
 @click.command(
@@ -35,11 +29,11 @@ def command(
 
     Of more attempts than --limit, the newest.
     """
-    from ..pictures.timeline import timeline_lines, timeline_svg
+    from ..pictures.timeline import bar_of, timeline_lines, timeline_svg
 
     scheduler = open_scheduler(context)
     found = scheduler.timeline(chosen_run(scheduler, run_name), most=limit)
-    bars = _bars(found)
+    bars = [bar_of(found.label(a), a, found.end_ms(a)) for a in found.attempts]
     drawn: str | Lines
     if form == "text":
         drawn = Lines(rows_of(timeline_lines(found.heading, bars)))
@@ -49,11 +43,3 @@ def command(
     hand_out(scheduler, output, drawn, found.as_json(), target, form)
     if found.left_out and not output.as_json:
         output.notice(f"{found.left_out} older attempts are left out; --limit N shows more")
-
-
-def _bars(found: Timeline) -> list["Bar"]:
-    from ..pictures.timeline import Bar
-
-    return [
-        Bar(found.label(a), a.state, a.created_at, found.end_ms(a), a.live) for a in found.attempts
-    ]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 
+from ..domain.model import Attempt
 from .drawing import COLOURS
 from .svg import HEADING, LEAST_WIDTH, LEGEND, MARGIN, legend, opening, xml
 from .text import Piece
@@ -15,6 +16,7 @@ ROW = 26
 CHART_WIDTH = 640
 MOST_LABEL = 30
 CELL = 7.3
+_SMALL = 6.7  # a character of the axis
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 
@@ -26,6 +28,11 @@ class Bar(NamedTuple):
     begin_ms: int
     end_ms: int
     live: bool
+
+
+def bar_of(label: str, attempt: Attempt, end_ms: int) -> Bar:
+    """The bar of an attempt."""
+    return Bar(label, attempt.state, attempt.created_at, end_ms, attempt.live)
 
 
 class Span(NamedTuple):
@@ -132,13 +139,16 @@ def _ticks(span: Span, left: float, top: float, bottom: float) -> Iterator[str]:
     step = next((s for s in _STEPS if span.seconds / s <= 8), None)
     if step is None:
         step = int(span.seconds / 8 / 86400 + 1) * 86400
+    begin = f"{_clock(span.begin_ms, span)} UTC"
     for number in range(int(span.seconds // step) + 1):
         x = left + number * step / span.seconds * CHART_WIDTH
         yield (
             f'<line class="tick" x1="{x:.1f}" y1="{top - 6:.1f}" x2="{x:.1f}" y2="{bottom:.1f}"'
             ' stroke="#d0d7de"/>'
         )
-        text = how_long(number * step) if number else f"{_clock(span.begin_ms, span)} UTC"
+        text = how_long(number * step) if number else begin
+        if number and x - left < (len(begin) + len(text) / 2 + 1) * _SMALL:
+            continue  # it would stand on the first one
         anchor = "middle" if number else "start"
         yield (
             f'<text x="{x:.1f}" y="{top - 12:.1f}" text-anchor="{anchor}" fill="#57606a"'

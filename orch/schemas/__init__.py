@@ -18,7 +18,7 @@ from inbox_orch.inbox.schemas import (
 )
 
 from . import steering
-from .charts import CriticalPath, Graph, Timeline
+from .charts import CriticalPath, Graph, Report, Timeline
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .council import (
     BallotOpened,
@@ -90,6 +90,7 @@ COMMANDS: dict[str, Contract] = {
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
     "timeline": Contract((Timeline,)),
+    "report": Contract((Report,)),
     "skill print": Contract((SkillPrinted,)),
     "skill install": Contract((SkillInstalled,)),
     "mcp": Contract((Toolset,)),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inbox_orch.inbox.schemas import Shape, Time, Ulid
+from inbox_orch.inbox.schemas import Count, Message, Shape, Time, Ulid
 
 from .things import AttemptState, Dependency, Key, Outcome, Positive, Run, StandingState
 
@@ -77,5 +77,55 @@ class Timeline(Shape):
     next_cursor: None
     stale: bool
     format: Literal["text", "svg"]
+    text: str | None
+    path: str | None
+
+
+class Changed(Shape):
+    """How much an attempt changed against its base; lines of text files alone."""
+
+    files: Count
+    added_lines: Count
+    removed_lines: Count
+
+
+class Cost(Shape):
+    """What workers said that it has cost."""
+
+    usd: Annotated[float, Field(ge=0)] | None
+    input_tokens: Count | None
+    output_tokens: Count | None
+
+
+class Told(TimelineBar):
+    """An attempt in a report; `changed` is null where git cannot tell."""
+
+    reason: str | None
+    commits: Count | None
+    changed: Changed | None
+    cost: Cost | None
+
+
+class Exchange(Shape):
+    """A question on the attempt `name`, and the message that ended it."""
+
+    name: str
+    question: Message
+    answer: Message | None
+
+
+class Report(Shape):
+    """`report`. `text`: the page, unless it was written to the file `path`."""
+
+    run: Run
+    outcome: Outcome
+    counts: dict[StandingState, Count]
+    items: list[Told]
+    truncated: bool
+    next_cursor: None
+    questions: list[Exchange]
+    cost: Cost
+    stale: bool
+    format: Literal["text", "html"]
     text: str | None
     path: str | None

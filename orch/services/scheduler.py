@@ -1,6 +1,5 @@
 """`Scheduler`: all that `orch` does, over one open bus."""
 
-from .charts import Charts
 from .cleaning import Cleaning
 from .comparing import Comparing
 from .council_sitting import Councils
@@ -9,6 +8,7 @@ from .examining import Examining
 from .governing import Governing
 from .integrating import Integrating
 from .plans import Plans
+from .reporting import Reporting
 from .restoring import Restoring
 from .showing import Showing
 from .steering import Steering
@@ -26,6 +26,6 @@ class Scheduler(
     Restoring,
     Driving,
     Examining,
-    Charts,
+    Reporting,
 ):
     """Runs, tasks, attempts, waits, councils, checks. One for each open `Bus`, in its thread."""

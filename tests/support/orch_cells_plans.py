@@ -38,5 +38,6 @@ CELLS: dict[str, dict[str, Any]] = {
     "plan export": reader("plan", "export"),
     "graph": {**reader("graph"), "usage": plain("graph", "--format", "png")},
     "critical-path": reader("critical-path"),
+    "report": {**reader("report"), "ok": after(Enterprise.asked, "report", "--html")},
     "timeline": {**reader("timeline"), "ok": after(Enterprise.asked, "timeline", "--limit", "1")},
 }

@@ -213,3 +213,18 @@ def test_a_timeline_over_several_days_says_which_days():
 
     assert "1970-01-01 00:00" in axis and "1970-01-04 00:00" in axis and len(axis) <= 80
     assert "1970-01-01 00:00 UTC" in timeline.timeline_svg("run", bars)
+
+
+@pytest.mark.parametrize("seconds", [1, 7, 8, 59, 600, 7200, 86400, 200_000])
+def test_the_times_of_an_axis_do_not_stand_on_each_other(seconds):
+    bars = [timeline.Bar("a/1", "succeeded", 0, seconds * 1000, False)]
+    root = ElementTree.fromstring(timeline.timeline_svg("h", bars))
+    axis = [t for t in root.iter(f"{SVG}text") if t.get("font-size") == "11"]
+
+    assert len(axis) >= 2
+    ends = 0.0
+    for each in axis:
+        wide = 6.7 * len(str(each.text))
+        begin = float(str(each.get("x"))) - (wide / 2 if each.get("text-anchor") == "middle" else 0)
+        assert begin >= ends
+        ends = begin + wide

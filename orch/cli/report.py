@@ -1,0 +1,73 @@
+"""`orch report`."""
+
+import click
+
+from inbox_orch.shared.blocks import Block, Facts, Table, When
+from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.errors import usage
+
+from ..services.reporting import Report
+from .base import chosen_run, limit_option, open_scheduler, run_option
+from .pictures import hand_out, target_option
+
+
+@click.command(
+    "report",
+    cls=Verb,
+    agent=True,
+    examples=("orch report", "orch report --html --output report.html", "orch report --json"),
+)
+@run_option
+@click.option("--html", is_flag=True, help="One self-contained page.")
+@limit_option
+@target_option
+@click.pass_context
+def command(
+    context: click.Context, run_name: str | None, html: bool, limit: int, target: str | None
+) -> None:
+    """Tell what became of a run: tasks, attempts, changes, questions, reported costs.
+
+    The page has no script and loads nothing. Of more attempts than --limit, the newest.
+    """
+    if target is not None and not html:
+        raise usage("--output goes with --html")
+    scheduler = open_scheduler(context)
+    report = scheduler.report(chosen_run(scheduler, run_name), most=limit)
+    output = shell_of(context).output
+    if html:
+        from ..pictures.page import page
+
+        hand_out(scheduler, output, page(report), report.as_json(), target, "html")
+    else:
+        data = {**report.as_json(), "format": "text", "text": None, "path": None}
+        output.result(data, *_blocks(report))
+    if report.left_out and not output.as_json:
+        output.notice(f"{report.left_out} older attempts are left out; --limit N shows more")
+
+
+def _blocks(report: Report) -> list[Block]:
+    cost = report.cost
+    facts: list[tuple[str, object]] = [
+        ("run", report.run.name),
+        ("title", report.run.title),
+        ("outcome", report.picture.outcome),
+        ("begun", When(report.run.created_at, report.now_ms)),
+        *((f"tasks {state}", number) for state, number in report.counts.items()),
+        ("attempts", len(report.told) + report.left_out),
+        ("questions", len(report.exchanges)),
+    ]
+    facts += [(f"reported {name}", value) for name, value in cost._asdict().items() if value]
+    rows = tuple(_row(report, number) for number in range(len(report.told)))
+    headings = ("ATTEMPT", "STATE", "SECONDS", "FILES", "+", "-", "USD", "REASON")
+    return [
+        Facts(tuple(facts)),
+        Table(headings, rows, "no attempts yet", fixed=(0, 1), folded=(7,), sparse=(3, 4, 5, 6)),
+    ]
+
+
+def _row(report: Report, number: int) -> tuple[object, ...]:
+    told = report.told[number]
+    changed = (None, None, None) if told.changed is None else told.changed
+    seconds = round((told.end_ms - told.attempt.created_at) / 1000)
+    usd = None if told.cost is None else told.cost.usd
+    return (told.name, told.attempt.state, seconds, *changed, usd, told.attempt.reason)
