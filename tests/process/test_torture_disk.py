@@ -1,7 +1,6 @@
 """The disk of the torture does run full, and does refuse writing, where one can be mounted."""
 
 import errno
-import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,24 +8,15 @@ from typing import Any
 
 import pytest
 
-PROGRAM = Path(__file__).resolve().parents[2] / "script" / "torturing" / "disk.py"
+from support.disks import small_disk
+
 FULL, READ_ONLY = os.strerror(errno.ENOSPC), os.strerror(errno.EROFS)
 
 
 @pytest.fixture
 def disk(tmp_path) -> Iterator[Any]:
-    spec = importlib.util.spec_from_file_location("disk", PROGRAM)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    made = module.Disk(tmp_path / "disk")
-    made.make()
-    if not made.mounted:
-        pytest.skip("nobody may mount here")
-    try:
+    with small_disk(tmp_path / "disk") as made:
         yield made
-    finally:
-        made.take_away()
 
 
 def test_a_full_disk_takes_no_more_until_it_has_room_again(disk):
@@ -59,11 +49,8 @@ def test_a_disk_becomes_read_only_while_a_file_is_open_for_writing(disk):
     assert (disk.path / "file").read_text() == "goes on"
 
 
-def test_nothing_stays_mounted(disk):
-    with disk.read_only():
+def test_nothing_stays_mounted(tmp_path):
+    with small_disk(tmp_path / "disk") as made, made.read_only():
         pass
-    disk.take_away()
 
-    mounted = Path("/proc/self/mounts").read_text()
-    disk.mounted = False
-    assert str(disk.path.parent) not in mounted
+    assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
