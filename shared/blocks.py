@@ -37,8 +37,10 @@ class Facts(NamedTuple):
 
 class Table(NamedTuple):
     """Rows under headings. On a terminal that is too narrow, columns are cut, but for those in
-    `fixed`; those in `folded` go on in the next line instead. A column in `sparse` is left out
-    on a terminal when it says nothing in any row: empty or zero."""
+    `fixed`; those in `folded` go on in the next line instead. What is cut loses its end, in the
+    columns of `named` its middle: paths and branches begin alike and end in what tells them
+    apart. A column in `sparse` is left out on a terminal when it says nothing in any row: empty
+    or zero."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
@@ -46,6 +48,7 @@ class Table(NamedTuple):
     fixed: tuple[int, ...] = (0,)
     folded: tuple[int, ...] = ()
     sparse: tuple[int, ...] = ()
+    named: tuple[int, ...] = ()
 
 
 class Body(NamedTuple):

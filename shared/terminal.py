@@ -173,7 +173,8 @@ def _print_table(console: Console, table: Table) -> None:
     table = _without_empty_columns(table)
     cells = [[_text(value) for value in row] for row in table.rows]
     drawn = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-    for number, width in enumerate(_widths(table, cells, console.width)):
+    widths = _widths(table, cells, console.width)
+    for number, width in enumerate(widths):
         folded = number in table.folded
         drawn.add_column(
             table.headings[number],
@@ -182,8 +183,25 @@ def _print_table(console: Console, table: Table) -> None:
             width=width,
         )
     for row in cells:
-        drawn.add_row(*row)
+        drawn.add_row(
+            *(
+                _without_its_middle(cell, widths[number]) if number in table.named else cell
+                for number, cell in enumerate(row)
+            )
+        )
     console.print(drawn)
+
+
+def _without_its_middle(cell: Text, width: int) -> Text:
+    """A name in at most so many cells, its end rather than its beginning."""
+    if cell.cell_len <= width:
+        return cell
+    head = (width - 1) // 4
+    begun, ended = cell.copy(), cell.copy()
+    begun.truncate(head)
+    while ended.cell_len > width - 1 - begun.cell_len:
+        ended = ended[1:]
+    return begun.append("…").append(ended)
 
 
 def _without_empty_columns(table: Table) -> Table:
@@ -201,6 +219,7 @@ def _without_empty_columns(table: Table) -> Table:
         rows=tuple(tuple(row[number] for number in kept) for row in table.rows),
         fixed=moved(table.fixed),
         folded=moved(table.folded),
+        named=moved(table.named),
         sparse=(),
     )
 

@@ -40,6 +40,7 @@ def command(
     own, and a thread in its mailbox.
 
     Exit 11 (`degraded`) when some attempt could not be provisioned; all are in the result.
+    Without names it also finishes, first, what a dispatch that was killed had begun.
     """
     scheduler = open_scheduler(context)
     done = scheduler.dispatch(
@@ -60,7 +61,7 @@ def command(
 
 
 def _degraded(done: Dispatched) -> InboxOrchError:
-    failed = [item for item in done.items if item["state"] == "provision_failed"]
+    failed = done.failed
     return InboxOrchError(
         "degraded",
         "; ".join(f"{item['key']}: {item['reason']}" for item in failed),
@@ -79,7 +80,7 @@ def _blocks(done: Dispatched) -> list[Block]:
             item.get("thread"),
             item.get("worktree"),
         )
-        for item in done.items
+        for item in (*done.taken_over, *done.items)
     )
     headings = ("ATTEMPT", "STATE", "MAILBOX", "THREAD", "WORKTREE")
     blocks: list[Block] = [Table(headings, rows, _nothing(done), (0, 1, 3), (4,))]

@@ -28,12 +28,23 @@ def command(context: click.Context, verify: bool) -> None:
         output.result(found.as_json(), *_blocks(found))
 
 
+# What helps, by the check that found it.
+_REMEDIES = {
+    "git": "install a release of git that is new enough",
+    "repositories": "put the repository back where its run says: it and its worktrees lead to each"
+    " other by their paths",
+    "worktrees": "put them back, or mount what they lie on; `orch cancel TASK` ends what is gone"
+    " for good",
+    "events": "`inbox doctor --verify` looks at the rest of the database",
+}
+
+
 def _problems(found: Examined) -> InboxOrchError:
-    names = ", ".join(check.name for check in found.checks if check.status == "problem")
+    names = [check.name for check in found.checks if check.status == "problem"]
     return InboxOrchError(
         "problems_found",
-        f"{found.problems} of {len(found.checks)} checks found a problem: {names}",
-        hint="`orch reconcile` finishes what was begun, and notices what is gone",
+        f"{found.problems} of {len(found.checks)} checks found a problem: {', '.join(names)}",
+        hint="; ".join(_REMEDIES[name] for name in names),
         data=found.as_json(),
     )
 

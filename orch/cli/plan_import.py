@@ -1,13 +1,14 @@
 """`orch plan import`."""
 
 import os
+import shlex
 from typing import Any
 
 import click
 
 from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
-from inbox_orch.shared.errors import usage
+from inbox_orch.shared.errors import InboxOrchError, usage
 
 from ..domain.plans import Plan
 from ..services.scheduler import Scheduler
@@ -57,7 +58,7 @@ def command(
         raise usage("give either --run or --new-run, not both")
     if not new_run and (repo is not None or worktree_root is not None):
         raise usage("--repo and --worktree-root go with --new-run")
-    scheduler = open_scheduler(context)
+    scheduler = _open(context, path, new_run)
     plan, source = plan_in(shell_of(context), path)
     with faults_told(shell_of(context), source):
         if new_run:
@@ -65,6 +66,21 @@ def command(
         else:
             data = _added(scheduler, run_name, plan, dry_run, key)
     shell_of(context).output.result(data, _said(data))
+
+
+def _open(context: click.Context, path: str, new_run: bool) -> Scheduler:
+    """The scheduler; where there is no database, the error says what to call to have one."""
+    try:
+        return open_scheduler(context)
+    except InboxOrchError as error:
+        if error.code == "no_database" and new_run and "inbox init" in (error.hint or ""):
+            database = shell_of(context).database
+            where = "" if database is None else f" --db {shlex.quote(database)}"
+            error.hint = (
+                f"run `inbox init{where}`, then the same call again; only `inbox init` and "
+                "`orch run init` make a database"
+            )
+        raise
 
 
 def _added(

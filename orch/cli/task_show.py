@@ -59,7 +59,9 @@ def _blocks(shown: TaskShown) -> list[Block]:
             for a in shown.attempts
         )
         headings = ("ATTEMPT", "STATE", "MAILBOX", "BRANCH", "HEAD", "WHY")
-        blocks.append(Table(headings, rows, fixed=(0, 1), folded=(5,), sparse=(3, 4, 5)))
+        blocks.append(
+            Table(headings, rows, fixed=(0, 1), folded=(5,), sparse=(3, 4, 5), named=(3,))
+        )
     return blocks + question_blocks([] if shown.question is None else [shown.question])
 
 

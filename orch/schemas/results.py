@@ -83,6 +83,7 @@ class Dispatched(Shape):
     next_cursor: None
     dry_run: bool
     base_conflicts: list[BaseConflict]
+    taken_over: list[HandedOut]
     held_back: HeldBack
     replayed: bool = False
 

@@ -15,7 +15,7 @@ from inbox_orch.shared.ids import check_key, check_name, new_id
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import names, readiness, states
-from ..domain.model import Run, Task
+from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture, Standing
 from ..domain.slots import Slots
 from ..store import attempts, runs, tasks
@@ -41,19 +41,26 @@ class HeldBack(NamedTuple):
 
 
 class Dispatched(NamedTuple):
-    """What a dispatch did, attempt by attempt, with everything that a worker needs; and whom it
-    has left waiting for a slot."""
+    """What a dispatch did, attempt by attempt, with everything that a worker needs; whom it has
+    left waiting for a slot; and which attempts of a process that is gone it has finished."""
 
     items: tuple[dict[str, Any], ...]
     dry_run: bool
     replayed: bool | None
     conflicts: tuple[dict[str, Any], ...]
     held_back: HeldBack = HeldBack()
+    taken_over: tuple[dict[str, Any], ...] = ()
 
     @property
     def degraded(self) -> bool:
         """Whether some attempt could not be provisioned."""
-        return any(item["state"] == "provision_failed" for item in self.items)
+        return bool(self.failed)
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """Those."""
+        every = (*self.items, *self.taken_over)
+        return [item for item in every if item["state"] == "provision_failed"]
 
     def as_json(self) -> dict[str, Any]:
         shape: dict[str, Any] = {
@@ -62,6 +69,7 @@ class Dispatched(NamedTuple):
             "next_cursor": None,
             "dry_run": self.dry_run,
             "base_conflicts": list(self.conflicts),
+            "taken_over": list(self.taken_over),
             "held_back": {
                 "tasks": self.held_back.tasks,
                 "limits": list(self.held_back.limits),
@@ -112,6 +120,7 @@ class Dispatching(Provisioning):
         if base is not None:
             # Also when nothing is ready: a wrong base is not to pass for "nothing to do".
             self.repository(run).commit_of(base, within)
+        taken_over = () if dry_run or task_names else self._take_over_begun(run)
         self.fold(run)
         self.verify(run)
         for _ in range(_MOST_CHOICES):
@@ -125,7 +134,8 @@ class Dispatching(Provisioning):
             if allocated is not None:
                 made, replayed = allocated
                 done = self._finish_all(run, made, replayed=replayed, conflicts=conflicts)
-                return done._replace(held_back=self._held_back(run, asked))
+                held_back = self._held_back(run, asked)
+                return done._replace(held_back=held_back, taken_over=taken_over)
         raise InboxOrchError(
             "busy",
             f"run {run.name} changes faster than its attempts can be based on it",
@@ -330,6 +340,23 @@ class Dispatching(Provisioning):
         return attempt_id
 
     # -- provisioning ------------------------------------------------------------------------
+
+    def _take_over_begun(self, run: Run) -> tuple[dict[str, Any], ...]:
+        """Finish what a process that is gone had chosen: nobody else would hand it out, while
+        it takes a slot and keeps its task from being ready."""
+        begun = self._begun(run)
+        if not begun:
+            return ()
+        self.finish_intents(run)
+        left = {attempt.id for attempt in self._begun(run)}
+        with self.database.snapshot() as connection:
+            present = [attempts.get(connection, a.id) for a in begun if a.id not in left]
+        return tuple(self.handed_out(run, a) for a in present if a is not None)
+
+    def _begun(self, run: Run) -> list[Attempt]:
+        with self.database.snapshot() as connection:
+            live = attempts.live_of_run(connection, run.id)
+        return [attempt for attempt in live if attempt.state == "allocating"]
 
     def _chosen_earlier(self, run: Run, asked: "_Asked") -> list[str] | None:
         with self.database.snapshot() as connection:

@@ -63,12 +63,18 @@ class Folding(Stopping):
         *,
         cause: str,
         changes: dict[str, Any] | None = None,
+        called_off: bool = False,
     ) -> Attempt:
-        """An attempt ends without success; its task gets another try, or has failed."""
+        """An attempt ends without success; its task gets another try, or has failed. One that
+        was `called_off` before anybody had it counts nothing: its task is pending again."""
         ended = self.move_attempt(tx, run, attempt, ended_as, cause=cause, changes=changes)
         task = tasks.by_id(tx.connection, attempt.task_id)
         outcome = consequence(
-            task, ended_as, fatal=ended.fatal, jitter=random.random(), goes_back=ended.goes_back
+            task,
+            "cancelled" if called_off else ended_as,
+            fatal=ended.fatal,
+            jitter=random.random(),
+            goes_back=called_off or ended.goes_back,
         )
         columns: dict[str, Any] = {
             "work_failures": outcome.work_failures,

@@ -344,11 +344,17 @@ def _check_writable(path: str) -> None:
     above = path
     while not os.path.lexists(above):
         above = os.path.dirname(above)
-    if not os.path.isdir(above) or not os.access(above, os.W_OK | os.X_OK):
+    try:
+        # Only making one tells: in some places, /proc say, not even root can.
+        tried = os.path.join(above, f".inbox-orch-{new_id()}")
+        os.mkdir(tried, 0o700)
+        os.rmdir(tried)
+    except OSError as error:
         raise usage(
-            f"no worktree can be made below {path}: {above} is no folder that may be written",
+            f"no worktree can be made below {path}: no folder can be made in {above}"
+            f" ({error.strerror})",
             hint="give another one with --worktree-root DIR",
-        )
+        ) from error
 
 
 def _check_outside(root: str, repository: str | None) -> None:

@@ -122,6 +122,8 @@ class Provisioning(Recounting):
             return self._give_up(run, attempt, error, cleared=cleared)
         except SetupFailed as failure:
             cleared = self._cleared(run, attempt)
+            if self._is_cancelled(run):
+                return self._failed(run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
             return self._failed(
                 run, attempt, "setup_failed", str(failure), failure.details, cleared=cleared
             )
@@ -215,7 +217,13 @@ class Provisioning(Recounting):
                 "details": json.dumps({"code": code, **details}),
             }
             return self.end_attempt(
-                tx, run, present, "provision_failed", cause=code, changes=changes
+                tx,
+                run,
+                present,
+                "provision_failed",
+                cause=code,
+                changes=changes,
+                called_off=code == "cancelled",
             )
 
     def _confirmed(self, tx: Transaction, attempt: Attempt, outcome: str | None) -> Attempt | None:

@@ -1,8 +1,13 @@
 """`plan import` and `plan export` as processes: files, standard input, what is told of problems."""
 
+import shlex
+from pathlib import Path
+
 import pytest
 
+from support.commands import run
 from support.orch_matrix import Enterprise
+from support.runs import make_repository
 
 PLAN = """\
 run: {title: From a plan}
@@ -94,3 +99,19 @@ def test_options_that_do_not_go_together_are_refused(project, options):
 def test_a_plan_that_names_no_run_opens_none(project):
     ended = project.orch("plan", "import", "-", "--new-run", "--json", stdin=b"tasks: []")
     assert "says nothing of a run" in ended.error["message"]
+
+
+@pytest.mark.parametrize("where", [(), ("--db", "a b.db")], ids=["found", "named"])
+def test_a_plan_for_a_new_run_makes_no_database_and_says_what_does(tmp_path: Path, where):
+    folder = make_repository(tmp_path / "project")
+    (folder / "plan.yaml").write_text(PLAN)
+    line = ("plan", "import", "plan.yaml", "--new-run", *where, "--json")
+
+    ended = run(*line, program="orch", folder=folder, XDG_STATE_HOME=str(tmp_path))
+
+    assert (ended.error["code"], list(folder.glob("**/*.db"))) == ("no_database", [])
+    told = ended.error["hint"].split("`")[1]
+    assert told == shlex.join(("inbox", "init", *where))
+    assert run(*shlex.split(told)[1:], folder=folder).code == 0
+    again = run(*line, program="orch", folder=folder, XDG_STATE_HOME=str(tmp_path))
+    assert again.data["task_count"] == 2

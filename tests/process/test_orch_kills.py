@@ -240,6 +240,8 @@ def left_of(site: Site) -> tuple[str, str, set[str], set[str]]:
         (run,) = scheduler.runs(closed=True)
         (row,) = scheduler.status(run).rows
     there = worktree_paths(site.repository), branches(site.repository)
+    if row.standing.state == "cancelled":
+        assert row.standing.task.infra_failures == 0, "nobody is to blame for it"
     return row.standing.state, row.attempt.state, *there
 
 

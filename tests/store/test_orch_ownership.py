@@ -180,6 +180,72 @@ def begin_and_die(site: Site, run, monkeypatch) -> None:
         dying.dispatch(run)
 
 
+@pytest.mark.parametrize("policy", ["continue", "abort"])
+def test_what_is_cancelled_before_anybody_had_it_counts_as_no_failure(
+    site: Site, monkeypatch, policy: str
+):
+    run = site.open_run(on_failure=policy)
+    site.add(run, "b")
+    site.dispatch(run, "b")
+    site.add(run, "a", max_infra_attempts=1)
+    begin_and_die(site, run, monkeypatch)
+
+    done = site.scheduler.cancel(run, ["a"])
+
+    assert (done.already, done.ending) == ((), ())
+    task = site.task(run, "a")
+    assert (task.state, task.work_failures, task.infra_failures) == ("cancelled", 0, 0)
+    assert site.attempts(run, "a")[0].state == "provision_failed"
+    assert site.states(run)["b"] == "active"
+    assert site.scheduler.doctor(verify=True).problems == 0
+
+
+def test_a_dispatch_without_names_hands_out_what_a_killed_one_had_chosen(
+    site: Site, run, monkeypatch
+):
+    begin_and_die(site, run, monkeypatch)
+    site.add(run, "b")
+
+    named = site.scheduler.dispatch(run, task_names=["b"])
+    tried = site.scheduler.dispatch(run, dry_run=True)
+    assert (named.taken_over, tried.taken_over) == ((), ())
+    assert site.attempts(run, "a")[0].state == "allocating"
+
+    done = site.scheduler.dispatch(run)
+
+    (item,) = done.taken_over
+    assert (item["key"], item["state"], done.items) == ("a", "offered", ())
+    assert site.worker.claim(item["thread"], mailboxes=["workers"]).thread.state == "claimed"
+    assert site.open_intents(run) == []
+    assert site.scheduler.dispatch(run).taken_over == ()
+
+
+def test_a_dispatch_that_cannot_finish_what_was_begun_says_so(site: Site, run, monkeypatch):
+    begin_and_die(site, run, monkeypatch)
+    (attempt,) = site.attempts(run, "a")
+    Path(str(attempt.worktree_path)).mkdir(parents=True)
+    Path(str(attempt.worktree_path), "somebodys.txt").write_text("precious")
+
+    done = site.scheduler.dispatch(run)
+
+    assert done.degraded
+    assert [(i["key"], i["state"]) for i in done.taken_over] == [("a", "provision_failed")]
+
+
+def test_a_dispatch_leaves_what_another_is_making_now(site: Site, run, monkeypatch):
+    seen = []
+
+    def dispatch_too(*arguments):
+        seen.append(site.leader().dispatch(run))
+
+    monkeypatch.setattr(worktrees, "LOCK_SECONDS", 0.05)
+    while_it_makes_the_worktree(monkeypatch, site.scheduler, dispatch_too)
+    item = site.dispatch(run)["a"]
+
+    assert [(done.items, done.taken_over) for done in seen] == [((), ())]
+    assert item["state"] == "offered"
+
+
 def test_a_repository_that_is_gone_fails_its_attempts_and_keeps_nothing_else(
     site: Site, run, monkeypatch
 ):

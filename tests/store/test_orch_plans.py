@@ -344,6 +344,26 @@ def test_a_file_in_the_place_of_the_worktrees_is_a_wrong_call(site: Site):
             site.open_run(worktree_root=str(root))
 
 
+@pytest.mark.parametrize(
+    "root",
+    [
+        pytest.param("/proc/x", marks=pytest.mark.skipif(not os.path.isdir("/proc"), reason="")),
+        "/dev/null/x",
+    ],
+)
+def test_a_place_where_nobody_can_make_a_folder_is_a_wrong_call(site: Site, root: str):
+    with refused("usage") as failure:
+        site.open_run(worktree_root=root)
+    assert f"no worktree can be made below {root}" in failure.value.message
+    assert "--worktree-root" in str(failure.value.hint)
+
+
+def test_looking_whether_worktrees_can_be_made_leaves_nothing(site: Site):
+    before = sorted(site.folder.iterdir())
+    site.open_run(worktree_root=str(site.folder / "not" / "there" / "yet"))
+    assert sorted(site.folder.iterdir()) == before
+
+
 def test_a_branch_called_orch_leaves_no_room(site: Site):
     git(site.repository, "branch", "orch")
     with refused("invalid_state") as failure:
