@@ -12,8 +12,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "failure-modes.md"
 _TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 _ROW = re.compile(r"^\| ([a-z-]+ \d+) \|", re.MULTILINE)
-# A copy of the main file, whatever its name: `cp bus.db`, `cp .inbox/bus.db x`, `cp -a .inbox x`.
-_COPY = re.compile(r"^\s*(?:\$ )?(?:cp|rsync|scp|install)\b.*(?:bus\.db|\.inbox\b)", re.MULTILINE)
+# From the main file, or the folder around it: `cp .inbox/bus.db x`, `cp -a .inbox x`. Putting a
+# backup there is another matter.
+_COPY = re.compile(
+    r"^\s*(?:\$ )?(?:cp|rsync|scp|install)\b.*(?:bus\.db|\.inbox)\S*[ ]+\S", re.MULTILINE
+)
 
 
 @cache
@@ -74,3 +77,7 @@ def test_no_page_tells_anybody_to_copy_the_database_file():
 @pytest.mark.parametrize("line", ["cp .inbox/bus.db copy.db", "$ rsync -a .inbox backup/"])
 def test_a_copy_of_the_database_file_is_noticed(line: str):
     assert _COPY.search(line)
+
+
+def test_putting_a_backup_into_its_place_is_no_such_copy():
+    assert not _COPY.search("cp -p ../project.db .inbox/bus.db")
