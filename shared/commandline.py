@@ -301,9 +301,9 @@ def _help_option() -> click.Option:
 def _version_option() -> click.Option:
     def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
         if value and not context.resilient_parsing:
-            from importlib.metadata import version
+            from .versions import installed_release
 
-            number = version("inbox-orch")
+            number = installed_release()
             _say_and_exit(context, {"version": number}, f"{context.command_path} {number}")
 
     return click.Option(

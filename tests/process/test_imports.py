@@ -4,6 +4,7 @@ library would double it."""
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -54,6 +55,14 @@ def call(tmp_path, inbox_bin):
 
 def foreign(loaded):
     return {name for name in loaded if not name.startswith("inbox_orch")} - MORE
+
+
+def test_the_version_is_told_without_the_library_for_it(tmp_path, inbox_bin):
+    call = [sys.executable, "-X", "importtime", inbox_bin, "--version", "--json"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert json.loads(done.stdout)["data"] == {"version": version("inbox-orch")}
+    assert "importlib.metadata" not in modules(done.stderr)
 
 
 def test_the_commands_of_a_worker_load_nothing_beyond_click_sqlite3_and_json(call):
