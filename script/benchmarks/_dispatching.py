@@ -28,7 +28,7 @@ def measure(repository: Path, rounds: int) -> dict[str, Any]:
 
     Returns seconds of each turn, the ratio of the medians, and that of each pair of turns.
     """
-    places = _Places(repository)
+    places = Places(repository)
     return {
         "one": _beside(places, 1, rounds),
         "eight": _beside(places, AT_ONCE, rounds),
@@ -36,7 +36,7 @@ def measure(repository: Path, rounds: int) -> dict[str, Any]:
     }
 
 
-def _beside(places: "_Places", attempts: int, rounds: int) -> dict[str, Any]:
+def _beside(places: "Places", attempts: int, rounds: int) -> dict[str, Any]:
     ours: list[Turn] = []
     gits: list[Turn] = []
     places.dispatch(1)  # neither pays for what only the first one does
@@ -81,7 +81,7 @@ def _timed() -> Iterator[list[Turn]]:
     turns.append(Turn(seconds, used))
 
 
-class _Places:
+class Places:
     """Where the worktrees are made, and taken away between two turns."""
 
     def __init__(self, repository: Path) -> None:

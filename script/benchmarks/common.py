@@ -12,6 +12,7 @@ import sqlite3
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,6 +100,26 @@ def report(options: argparse.Namespace, figures: Mapping[str, Any], text: str) -
         Path(options.output).write_text(raw + "\n", encoding="utf-8")
     facts = ", ".join(f"{name} {value}" for name, value in figures["machine"].items())
     print(raw if options.json else f"{text}\n\n{facts}")
+
+
+class Turns:
+    """So many turns, counted from 0; fewer, but at least three, once their time is over."""
+
+    LEAST = 3
+
+    def __init__(self, number: int, seconds: float) -> None:
+        self._number = number
+        self._seconds = seconds
+        self.done = 0
+
+    def __iter__(self) -> Iterator[int]:
+        began = time.monotonic()
+        while self.done < self._number:
+            if self.done >= self.LEAST and time.monotonic() - began > self._seconds:
+                say(f"{self.done} of {self._number} turns have taken {self._seconds:g} s")
+                return
+            yield self.done
+            self.done += 1
 
 
 def say(text: str) -> None:

@@ -21,7 +21,8 @@ CHECKPOINT_BYTES = 4 * 1024 * 1024
 
 
 class Queue(Protocol):
-    """A queue as one process has opened it."""
+    """A queue as one process has opened it. One that can show the first twenty queued items has
+    a method `listing` besides."""
 
     def cycle(self) -> tuple[str, list[float]] | None:
         """(item, seconds of each single call) after taking an item and finishing it; None when
@@ -95,6 +96,10 @@ class _InboxQueue:
         self._bus.done(claim.thread.id, claim.lease.token, body=RESULT)
         after = time.perf_counter()
         return claim.thread.id, [between - before, after - between]
+
+    def listing(self) -> object:
+        found = self._bus.list(mailboxes=self._mailboxes, states_wanted=["pending"], limit=20)
+        return found.items
 
 
 class Raw:
@@ -296,6 +301,9 @@ class _HueyQueue:
         after = time.perf_counter()
         return None if data is None else (bytes(data).split(b":")[0].decode(), [after - before])
 
+    def listing(self) -> object:
+        return self._storage.enqueued_items(20)
+
 
 class PersistQueue:
     """persist-queue's SQLiteAckQueue: get, ack."""
@@ -344,6 +352,9 @@ class _PersistQueue:
         self._queue.ack(id=item["pqid"])
         return str(item["pqid"]), [between - before, time.perf_counter() - between]
 
+    def listing(self) -> object:
+        return self._queue.queue()
+
 
 class SimpleBroker:
     """simplebroker: move an item to a queue of the worker's own, then delete it there."""
@@ -386,6 +397,56 @@ class _SimpleBroker:
         self._own.delete(message_id=moved[1])
         return str(moved[1]), [between - before, time.perf_counter() - between]
 
+    def listing(self) -> object:
+        return self.source.peek_many(20)
+
+
+class Fleetwright:
+    """fleetwright: claim, finish with the token of the lease."""
+
+    durable = "FULL"
+    calls = "claim, finish"
+
+    def fill(self, folder: Path, items: int) -> None:
+        from fleetwright import leases
+
+        path = folder / "fleet.db"
+        leases.connect(path).close()
+        with _filling(path) as connection:
+            connection.execute(
+                f"{_NUMBERS} INSERT INTO unit (unit_id, kind, name, status, meta, created_at,"
+                " updated_at) SELECT 'task:u' || i, 'task', 'u' || i, 'open', '{}', i, i FROM n",
+                (items,),
+            )
+
+    def open(self, folder: Path, worker: str) -> "_Fleetwright":
+        return _Fleetwright(folder / "fleet.db", worker)
+
+    def left(self, folder: Path) -> int:
+        return _count(folder / "fleet.db", "unit WHERE status = 'open'")
+
+
+class _Fleetwright:
+    def __init__(self, path: Path, worker: str) -> None:
+        from fleetwright import leases
+
+        self._leases, self._worker = leases, worker
+        self._connection = leases.connect(path)
+        self._connection.execute("PRAGMA busy_timeout=60000")
+
+    def cycle(self) -> tuple[str, list[float]] | None:
+        before = time.perf_counter()
+        units = self._leases.claim(self._connection, worker=self._worker)
+        between = time.perf_counter()
+        if not units:
+            return None
+        unit = units[0].unit_id
+        self._leases.finish(self._connection, unit, worker=self._worker, result=RESULT)
+        return unit, [between - before, time.perf_counter() - between]
+
+    def listing(self) -> object:
+        return self._leases.units(self._connection, status="open", limit=20)["units"]
+
 
 def _count(path: Path, what: str) -> int:
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -402,4 +463,5 @@ THEIRS: dict[str, Contender] = {
     "huey": Huey(),
     "litequeue": LiteQueue(),
     "persist-queue": PersistQueue(),
+    "fleetwright": Fleetwright(),
 }

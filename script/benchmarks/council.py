@@ -88,18 +88,24 @@ def measure(shuffles: int) -> dict[str, Any]:
 
 def quality(name: str, merging: bool) -> dict[str, Any]:
     """Of one set; without merging every item stays by itself."""
-    items, truth = labelled(name)
+    items, _ = labelled(name)
     groups: Groups = [[item.id] for item in items]
     if merging:
         counted = tally(council_of(items))
         groups = [[member.id for member in one.members] for one in counted.groups]
+    return judged(name, groups, "tally" if merging else "nothing merged")
+
+
+def judged(name: str, groups: Groups, method: str) -> dict[str, Any]:
+    """How well a labelled set is grouped, whoever did it."""
+    items, truth = labelled(name)
     precision, recall = b_cubed(groups, truth)
     together = set(pairs(groups))
     true = {pair for pair in combinations(sorted(truth), 2) if len({truth[i] for i in pair}) == 1}
     agreements = true_agreements(truth)
     return {
         "set": name,
-        "method": "tally" if merging else "nothing merged",
+        "method": method,
         "items": len(items),
         "pairs": len(together),
         "right_pairs": len(together & true),

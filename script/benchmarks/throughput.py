@@ -19,7 +19,8 @@ from common import machine, parser, report, say, scratch, summary, table
 from contenders import OURS, THEIRS, Contender
 
 ALL: Mapping[str, Contender] = {**OURS, **THEIRS}
-LIMIT_WAIT_SECONDS = 1.0
+# For whatever a process has still to do when its time is over; after that it counts as failed.
+LIMIT_SECONDS = 60.0
 
 
 def main() -> None:
@@ -72,44 +73,62 @@ def work(name: str, folder: str, worker: str, *, seconds: float) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Fill, let each contender have its turns, and report."""
     facts = machine()
-    pythons = dict.fromkeys(OURS, sys.executable)
     bin_folder = None if options.no_peers or options.quick else peers.bin_folder()
-    if bin_folder:
-        pythons |= dict.fromkeys(THEIRS, f"{bin_folder}python")
-    if options.only:
-        pythons = {name: pythons[name] for name in options.only}
     with scratch() as parent:
-        folders = {name: parent / str(number) for number, name in enumerate(pythons)}
-        for name, folder in folders.items():
-            say(f"filling {name}")
-            folder.mkdir()
-            ask(pythons[name], "--fill", name, str(folder), "--items", str(options.items))
-        turns: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in pythons}
-        for number in range(options.turns):
-            for name, folder in folders.items():
-                say(f"turn {number + 1} of {options.turns}: {name}")
-                turns[name].append(one_turn(pythons[name], name, folder, options))
-        left = {
-            name: json.loads(
-                ask(pythons[name], "--left", name, str(folder)).replace("None", "null")
-            )
-            for name, folder in folders.items()
-        }
+        contenders = compete(parent, bin_folder, options)
     figures = {
         "benchmark": "throughput",
         "machine": facts,
         "options": {k: getattr(options, k) for k in ("items", "processes", "seconds", "turns")},
-        "contenders": {
-            name: in_figures(name, turns[name], left[name], options) for name in pythons
-        },
+        "contenders": contenders,
     }
     report(options, figures, as_text(figures))
+
+
+def compete(
+    parent: Path, bin_folder: str | None, options: argparse.Namespace
+) -> dict[str, dict[str, Any]]:
+    """The figures of each contender; `failed` instead where one could not be filled or asked."""
+    pythons = dict.fromkeys(OURS, sys.executable)
+    if bin_folder:
+        pythons |= dict.fromkeys(THEIRS, f"{bin_folder}python")
+    if options.only:
+        pythons = {name: pythons[name] for name in options.only}
+    folders = {name: parent / str(number) for number, name in enumerate(pythons)}
+    failed: dict[str, str] = {}
+    for name, folder in folders.items():
+        say(f"filling {name}")
+        folder.mkdir()
+        try:
+            ask(pythons[name], "--fill", name, str(folder), "--items", str(options.items))
+        except subprocess.SubprocessError as error:
+            failed[name] = f"could not be filled: {type(error).__name__}"
+    turns: dict[str, list[list[dict[str, Any]]]] = {
+        name: [] for name in pythons if name not in failed
+    }
+    for number in range(options.turns):
+        for name in turns:
+            say(f"turn {number + 1} of {options.turns}: {name}")
+            turns[name].append(one_turn(pythons[name], name, folders[name], options))
+    figures: dict[str, dict[str, Any]] = {}
+    for name, found in turns.items():
+        if not any(process["items"] for turn in found for process in turn):
+            failed[name] = "no process took anything"
+            continue
+        left = json.loads(
+            ask(pythons[name], "--left", name, str(folders[name])).replace("None", "null")
+        )
+        figures[name] = in_figures(name, found, left, options)
+    return figures | {name: {"failed": why} for name, why in failed.items()}
 
 
 def ask(python: str, *arguments: str) -> str:
     """The answer of this program in an environment."""
     command = [python, __file__, *arguments]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, timeout=LIMIT_SECONDS
+    )
+    return done.stdout
 
 
 def one_turn(
@@ -130,11 +149,21 @@ def one_turn(
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    answers = [process.communicate()[0] for process in processes]
+    answers = [answer_of(process, options.seconds + LIMIT_SECONDS) for process in processes]
     failed = sum(process.returncode != 0 for process in processes)
     if failed:
         say(f"{failed} processes of {name} have failed")
     return [json.loads(answer) for answer in answers if answer]
+
+
+def answer_of(process: "subprocess.Popen[str]", seconds: float) -> str:
+    """What it printed by then; one that hangs is ended, and has no answer."""
+    try:
+        return process.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return ""
 
 
 def in_figures(
@@ -189,6 +218,7 @@ def as_text(figures: dict[str, Any]) -> str:
             f["failed_processes"],
         )
         for name, f in figures["contenders"].items()
+        if "failed" not in f
     ]
     options = figures["options"]
     return (

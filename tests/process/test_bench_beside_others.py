@@ -1,0 +1,190 @@
+"""`script/bench` without a part: what it writes, and that nobody who hangs or fails can stop it.
+
+The peers themselves are not here in a test: they need a package index.
+"""
+
+import importlib
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "script" / "benchmarks"
+FACTS = {
+    "machine": {
+        "processors": 2,
+        "processor": "a processor",
+        "kernel": "Linux",
+        "python": "3",
+        "sqlite": "3",
+        "git": "2",
+        "load_before": 0.1,
+    },
+    "date": "2026-01-01",
+    "command": "script/bench",
+    "network": "no network",
+    "releases": {"fast": "1.0"},
+    "minutes": 1.0,
+}
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Gives a module of the benchmarks by its name; they import each other by plain names."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(FOLDER))
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield load
+    for name in set(sys.modules) - before:
+        if str(FOLDER) in (getattr(sys.modules[name], "__file__", None) or ""):
+            del sys.modules[name]
+
+
+def a_result(module, **changes: Any) -> dict[str, Any]:
+    results = module("results")
+    rows = [
+        results.as_row("inbox", {"ms": 10.0}),
+        results.as_row("fast", {"ms": 5.0}, note="does less"),
+        results.as_row("level", {"ms": 9.8}),
+        results.as_row("slow", {"ms": 4_000.0}),
+        results.as_row("floor", {"ms": 1.0}, floor=True),
+        results.as_row("mute", cannot="has no list"),
+        results.as_row("dumb", cannot="has no list"),
+    ]
+    given = {
+        "title": "Listing with `list`",
+        "did": "Medians.",
+        "unit": "ms",
+        "columns": {"ms": "ms"},
+        "compared": ["ms"],
+        "rows": rows,
+    }
+    return results.result("listing", **{**given, **changes})
+
+
+def test_what_is_ahead_is_said_and_what_differs_by_chance_is_called_level(module):
+    pages = module("pages")
+
+    assert pages.said(a_result(module)) == "Ahead: fast (2 times); level: level."
+    assert pages.said(a_result(module, less_is_better=False)).startswith("Ahead: slow (400 times)")
+    ours_alone = a_result(module, rows=a_result(module)["rows"][:1])
+    assert pages.said(ours_alone) == "Nobody who can do this is ahead."
+
+
+def test_calls_are_compared_with_calls_and_commands_with_commands(module):
+    results = module("results")
+    rows = [
+        results.as_row("inbox", {"ms": 50.0}),
+        results.as_row("inbox (call)", {"ms": 1.0}),
+        results.as_row("peer", {"ms": 60.0}),
+        results.as_row("peer (call)", {"ms": 0.5}),
+    ]
+    assert results.ahead(a_result(module, rows=rows)) == [("peer (call)", 2.0)]
+
+
+def test_a_part_of_the_page_is_replaced_and_the_rest_stays(module, tmp_path):
+    pages = module("pages")
+    page = tmp_path / "benchmarks.md"
+    mark = "<!-- figures: {}, made by script/bench -->\nold\n<!-- end of figures -->\n"
+    page.write_text(f"# Top\n\n{mark.format('listing')}\nBy hand.\n\n{mark.format('other')}")
+
+    for _ in range(2):
+        pages.write(tmp_path, a_result(module), FACTS)
+
+    text = page.read_text()
+    assert text.count("old") == 1
+    assert text.count("![Listing with `list`](benchmarks/listing.svg)") == 1
+    assert "By hand." in text
+    assert "| mute, dumb | has no list |" in " ".join(text.split())
+    stored = json.loads((tmp_path / "benchmarks" / "listing.json").read_text())
+    assert stored["machine"] == FACTS["machine"]
+    assert [row["name"] for row in stored["rows"]][:2] == ["inbox", "fast"]
+
+
+def test_a_picture_has_a_bar_for_each_figure_on_a_scale_that_shows_the_shortest(module):
+    charts = module("charts")
+    text = charts.drawn(a_result(module))
+
+    picture = ElementTree.fromstring(text)
+    bars = [
+        (each.get("class").split()[0], float(each.get("width")))
+        for each in picture.iter("{http://www.w3.org/2000/svg}rect")
+        if each.get("class") != "ground"
+    ]
+    assert [kind for kind, _ in bars] == ["ours", "theirs", "theirs", "theirs", "floor"]
+    lengths = [length for _, length in bars]
+    assert lengths[3] == max(lengths)
+    assert lengths[4] == min(lengths) > 1
+    assert "ms (logarithmic)" in text
+    assert "prefers-color-scheme: dark" in text
+    assert "`" not in text
+
+
+def test_nobody_with_a_figure_is_no_picture(module):
+    results = module("results")
+    rows = [results.as_row("mute", cannot="has no list")]
+    assert module("charts").drawn(a_result(module, rows=rows)) == ""
+
+
+def test_a_tool_that_hangs_or_fails_is_named_and_left_out(module, tmp_path, monkeypatch):
+    tool = module("tool")
+    monkeypatch.setattr(tool, "LIMIT_SECONDS", 0.2)
+    for name, text in (("hangs", "exec sleep 60"), ("fails", "echo no >&2; exit 3")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+
+    class Hanging(tool.Tool):
+        name = package = "hangs"
+
+    class Failing(tool.Tool):
+        name = package = "fails"
+
+    with pytest.raises(tool.Refused, match=r"^`hangs --version` hung for 0.2 s$"):
+        Hanging(tmp_path, f"{tmp_path}/").timed("version")
+    with pytest.raises(tool.Refused, match=r"^`fails --version`: exit 3 no$"):
+        Failing(tmp_path, f"{tmp_path}/").timed("version")
+
+
+def test_a_job_that_takes_too_long_is_stopped_with_all_its_processes(module, monkeypatch):
+    compare, peers = module("compare"), module("peers")
+    monkeypatch.setitem(compare.JOBS, "startup", compare.Job("job_commands", "startup", 0.05))
+    no_fence = peers.Fence((), peers.dead_proxies(), "proxies")
+
+    began = time.monotonic()
+    assert compare.done("startup", no_fence, None, quick=True) == []
+    assert time.monotonic() - began < 30
+
+
+def test_turns_end_with_their_time_but_not_before_three(module):
+    turns = module("common").Turns(10, seconds=0)
+    assert list(turns) == [0, 1, 2]
+    assert turns.done == 3
+    assert list(module("common").Turns(2, seconds=60)) == [0, 1]
+
+
+def test_the_one_command_writes_a_page_pictures_and_figures(tmp_path):
+    command = [sys.executable, FOLDER / "compare.py", "--quick", "--no-peers", "--pages", tmp_path]
+    done = subprocess.run(
+        [*command, "--only", "startup", "commands"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+    page = (tmp_path / "benchmarks.md").read_text()
+    assert "](benchmarks/startup.svg)" in page
+    assert "a library: has no command for it" in page
+    figures = json.loads((tmp_path / "benchmarks" / "commands.json").read_text())
+    (ours,) = (row for row in figures["rows"] if row["name"] == "inbox")
+    assert set(ours["values"]) == {"send", "claim", "done", "all"}
+    assert [line.split()[:2] for line in figures["commands"]["inbox"]["claim"]] == [
+        ["inbox", "claim"]
+    ]
+    assert str(FOLDER.parents[1]) not in page + json.dumps(figures)
