@@ -20,7 +20,7 @@ def bench(name: str, tmp_path: Path, *options: str) -> dict:
         [sys.executable, FOLDER / f"{name}.py", "--quick", *options, "--output", output],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
@@ -64,12 +64,12 @@ def test_a_stocked_database_is_as_the_services_would_have_made_it(tmp_path, done
     path = tmp_path / ".inbox" / "bus.db"
     program = "import sys, stock; stock.stock(stock.Path(sys.argv[1]), done=%d, pending=%d)"
     subprocess.run(
-        [sys.executable, "-c", program % (done, pending), path], cwd=FOLDER, check=True, timeout=60
+        [sys.executable, "-c", program % (done, pending), path], cwd=FOLDER, check=True, timeout=300
     )
     inbox = Path(sys.executable).parent / "inbox"
 
     verified = subprocess.run(
-        [inbox, "doctor", "--verify", "--json", "--db", path], capture_output=True, timeout=60
+        [inbox, "doctor", "--verify", "--json", "--db", path], capture_output=True, timeout=300
     )
     stats = subprocess.run([inbox, "stats", "--json", "--db", path], capture_output=True)
 

@@ -161,7 +161,7 @@ def test_a_job_that_takes_too_long_is_stopped_with_all_its_processes(module, mon
 
     began = time.monotonic()
     assert compare.done("startup", no_fence, None, quick=True) == []
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 200
 
 
 def test_turns_end_with_their_time_but_not_before_three(module):
@@ -174,7 +174,7 @@ def test_turns_end_with_their_time_but_not_before_three(module):
 def test_the_one_command_writes_a_page_pictures_and_figures(tmp_path):
     command = [sys.executable, FOLDER / "compare.py", "--quick", "--no-peers", "--pages", tmp_path]
     done = subprocess.run(
-        [*command, "--only", "startup", "commands"], capture_output=True, text=True, timeout=60
+        [*command, "--only", "startup", "commands"], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
 
