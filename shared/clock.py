@@ -15,11 +15,20 @@ _BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 
 
 class Moment(NamedTuple):
-    """One instant on both clocks; milliseconds."""
+    """One instant on both clocks, in whole milliseconds; `monotonic_rest_ns` is what the
+    monotonic one shows beyond them."""
 
     wall_ms: int
     monotonic_ms: int
     boot_id: str
+    monotonic_rest_ns: int = 0
+
+    def monotonic_after(self, milliseconds: int) -> int:
+        """The first whole millisecond of the monotonic clock at which so much has passed.
+
+        Counted from `monotonic_ms`, what is promised would be over up to a millisecond early.
+        """
+        return self.monotonic_ms + milliseconds + (self.monotonic_rest_ns > 0)
 
 
 class Clock(Protocol):
@@ -42,7 +51,8 @@ class SystemClock:
 
     def now(self) -> Moment:
         """The present moment of this machine."""
-        return Moment(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000, self._boot_id)
+        monotonic_ms, rest_ns = divmod(time.monotonic_ns(), 1_000_000)
+        return Moment(time.time_ns() // 1_000_000, monotonic_ms, self._boot_id, rest_ns)
 
 
 def _read_boot_id() -> str:

@@ -62,7 +62,7 @@ def insert(
             holder,
             lease_ms,
             now.boot_id,
-            now.monotonic_ms + lease_ms,
+            now.monotonic_after(lease_ms),
             now.wall_ms + lease_ms,
             now.wall_ms,
             counted,
@@ -104,7 +104,7 @@ def renew(connection: sqlite3.Connection, token: str, lease_ms: int, now: Moment
         (
             lease_ms,
             now.boot_id,
-            now.monotonic_ms + lease_ms,
+            now.monotonic_after(lease_ms),
             now.wall_ms + lease_ms,
             lease_ms,
             now.wall_ms,

@@ -1,5 +1,7 @@
 """The clock: what tells one boot from another, and how times are written."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from inbox_orch.shared import clock
@@ -30,3 +32,12 @@ def test_without_a_boot_id_nothing_is_made_up(tmp_path, monkeypatch):
 )
 def test_times_are_utc_with_milliseconds(wall_ms: int | None, text: str | None):
     assert rfc3339(wall_ms) == text
+
+
+def test_what_has_begun_of_a_millisecond_counts_before_a_deadline(monkeypatch):
+    told = SimpleNamespace(time_ns=lambda: 7_000_001, monotonic_ns=lambda: 5_000_001)
+    monkeypatch.setattr(clock, "time", told)
+    now = SystemClock().now()
+    assert (now.wall_ms, now.monotonic_ms) == (7, 5)
+    assert now.monotonic_after(10) == 16
+    assert now._replace(monotonic_rest_ns=0).monotonic_after(10) == 15
