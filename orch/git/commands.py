@@ -53,7 +53,9 @@ _TRANSIENT = (
 )
 NOT_STARTED = -1
 """The status in `details` of a git that could not even be started."""
-_NO_SPACE = os.strerror(errno.ENOSPC)
+# What git passes on of the system's words when it is no fault of the repository's.
+_NO_SPACE = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
+_NO_WRITING = os.strerror(errno.EROFS)
 # Of every run that this process has worked for: what git says may come from a filter or a helper
 # that was given them, and stands in errors that are stored and shown.
 _secrets: set[str] = set()
@@ -77,8 +79,8 @@ def git(
     half-done work of another process. `shared_locks` are descriptors of our own locks that git
     shares, so that they stay held while it runs, even if we are killed. `given` is its standard
     input.
-    Errors: `git_missing`; `git_failed` for a status that is not in `accepted`, or `disk_full`
-    when git says that.
+    Errors: `git_missing`; `git_failed` for a status that is not in `accepted`, or `disk_full` or
+    `read_only` when git says that.
     """
     # `-C`, because GitPython falls back to the present folder when this one is not there.
     command = ["git", "-C", folder, *_OPTIONS, *(() if reads else _LASTING), *arguments]
@@ -147,7 +149,18 @@ def _failed(folder: str, arguments: Sequence[str], status: int, words: str) -> I
             "folder": shown(folder),
         },
     )
-    return disk_full(folder, failure) if _NO_SPACE in words else failure
+    if any(reason in words for reason in _NO_SPACE):
+        return disk_full(folder, failure)
+    return _read_only(folder, failure) if _NO_WRITING in words else failure
+
+
+def _read_only(folder: str, failure: InboxOrchError) -> InboxOrchError:
+    return InboxOrchError(
+        "read_only",
+        f"the disk of {shown(folder)} cannot be written: {failure.message}",
+        hint="make it writable and repeat the command",
+        details=failure.details,
+    )
 
 
 def output_of(folder: str, *arguments: str) -> str:

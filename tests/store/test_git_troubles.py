@@ -1,0 +1,60 @@
+"""What git fails for is named by what the system told git, when that is no fault of the work."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.orch.git.commands import git
+from support.buses import refused
+from support.runs import Site
+
+
+def say(folder: Path, words: str) -> None:
+    """Make a git whose `status` says so and fails."""
+    program = folder / "git"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'case " $* " in *" status "*) echo "error: {words}" >&2; exit 128;; esac\n'
+        f'exec "{shutil.which("git")}" "$@"\n'
+    )
+    program.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    "number, code",
+    [
+        (errno.ENOSPC, "disk_full"),
+        (errno.EDQUOT, "disk_full"),
+        (errno.EROFS, "read_only"),
+        (errno.EACCES, "git_failed"),
+    ],
+)
+def test_a_shortage_that_git_meets_has_its_own_name(tmp_path, monkeypatch, number, code):
+    say(tmp_path, os.strerror(number))
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    with refused(code) as failure:
+        git(str(tmp_path), "status")
+
+    assert os.strerror(number) in failure.value.message
+    assert failure.value.details["status"] == 128
+
+
+def test_work_is_not_rejected_because_the_disk_cannot_be_written(site: Site, tmp_path, monkeypatch):
+    run = site.open_run()
+    site.add(run, "a")
+    item = site.dispatch(run, "a")["a"]
+    site.deliver(item, "file")
+
+    with monkeypatch.context() as meanwhile:
+        say(tmp_path, os.strerror(errno.EROFS))
+        meanwhile.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        with refused("read_only"):
+            site.scheduler.reconcile(run)
+    assert site.states(run)["a"] != "failed"
+
+    site.scheduler.reconcile(run)
+    assert site.states(run)["a"] == "succeeded"
