@@ -157,6 +157,14 @@ def after(
     return [_event(row) for row in rows]
 
 
+def newest(connection: sqlite3.Connection, run_id: str, limit: int) -> list[Event]:
+    """The last `limit` events of a run, in order."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT ?", (run_id, limit)
+    ).fetchall()
+    return [_event(row) for row in reversed(rows)]
+
+
 def every(connection: sqlite3.Connection, *, up_to: int | None = None) -> Iterator[Event]:
     """All events in order, without holding them in memory."""
     cursor = connection.execute(

@@ -57,9 +57,9 @@ _STATE_STYLES = {
 }
 
 
-def render(blocks: Sequence[Block]) -> str:
-    """The blocks as text for the present terminal, with its colours."""
-    console = _console()
+def render(blocks: Sequence[Block], columns: int | None = None) -> str:
+    """The blocks as text for the present terminal, or for so many columns, with its colours."""
+    console = _console(columns)
     previous: Block | None = None
     for block in blocks:
         if previous is not None and not isinstance(previous, Sentence):
@@ -87,23 +87,37 @@ def picture(blocks: Sequence[Block]) -> tuple[list[str], list[int]]:
     What is too high is cut at its end, and the lowest line of the terminal stays free.
     """
     columns, rows = shutil.get_terminal_size((80, 24))
-    lines = [Text.from_ansi(line) for line in render(blocks).splitlines()][: max(1, rows - 1)]
+    lines = _cut_lines(blocks, columns)[: max(1, rows - 1)]
+    return _printed(lines, columns), [line.cell_len for line in lines]
+
+
+def lines_of(blocks: Sequence[Block], columns: int) -> list[str]:
+    """The blocks as lines of at most so many columns, however many they are."""
+    return _printed(_cut_lines(blocks, columns), columns)
+
+
+def _cut_lines(blocks: Sequence[Block], columns: int) -> list[Text]:
+    lines = [Text.from_ansi(line) for line in render(blocks, columns).splitlines()]
     for line in lines:
         line.truncate(max(1, columns))
-    console = _console()
+    return lines
+
+
+def _printed(lines: Sequence[Text], columns: int) -> list[str]:
+    console = _console(columns)
     for line in lines:
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
     assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines(), [line.cell_len for line in lines]
+    return console.file.getvalue().splitlines()
 
 
-def _console() -> Console:
+def _console(columns: int | None = None) -> Console:
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return Console(
         file=io.StringIO(),
         force_terminal=not plain,
         no_color=plain,
-        width=shutil.get_terminal_size((80, 24)).columns,
+        width=columns or shutil.get_terminal_size((80, 24)).columns,
         markup=False,
         emoji=False,
         highlight=False,

@@ -98,21 +98,23 @@ def wait(
     *,
     wait_seconds: float,
     pulse: Callable[[], None] | None = None,
+    inputs: Iterable[int] = (),
 ) -> object | None:
     """What `look` found, or None when `wait_seconds` (0 = look once) have passed.
 
     `look` decides and may write; it is called with no transaction open. A `busy` database does
     not end the wait before its deadline. `pulse` is called whenever the sleep is interrupted
-    without a reason to look: for a waiter who shows how time passes. Error `interrupted`, before
-    the next look, when another thread fires this one's `Interruption`.
+    without a reason to look: for a waiter who shows how time passes. Input on one of the
+    descriptors `inputs`, which `look` has to read, is a reason. Error `interrupted`, before the
+    next look, when another thread fires this one's `Interruption`.
     """
     if wait_seconds <= 0:
         return look().found
     deadline = database.clock.now().monotonic_ms + wait_seconds * 1000
     interruption = _interruption()
     with _bells(database, topics) as bells:
-        if interruption is not None:
-            bells.listen_to(interruption.descriptor)
+        for descriptor in (*inputs, *(() if interruption is None else (interruption.descriptor,))):
+            bells.listen_to(descriptor)
         pause = Pause(bells.armed)
         while True:
             _refuse_when_interrupted(interruption)

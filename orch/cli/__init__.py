@@ -18,6 +18,7 @@ COMMANDS = {
     "drive": (f"{_HERE}.drive", "Dispatch and wait until the run ends."),
     "dispatch": (f"{_HERE}.dispatch", "Open an attempt for each ready task."),
     "status": (f"{_HERE}.status", "How every task stands."),
+    "board": (f"{_HERE}.board", "Watch a run on the whole terminal."),
     "wait": (f"{_HERE}.wait", "Block until something has happened."),
     "blocked": (f"{_HERE}.blocked", "The open questions of workers."),
     "answer": (f"{_HERE}.answer", "Answer a worker's question."),

@@ -89,6 +89,7 @@ COMMANDS: dict[str, Contract] = {
     "attempt restore": Contract((AttemptRestored,)),
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
+    "board": Contract(()),
     "timeline": Contract((Timeline,)),
     "report": Contract((Report,)),
     "skill print": Contract((SkillPrinted,)),

@@ -1,11 +1,10 @@
 """`Scheduler`: all that `orch` does, over one open bus."""
 
+from .boarding import Boarding
 from .cleaning import Cleaning
 from .comparing import Comparing
 from .council_sitting import Councils
-from .driving import Driving
 from .examining import Examining
-from .governing import Governing
 from .integrating import Integrating
 from .plans import Plans
 from .reporting import Reporting
@@ -17,14 +16,13 @@ from .steering import Steering
 class Scheduler(
     Councils,
     Plans,
-    Governing,
     Steering,
     Showing,
     Integrating,
     Comparing,
     Cleaning,
     Restoring,
-    Driving,
+    Boarding,
     Examining,
     Reporting,
 ):

@@ -4,14 +4,17 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import termios
+import time
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from support.commands import command_path
+from support.commands import PATIENCE_SECONDS, command_path
 
 # What colours and styles may send: SGR sequences, nothing else (ECMA-48, section 8.3.117).
 SGR = re.compile(r"\x1b\[[0-9;]*m")
@@ -53,6 +56,75 @@ def show(
     text = _read(master)
     _, stderr = process.communicate(timeout=60)
     return Shown(process.returncode, text.replace("\r\n", "\n"), stderr.decode())
+
+
+# What a view sends: the cursor, parts of lines, modes of the terminal (ECMA-48, xterm).
+_CONTROL = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
+
+
+class Viewed:
+    """A command that has a terminal of its own, which sees it as its user would."""
+
+    def __init__(
+        self, *line: str, folder: Path, rows: int = 24, columns: int = 80, **environment: str
+    ) -> None:
+        self._master, slave = pty.openpty()
+        self.resize(rows, columns)
+        self.before = termios.tcgetattr(slave)
+        # The first terminal that the leader of a session opens is its own: Ctrl-C works.
+        script = 'exec "$@" <"$0" >"$0" 2>"$0"'
+        self.process = subprocess.Popen(
+            ["sh", "-c", script, os.ttyname(slave), *line],
+            cwd=folder,
+            env={**os.environ, "TERM": "xterm-256color", **environment},
+            start_new_session=True,
+        )
+        self._slave = slave
+        self.sent = ""
+
+    def close(self) -> None:
+        """End it, if it has not ended."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._slave)
+        os.close(self._master)
+
+    @property
+    def after(self) -> list[Any]:
+        """The settings of the terminal."""
+        return termios.tcgetattr(self._slave)
+
+    @property
+    def screen(self) -> list[str]:
+        """What was painted last, line by line."""
+        painted = self.sent.rpartition("\x1b[H")[2]
+        return [line.rstrip("\r") for line in _CONTROL.sub("", painted).split("\n")]
+
+    def resize(self, rows: int, columns: int) -> None:
+        """As a window that is dragged."""
+        size = struct.pack("HHHH", rows, columns, 0, 0)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, size)
+
+    def type(self, text: str) -> None:
+        """Press keys."""
+        os.write(self._master, text.encode())
+
+    def until(self, holds: Callable[[list[str]], bool]) -> list[str]:
+        """The screen, once something holds of it."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not holds(self.screen):
+            left = end - time.monotonic()
+            assert left > 0, self.screen
+            if select.select([self._master], [], [], left)[0]:
+                self.sent += os.read(self._master, 65536).decode()
+        return self.screen
+
+    def ended(self) -> int:
+        """Its exit status; `sent` has all that it has sent then."""
+        code = self.process.wait(PATIENCE_SECONDS)
+        while select.select([self._master], [], [], 0)[0]:
+            self.sent += os.read(self._master, 65536).decode()
+        return code
 
 
 def _read(master: int) -> str:

@@ -1,0 +1,46 @@
+"""What a board shows: one look at a run and all about it. Folds in what happened, else reads."""
+
+from typing import NamedTuple
+
+from inbox_orch.shared import events, waits
+from inbox_orch.shared.events import Event
+
+from ..domain.model import Run
+from .driving import Driving
+from .governing import Governing
+from .viewing import Question, Status
+
+MOST_EVENTS = 50
+
+
+class Board(NamedTuple):
+    """A run as it stands, its open questions, its newest events, and the other open runs."""
+
+    status: Status
+    questions: tuple[Question, ...]
+    events: tuple[Event, ...]
+    runs: tuple[Run, ...]
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The keys of the tasks by their ids."""
+        return {row.standing.task.id: row.standing.task.key for row in self.status.rows}
+
+
+class Boarding(Driving, Governing):
+    """`board`."""
+
+    def board(self, run: Run) -> Board:
+        """One look. Errors: those of folding, which writes."""
+        status = self.status(run)
+        with self.database.snapshot() as connection:
+            newest = events.newest(connection, run.id, MOST_EVENTS)
+        return Board(status, tuple(self.questions(run)), tuple(newest), tuple(self.runs()))
+
+    def board_due(self, run: Run) -> waits.Look:
+        """When something of the run falls due by itself, as a wait takes it."""
+        return self._due(run)
+
+    def board_topics(self, run: Run) -> tuple[str, ...]:
+        """The bells to listen to."""
+        return (events.run_topic(run.id), run.leader)

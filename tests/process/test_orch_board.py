@@ -1,0 +1,125 @@
+"""`orch board` on a real terminal: it shows, wakes, answers, and leaves the terminal whole."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import command_path
+from support.orch_matrix import Enterprise
+from support.terminals import Viewed, width
+
+LEFT = "\x1b[?25h\x1b[?2004l\x1b[?1049l"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Enterprise:
+    """Task `a` has a worker, whom nobody has asked anything yet."""
+    return Enterprise(tmp_path / "project")
+
+
+@pytest.fixture
+def board(project: Enterprise) -> Iterator[Viewed]:
+    """A board that has painted the run."""
+    project.running()
+    viewed = Viewed(command_path("orch"), "board", folder=project.folder)
+    try:
+        viewed.until(lambda screen: has(screen, "a  "))
+        yield viewed
+    finally:
+        viewed.close()
+
+
+def has(screen: list[str], beginning: str) -> bool:
+    return any(line.startswith(beginning) for line in screen)
+
+
+def ask(project: Enterprise, body: str) -> tuple[str, str]:
+    """The worker of `a` asks; its thread and token."""
+    with project.bus("w1") as bus:
+        (thread,) = bus.list(states_wanted=["claimed"]).items
+        lease = bus.last_lease(thread.id)
+        assert lease is not None
+        bus.ask(thread.id, lease.token, body=body, options=["this", "that"])
+        return thread.id, lease.token
+
+
+def test_a_question_appears_and_is_answered(project: Enterprise, board: Viewed):
+    thread, token = ask(project, "which one?")
+    board.until(lambda screen: has(screen, "› a, w1: which one? (this | that)"))
+
+    board.type("a\t\t")
+    board.until(lambda screen: has(screen, "answer to a: that"))
+    board.type(" é\x7f\x7fone\r")
+    board.until(lambda screen: has(screen, "answered a"))
+
+    with project.bus("w1") as bus:
+        assert bus.wait_reply(thread, token).messages[-1].body == "thatone"
+    board.type("q")
+    assert board.ended() == 0
+    assert board.sent.endswith(LEFT)
+    assert board.after == board.before
+
+
+def test_an_answer_goes_to_the_question_that_was_shown(project: Enterprise, board: Viewed):
+    thread, token = ask(project, "first?")
+    board.until(lambda screen: has(screen, "› a, w1: first?"))
+    board.type("ayes")
+    board.until(lambda screen: has(screen, "answer to a: yes"))
+    with project.bus("leader") as bus:
+        bus.reply(thread, body="by another")
+    with project.bus("w1") as bus:
+        bus.ask(thread, token, body="second?")
+
+    board.type("\r")
+    board.until(lambda screen: has(screen, "the question of a is not open any more"))
+    board.type("\x1b")
+    board.until(lambda screen: has(screen, "› a, w1: second?"))
+
+
+def test_it_takes_the_size_that_the_terminal_has(board: Viewed):
+    board.resize(12, 50)
+    screen = board.until(lambda screen: len(screen) == 12)
+    assert max(map(width, screen)) <= 50
+
+    board.resize(40, 120)
+    assert has(board.until(lambda screen: len(screen) == 40), "a  ")
+
+
+@pytest.mark.parametrize("how, code", [
+    ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGINT, 130), ("q", 0), ("\x04", 0)
+])  # fmt: skip
+def test_however_it_ends_the_terminal_is_whole(board: Viewed, how: str | int, code: int):
+    if isinstance(how, str):
+        board.type(how)
+    else:
+        board.process.send_signal(how)
+
+    assert board.ended() == code
+    assert LEFT in board.sent
+    assert board.after == board.before
+
+
+def test_it_goes_from_run_to_run(project: Enterprise, board: Viewed):
+    project.tasks("other")
+    board.until(lambda screen: any(line.startswith("runs: [") for line in screen))
+
+    board.type("\x1b[C")
+    board.until(lambda screen: has(screen, "other  "))
+    board.type("\x1b[D")
+    board.until(lambda screen: has(screen, "a  "))
+
+
+def test_without_a_terminal_it_names_what_tells_the_same(project: Enterprise):
+    project.tasks("a")
+    ended = project.orch("board")
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert b"orch status --json" in ended.stderr
+    assert b"orch drive" in ended.stderr
+
+    viewed = Viewed(command_path("orch"), "board", folder=project.folder, TERM="dumb")
+    try:
+        assert viewed.ended() == 2
+    finally:
+        viewed.close()
