@@ -89,7 +89,7 @@ def _same(one: Schema, other: Schema) -> bool:
 def _row(program: str, name: str, schema: Schema, names: dict[str, str]) -> tuple[str, ...]:
     called = program if name == program else f"{program} {name}"
     results: list[str] = []
-    for reference in _references(schema["anyOf"]):
+    for reference in _references(schema.get("anyOf", [])):
         if reference == "Failure":
             continue
         definition = schema["$defs"][reference]

@@ -76,7 +76,7 @@ def test_every_command_of_the_page_works(page: Path, project: Path, agents: Path
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

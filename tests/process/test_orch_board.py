@@ -35,6 +35,11 @@ def has(screen: list[str], beginning: str) -> bool:
     return any(line.startswith(beginning) for line in screen)
 
 
+def is_whole(screen: list[str], rows: int) -> bool:
+    """Whether all lines of one painting have arrived."""
+    return len(screen) == rows and screen[-1].startswith("q quit")
+
+
 def ask(project: Enterprise, body: str) -> tuple[str, str]:
     """The worker of `a` asks; its thread and token."""
     with project.bus("w1") as bus:
@@ -79,12 +84,11 @@ def test_an_answer_goes_to_the_question_that_was_shown(project: Enterprise, boar
 
 
 def test_it_takes_the_size_that_the_terminal_has(board: Viewed):
-    board.resize(12, 50)
-    screen = board.until(lambda screen: len(screen) == 12)
-    assert max(map(width, screen)) <= 50
-
-    board.resize(40, 120)
-    assert has(board.until(lambda screen: len(screen) == 40), "a  ")
+    for rows, columns in ((12, 50), (40, 120)):
+        board.resize(rows, columns)
+        screen = board.until(lambda screen, rows=rows: is_whole(screen, rows))
+        assert max(map(width, screen)) <= columns
+        assert has(screen, "a  ")
 
 
 @pytest.mark.parametrize("how, code", [
