@@ -120,7 +120,7 @@ class ArtifactStore:
             refuse_links(os.path.dirname(final))
             os.rename(temporary, final)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):  # what went wrong before is what counts
                 os.unlink(temporary)
             raise
         sync_folder(os.path.dirname(final))

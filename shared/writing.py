@@ -1,5 +1,6 @@
 """Results that go into a file instead of the standard output."""
 
+import contextlib
 import os
 from typing import IO, BinaryIO
 
@@ -41,7 +42,8 @@ def _replace_file(path: str, content: BinaryIO) -> None:
             os.fchmod(temporary.fileno(), 0o666 & ~mask)
             os.rename(temporary.name, path)
         except BaseException:
-            os.unlink(temporary.name)
+            with contextlib.suppress(OSError):  # what went wrong before is what counts
+                os.unlink(temporary.name)
             raise
 
 

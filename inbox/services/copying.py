@@ -135,7 +135,7 @@ def _temporary_beside(path: str) -> Iterator[str]:
         yield temporary
     finally:
         for leftover in (temporary, temporary + "-wal", temporary + "-shm"):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):  # what went wrong before is what counts
                 os.unlink(leftover)
 
 

@@ -147,9 +147,10 @@ def alone(repository: Repository, place: Place) -> Iterator[Hold]:
     try:
         yield hold
     finally:
-        # A git that was left behind holds the lock; without the file, nobody would see.
+        # A git that was left behind holds the lock; without the file, nobody would see. Where it
+        # cannot be removed, `forget_locks` does it later.
         if not hold.git_may_run:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 os.unlink(path)
         gate.release()
 
@@ -161,7 +162,7 @@ def forget_locks(repository: Repository, run_name: str) -> None:
     for name in os.listdir(folder):
         if name.startswith(f"inbox-orch-orch-{run_name}-") and name.endswith(".lock"):
             gate = Gate(os.path.join(folder, name))
-            with contextlib.suppress(InboxOrchError):
+            with contextlib.suppress(InboxOrchError, OSError):
                 gate.acquire(0)
                 if _is_open_as(os.path.join(folder, name), gate.descriptor):
                     os.unlink(os.path.join(folder, name))

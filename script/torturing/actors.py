@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import random
-import select
 import subprocess
 import sys
 import time
@@ -110,8 +109,7 @@ class Actor:
         """Do nothing for a while, as a process that has work of its own."""
         end = time.monotonic() + self.chance.uniform(0, most)
         while (left := end - time.monotonic()) > 0 and not self.stopping:
-            # Not time.sleep: libfaketime breaks the call that it is made of.
-            select.select([], [], [], min(left, 1.0))
+            time.sleep(min(left, 1.0))
 
 
 class Sender(Actor):

@@ -1,6 +1,7 @@
 """A worktree that cannot be made leaves nothing behind, and takes nothing of anybody else's."""
 
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from inbox_orch.orch.domain.names import folder_name
 from inbox_orch.orch.git import worktrees
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.gate import Gate
 from support.runs import Site, branches, git, lock_files, worktree_paths
 
@@ -122,6 +124,25 @@ def test_files_that_cannot_be_checked_out_leave_nothing(site: Site, run):
     assert list((site.worktrees / run.name).iterdir()) == []
     git(site.repository, "config", "filter.broken.smudge", "cat")
     assert_the_next_try_succeeds(site, run)
+
+
+def test_a_lock_that_cannot_be_removed_hides_no_error_and_is_not_held_on(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    repository = site.scheduler.repository(site.open_run())
+    place = worktrees.Place(str(site.worktrees / "a"), "orch/run/t/a/1", "0" * 40, "reason")
+
+    def refuse(path: str) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", refuse)
+        with pytest.raises(InboxOrchError, match="first"), worktrees.alone(repository, place):
+            raise InboxOrchError("disk_full", "first")
+    (lock,) = lock_files(site.repository / ".git")
+    gate = Gate(lock)
+    gate.acquire(0)
+    gate.release()
 
 
 def test_a_branch_that_is_there_already_is_left_alone(site: Site, run):
