@@ -12,7 +12,7 @@ from typing import Any
 
 from common import Turns, say
 from job_commands import Field
-from results import Result, as_row, result
+from results import Result, as_row, median_ms, result
 from roles import Silent
 from tool import Refused
 from waiters import LACKS, Waiting, all_waiting
@@ -50,11 +50,11 @@ def wakeup(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]
             each.end()
     rows = []
     for each in waiting:
-        found = sorted(delays[each.name])
+        found = delays[each.name]
         if not found:
             rows.append(as_row(each.name, cannot=f"failed: {out.get(each.name, 'no round')}"))
             continue
-        values = {"p50": found[len(found) // 2] * 1000, "worst": found[-1] * 1000}
+        values = {"p50": median_ms(found), "worst": max(found) * 1000}
         rows.append(as_row(each.name, values, note=each.note))
     rows += [as_row(name, cannot=why) for name, why in LACKS.items()]
     return [
@@ -109,8 +109,7 @@ def woken(each: Waiting, process: "subprocess.Popen[bytes]") -> float:
     began = each.send()
     if not select.select([descriptor], [], [], LIMIT_SECONDS)[0]:
         raise Silent(f"nothing for {LIMIT_SECONDS:g} s")
-    # A command that sends may end after the waiter has had it.
-    return max(0.0, (time.monotonic_ns() - began) / 1e9)
+    return (time.monotonic_ns() - began) / 1e9
 
 
 def _kept(each: Waiting, out: dict[str, str], act: Any, *arguments: Any) -> Any:

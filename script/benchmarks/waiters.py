@@ -5,6 +5,8 @@ its queue afterwards. Every waiter is a process that writes something, or ends, 
 what it waited for. The libraries are imported where they are used.
 """
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -22,10 +24,7 @@ WAIT = "600"
 
 
 class Waiting:
-    """A tool of which processes wait, and a warm process that sends.
-
-    `sends` is the name of a sender below, or None when only the tool's own command can send.
-    """
+    """A tool of which processes wait, and a warm process that sends, by the name of a sender."""
 
     def __init__(
         self,
@@ -33,7 +32,7 @@ class Waiting:
         tool: Tool,
         words: Callable[[int], list[str]],
         *,
-        sends: str | None,
+        sends: str,
         note: str | None = None,
         before: Callable[[], Any] = lambda: None,
         after: Callable[[], Any] = lambda: None,
@@ -61,25 +60,21 @@ class Waiting:
 
     def warm(self, python: str) -> None:
         """Start the process that sends."""
-        if self._sends is not None:
-            self._sender = Role(
-                python,
-                __file__,
-                self._sends,
-                str(self.tool.folder),
-                environment=self.tool.environment,
-                folder=self.tool.folder,
-            )
-            self._sender.hear(30)
+        self._sender = Role(
+            python,
+            __file__,
+            self._sends,
+            str(self.tool.folder),
+            environment=self.tool.environment,
+            folder=self.tool.folder,
+        )
+        self._sender.hear(30)
 
     def send(self) -> int:
-        """Send to waiter 0; nanoseconds of the monotonic clock at which sending began. Of a
-        command it is the moment of its end, since only its last part is the sending."""
-        if self._sender is not None:
-            began: int = self._sender.ask("send", 30)
-            return began
-        self.tool.timed("send", "woken")
-        return time.monotonic_ns()
+        """Send to waiter 0; nanoseconds of the monotonic clock at which the call began."""
+        assert self._sender is not None, "nobody is there to send"
+        began: int = self._sender.ask("send", 30)
+        return began
 
     def end(self) -> None:
         """Stop the process that sends."""
@@ -130,8 +125,8 @@ def _peers(tools: dict[str, Tool], bin_folder: str) -> list[Waiting]:
                 "agent-mail",
                 mail,
                 lambda n: [f"{bin_folder}agent-mail", "watch", "p:worker" if n == 0 else f"p:w{n}"],
-                sends=None,
-                note="from the end of its sending command; looks every second",
+                sends="agent-mail",
+                note="looks every second",
                 after=lambda: mail.done(mail.claim("w"), "w"),
             )
         )
@@ -204,6 +199,20 @@ def _lanes_sender(folder: Path) -> Callable[[], Any]:
     )
 
 
+def _mail_sender(folder: Path) -> Callable[[], Any]:
+    from agent_mail import cli
+
+    words = ["agent-mail", "send", "--from", "p:leader", "--to", "p:worker", "--subject", "woken"]
+
+    def send() -> None:
+        # There is only the command; this is its own program, loaded already.
+        sys.argv = [*words, "--body", "text"]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            cli.main()
+
+    return send
+
+
 def _fleetwright_sender(folder: Path) -> Callable[[], Any]:
     from fleetwright import leases
 
@@ -246,6 +255,7 @@ SENDERS: dict[str, Callable[[Path], Callable[[], Any]]] = {
     "inbox": lambda folder: _inbox_sender(folder, "w0"),
     "inbox-call": lambda folder: _inbox_sender(folder, "c0"),
     "agent-lanes": _lanes_sender,
+    "agent-mail": _mail_sender,
     "fleetwright": _fleetwright_sender,
     "simplebroker": _broker_sender,
     "huey": lambda folder: _huey(folder)[1],
