@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import Turns, say
 from job_commands import Field
@@ -55,7 +55,8 @@ def wakeup(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]
             rows.append(as_row(each.name, cannot=f"failed: {out.get(each.name, 'no round')}"))
             continue
         values = {"p50": median_ms(found), "worst": max(found) * 1000}
-        rows.append(as_row(each.name, values, note=each.note))
+        note = f"{each.note}; {SLOW_ROUNDS} rounds" if each.name == SLOW else each.note
+        rows.append(as_row(each.name, values, note=note))
     rows += [as_row(name, cannot=why) for name, why in LACKS.items()]
     return [
         result(
@@ -125,52 +126,106 @@ def _kept(each: Waiting, out: dict[str, str], act: Any, *arguments: Any) -> Any:
 # -- idle --------------------------------------------------------------------------------------
 
 WAITERS = 50
+# They look many times a second, so that fifty of them would take the processors from the others.
+BUSY = ("agent-lanes", "simplebroker")
+
+
+class Idle(NamedTuple):
+    """How long after all of them sleep it begins, and how long it is measured; in seconds."""
+
+    number: int
+    settle: float
+    measured: float
 
 
 def idle(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
-    """Fifty processes of each kind that wait for what does not come, one kind after the other."""
-    number, settle, seconds = (2, 0.5, 0.5) if quick else (WAITERS, 3.0, 6.0)
+    """Fifty processes of each kind that wait for what does not come; kinds that hardly do
+    anything wait beside each other, the others alone."""
+    how = Idle(2, 0.5, 0.5) if quick else Idle(WAITERS, 10.0, 8.0)
     field = Field(folder, bin_folder)
-    rows, raw = [], {}
     waiting = all_waiting(field.tools, bin_folder)
-    for each in waiting:
-        say(f"{number} idle waiters of {each.name}")
-        try:
-            each.before()
-            with _started(each, number) as processes:
-                time.sleep(settle)
-                before, began = _processor_seconds(processes), time.monotonic()
-                time.sleep(seconds)
-                used = _processor_seconds(processes) - before
-                took = time.monotonic() - began
-                alive = sum(process.poll() is None for process in processes)
-                memory = sum(map(_memory_bytes, processes))
-        except FAILURES as error:
-            rows.append(as_row(each.name, cannot=f"failed: {error}"[:200]))
-            continue
-        if alive < number:
-            rows.append(as_row(each.name, cannot=f"failed: {number - alive} of them ended"))
-            continue
-        raw[each.name] = {"processor_seconds": used, "seconds": took, "bytes": memory}
-        values = {"percent": used / took * 100, "mib": memory / 2**20}
-        rows.append(as_row(each.name, values, note=each.note))
+    quiet = [each for each in waiting if each.name not in BUSY]
+    found: dict[str, dict[str, float]] = {}
+    out: dict[str, str] = {}
+    for batch in (quiet, *([each] for each in waiting if each.name in BUSY)):
+        say(f"{how.number} idle waiters each: {', '.join(each.name for each in batch)}")
+        shorter = how if batch is quiet else how._replace(settle=min(how.settle, 2.0))
+        found |= _idle_together(batch, shorter, out)
+    rows = [
+        as_row(
+            each.name,
+            {
+                "percent": found[each.name]["processor_seconds"] / how.measured * 100,
+                "mib": found[each.name]["bytes"] / 2**20,
+            },
+            note=each.note,
+        )
+        for each in waiting
+        if each.name in found
+    ]
+    rows += [as_row(name, cannot=f"failed: {why}") for name, why in out.items()]
     rows += [as_row(name, cannot=why) for name, why in LACKS.items()]
     return [
         result(
             "idle",
             title=f"What {WAITERS} idle waiters cost",
             did=(
-                f"{number} processes that wait for what does not come, after {settle:g} s, for"
-                f" {seconds:g} s; memory is each one's share (PSS)."
+                f"{how.number} processes of each kind that wait for what does not come, for"
+                f" {how.measured:g} s, some seconds after all of them sleep; memory is each"
+                f" one's share (PSS). {', '.join(BUSY)} wait alone, the others at the same time."
             ),
             unit="% of one core",
             columns={"percent": "% of one core, all together", "mib": "MiB, all together"},
             compared=["percent"],
             rows=rows,
             commands={each.name: _shown(each) for each in waiting},
-            raw=raw,
+            raw=found,
         )
     ]
+
+
+def _idle_together(
+    batch: list[Waiting], how: Idle, out: dict[str, str]
+) -> dict[str, dict[str, float]]:
+    """Processor seconds and bytes of each kind."""
+    found: dict[str, dict[str, float]] = {}
+    with contextlib.ExitStack() as stack:
+        processes: dict[str, list[subprocess.Popen[bytes]]] = {}
+        for each in batch:
+            _kept(each, out, each.before)
+            if each.name not in out:
+                processes[each.name] = stack.enter_context(_started(each, how.number))
+        _wait_until_asleep([one for group in processes.values() for one in group])
+        time.sleep(how.settle)
+        before = {name: _processor_seconds(group) for name, group in processes.items()}
+        time.sleep(how.measured)
+        for name, group in processes.items():
+            used = _processor_seconds(group) - before[name]
+            ended = sum(process.poll() is not None for process in group)
+            if ended:
+                out[name] = f"{ended} of them ended"
+                continue
+            memory = sum(map(_memory_bytes, group))
+            found[name] = {"processor_seconds": used, "bytes": memory}
+    return found
+
+
+def _wait_until_asleep(processes: list["subprocess.Popen[bytes]"]) -> None:
+    """Until, for a second, fewer than a tenth of them run: all have started by then."""
+    end, quiet = time.monotonic() + 60, 0
+    while quiet < 5 and time.monotonic() < end:
+        time.sleep(0.2)
+        running = sum(_state(process) in "RD" for process in processes)
+        quiet = quiet + 1 if running * 10 < len(processes) else 0
+
+
+def _state(process: "subprocess.Popen[bytes]") -> str:
+    """As ps(1) says it: R runs, D waits for the disk, S sleeps."""
+    try:
+        text = Path(f"/proc/{process.pid}/stat").read_text()
+    except OSError:
+        return "Z"
+    return text.rpartition(")")[2].split()[0]
 
 
 @contextlib.contextmanager

@@ -153,7 +153,7 @@ def _peers(tools: dict[str, Tool], bin_folder: str) -> list[Waiting]:
         )
         for name, note in (
             ("huey", "looks less and less often, at last every 10 s"),
-            ("persist-queue", "between processes it looks every 10 s; 3 rounds"),
+            ("persist-queue", "between processes it looks every 10 s"),
         ):
             role = [python, __file__, f"wait-{name}", str(broker.folder)]
             found.append(
