@@ -35,11 +35,12 @@ class Tool(NamedTuple):
     """One command as a tool.
 
     `command`: its words. `name`: where it is not made of them. `only`: the arguments that it has,
-    else all of the command's; `without`: those that it has not. `needs`: those that the command
-    could also take from elsewhere. `fixed`: options that are always given. `defaults`: other ones
-    than the command's. `waits`: by default, too. `reads`: changes nothing. `destroys`: ends what
-    others do. `repeats`: has no further effect when it is called again. `result`: which of the
-    command's results. `undo`: the words that take a result back which nobody has received.
+    else all of the command's; `without`: those that it has not. `needs`: those that have to be
+    given, unless a variable of the command's gives them. `fixed`: options that are always given.
+    `defaults`: other ones than the command's. `waits`: by default, too. `reads`: changes nothing.
+    `destroys`: ends what others do. `repeats`: has no further effect when it is called again.
+    `result`: which of the command's results. `undo`: the words that take a result back which
+    nobody has received.
     """
 
     command: str
@@ -149,13 +150,20 @@ def _name(parameter: click.Parameter) -> str:
 
 
 def _takes(tool: Tool, arguments: Sequence[Argument], about: Mapping[str, str]) -> dict[str, Any]:
-    required = [a.name for a in arguments if a.parameter.required or a.name in tool.needs]
+    required = [a.name for a in arguments if a.parameter.required or _is_needed(tool, a)]
     return {
         "type": "object",
         "properties": {a.name: _schema_of(tool, a, about) for a in arguments},
         "additionalProperties": False,
         **({"required": required} if required else {}),
     }
+
+
+def _is_needed(tool: Tool, argument: Argument) -> bool:
+    """Whether it has to be given, because no variable gives it."""
+    variable = argument.parameter.envvar
+    given = isinstance(variable, str) and os.environ.get(variable)
+    return argument.name in tool.needs and not given
 
 
 def _schema_of(tool: Tool, argument: Argument, about: Mapping[str, str]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`inbox mcp`: the bus as tools for an agent's client."""
 
+import os
 from typing import Any
 
 from inbox_orch.shared.mcp_command import mcp_command
@@ -51,6 +52,13 @@ _ABOUT = {
 }
 
 
+def _instructions() -> str:
+    text = packaged("inbox_orch.inbox", "mcp.txt")
+    if os.environ.get("INBOX_THREAD") and os.environ.get("INBOX_TOKEN"):
+        text += "You hold a thread already: claim none, and leave `thread` and `token` out.\n"
+    return text
+
+
 def _gives(command: str, number: int) -> dict[str, Any]:
     from ..schemas import COMMANDS
 
@@ -62,7 +70,7 @@ command = mcp_command(
     tools=TOOLS,
     about_arguments=_ABOUT,
     gives=_gives,
-    instructions=lambda: packaged("inbox_orch.inbox", "mcp.txt"),
+    instructions=_instructions,
     text="""Serve the bus as tools of the Model Context Protocol, on standard input and output.
 
     An agent's client starts it, and it ends with the client. What --db and --agent say holds for

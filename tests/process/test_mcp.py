@@ -173,6 +173,17 @@ def test_a_leader_dispatches_answers_and_waits(tmp_path: Path):
     with_clients(project.folder, ["leader"], talk, "orch")
 
 
+@with_sdk
+def test_within_inbox_work_the_lease_is_known(project: Project):
+    held = project.claim()
+    lease = {"INBOX_THREAD": held.thread, "INBOX_TOKEN": held.token}
+
+    async def talk(client):
+        assert (await call(client, "done", body="ready"))["thread"]["state"] == "done"
+
+    with_clients(project.folder, ["w1"], talk, environment=lease)
+
+
 # -- the process -----------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """The tools of `inbox mcp` and `orch mcp`, called in this process or by the SDK's own client."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,11 @@ class Caller:
 
 
 def with_clients(
-    folder: Path, agents: list[str], talk: Callable[..., Awaitable[None]], program: str = "inbox"
+    folder: Path,
+    agents: list[str],
+    talk: Callable[..., Awaitable[None]],
+    program: str = "inbox",
+    environment: Mapping[str, str] | None = None,
 ) -> None:
     """Run `talk` with a client for each agent, each of which has a server of its own."""
     from mcp import Client
@@ -57,9 +61,12 @@ def with_clients(
             clients = []
             for agent in agents:
                 server = StdioServerParameters(
-                    command=command_path(program), args=["mcp", "--agent", agent], cwd=folder
+                    command=command_path(program),
+                    args=["mcp", "--agent", agent],
+                    cwd=folder,
+                    env=dict(environment or {}),
                 )
                 clients.append(await stack.enter_async_context(Client(stdio_client(server))))
             await talk(*clients)
 
-    asyncio.run(asyncio.wait_for(run(), PATIENCE_SECONDS))
+    asyncio.run(asyncio.wait_for(run(), 2 * PATIENCE_SECONDS))

@@ -72,6 +72,16 @@ def test_what_is_missing_or_unknown_is_named():
     assert "payload" in refusal("inbox_done", thread="t", token="k", payload="{}").message
 
 
+def test_what_the_environment_gives_need_not_be_given(monkeypatch: pytest.MonkeyPatch):
+    assert TOOLS["inbox_done"].takes["required"] == ["thread", "token"]
+
+    monkeypatch.setenv("INBOX_THREAD", "t")
+    monkeypatch.setenv("INBOX_TOKEN", "k")
+    assert "required" not in tools_of("inbox")["inbox_done"].takes
+    assert tools_of("inbox")["inbox_ask"].takes["required"] == ["body"]
+    assert tools_of("inbox")["inbox_reply"].takes["required"] == ["thread", "body"]
+
+
 def test_every_tool_has_a_command_and_says_what_it_is_for():
     for name, about in TOOLS.items():
         program, _ = PROGRAMS[name.split("_")[0]]
