@@ -22,7 +22,7 @@ SQLite in WAL mode, one file a project.
 DECISION = "D1=Where is the state kept?:sqlite|files"
 REVIEWERS = ("architecture-reviewer", "implementation-reviewer", "risk-reviewer")
 DEADLINE_SECONDS = 8
-MOST_SECONDS = 60
+MOST_SECONDS = 180
 
 
 class Ending(NamedTuple):

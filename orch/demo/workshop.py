@@ -17,7 +17,7 @@ from typing import Any
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError
 
-COMMAND_SECONDS = 60.0
+COMMAND_SECONDS = 180.0
 TRY_AGAIN = "try again on a machine with less to do; --keep leaves the folder to look at"
 LEASE_SECONDS = 2
 
