@@ -198,7 +198,8 @@ class Program(click.Group):
         names_in: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(*args, **kwargs)
+        # click would raise its whole help as the error's message.
+        super().__init__(*args, no_args_is_help=False, **kwargs)
         self._modules = dict(commands_in)
         self.names_in = names_in
         self.examples = tuple(examples)

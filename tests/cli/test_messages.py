@@ -1,5 +1,6 @@
 """What is said when something goes wrong: what happened, and what may have been meant."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,18 @@ def test_help_of_a_command_is_what_the_command_says_itself(enterprise: Enterpris
         enterprise.orch("help", "run", "init").text == enterprise.orch("run", "init", "--help").text
     )
     assert enterprise.run("help").text == enterprise.run("--help").text
+
+
+@pytest.mark.parametrize("called", ["orch", "orch run", "orch council group", "inbox skill"])
+def test_a_program_without_its_command_says_so_in_a_line(
+    called: str, inbox_bin: str, orch_bin: str, tmp_path: Path
+):
+    program, *words = called.split()
+    command = [str({"inbox": inbox_bin, "orch": orch_bin}[program]), *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"{program}: Missing command.",
+        f"hint: `{called} --help` shows how it is called",
+    ]

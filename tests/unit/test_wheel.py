@@ -1,6 +1,7 @@
-"""The wheel holds the four source folders, all of them, and nothing else."""
+"""The wheel holds the four source folders, all of them, and nothing else; the sdist makes it."""
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -25,14 +26,15 @@ def source_files(root: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """A wheel built from a copy, as a build in place would pick up what an older one left."""
+    """A wheel made from an sdist, which is made from a copy: a build in place would pick up what an
+    older one left."""
     copy = tmp_path_factory.mktemp("source")
     for name in ("LICENSE", "README.md", "pyproject.toml"):
         if (root / name).exists():
             shutil.copy(root / name, copy)
     for name in SOURCES:
         shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-P", "-m", "build", "--wheel", "--no-isolation", str(copy)]
+    command = [sys.executable, "-P", "-m", "build", "--no-isolation", str(copy)]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     (path,) = (copy / "dist").glob("*.whl")
@@ -88,6 +90,23 @@ def test_wheel_brings_both_commands_and_the_licence(wheel: zipfile.ZipFile):
         "orch = inbox_orch.orch.__main__:main",
     ]
     assert metadata(wheel, "licenses/LICENSE").startswith("MIT License")
+
+
+def test_the_readme_describes_the_package(root: Path, wheel: zipfile.ZipFile):
+    told, _, description = metadata(wheel, "METADATA").partition("\n\n")
+
+    assert "\nDescription-Content-Type: text/markdown\n" in told
+    assert description.strip() == (root / "README.md").read_text().strip()
+
+
+def test_the_version_stands_in_one_place_and_in_the_changelog(root: Path, wheel: zipfile.ZipFile):
+    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    released = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", (root / "CHANGELOG.md").read_text(), re.M)
+    said = [name for name, path in source_files(root).items() if version in path.read_text()]
+
+    assert f"\nVersion: {version}\n" in metadata(wheel, "METADATA")
+    assert released[:1] == [version]
+    assert said == []
 
 
 @pytest.mark.parametrize("name", SOURCES)
