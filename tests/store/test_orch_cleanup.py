@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -296,7 +297,7 @@ def test_an_attempt_that_never_had_a_worktree_is_closed(site: Site):
 
 
 def test_many_finished_tasks_leave_one_worktree_and_a_second_run_does_nothing(site: Site):
-    run, _ = many(site, 20)
+    run, _ = many(site, 50 if os.environ.get("INBOX_ORCH_LONG") else 20)
 
     assert {i.action for i in site.scheduler.cleanup(run).items} == {"removed"}
 
