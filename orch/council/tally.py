@@ -215,9 +215,10 @@ class _Counting:
         return tuple(sorted(found, key=_rank))
 
     def contested(self) -> tuple[Contested, ...]:
+        group_of = {self._items[place].id: name for place, name in self._names.items()}
         found = [
-            Contested(pair, (self._names[one], self._names[other]))
-            for (one, other), pair in self._opposed_pairs.items()
+            Contested(pair, (group_of[pair.items[0]], group_of[pair.items[1]]))
+            for pair in self._opposed_pairs
         ]
         return tuple(sorted(found, key=lambda c: (-c.pair.score, c.pair.items)))
 
@@ -251,17 +252,17 @@ class _Counting:
         said = [o.kind for o in self._overrides if o.kind in _ON_PAIRS and set(o.items) == pair]
         return bool(said) and said[-1] == "split"
 
-    def _find_opposed(self) -> dict[tuple[int, int], Pair]:
+    def _find_opposed(self) -> list[Pair]:
         """Opposed pairs that are about one thing: alike enough, or said to be opposed."""
         threshold = self._council.parameters.merge_from
-        found = {}
+        found = []
         for one in range(len(self._items)):
             for other in range(one + 1, len(self._items)):
                 rule = self._likeness.opposition(one, other)
                 if rule is None:
                     continue
                 if rule == "opposes" or self._likeness.score(one, other) >= threshold:
-                    found[one, other] = self._pair(one, other, rule)
+                    found.append(self._pair(one, other, rule))
         return found
 
     def _pair(self, one: int, other: int, rule: str) -> Pair:
