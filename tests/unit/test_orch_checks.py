@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox_orch.orch.domain.checks import Checked, objection, report
+from inbox_orch.orch.domain.checks import Checked, brief_command, objection, report
 from inbox_orch.orch.services.running import Masked
 from inbox_orch.shared.endings import Ending
 
@@ -81,3 +81,35 @@ def test_output_without_secrets_is_kept_as_it_comes():
     kept.finish()
 
     assert kept.content() == b"\xff\x00 text"
+
+
+def test_a_command_is_told_whole_up_to_80_characters():
+    assert brief_command("x" * 80) == "x" * 80
+    assert brief_command("x" * 81) == "x" * 79 + "…"
+    assert brief_command(" make\n  test\t") == "make test"
+
+
+def test_a_check_has_every_key_in_json():
+    ending = Ending(None, 9, 5.0)
+
+    assert checked(ending, tail="abc").as_json() == {
+        "command": "make test",
+        "passed": False,
+        "exit_status": None,
+        "signal": 9,
+        "timed_out_seconds": 5.0,
+        "seconds": 1.25,
+        "output_tail": "abc",
+        "output_bytes": 3,
+        "artifact": "check-1.txt",
+        "artifact_sha256": "0" * 64,
+        "artifact_bytes": 3,
+    }
+    assert checked(Ending(0)).as_json()["passed"] is True
+
+
+def test_a_report_has_no_output_of_what_passed_and_no_gap_for_what_printed_nothing():
+    assert report([checked(Ending(0), "make", "fine")]) == (
+        "`make` ended with exit status 0 (1.2 s)."
+    )
+    assert report([checked(Ending(1), "make")]) == "`make` ended with exit status 1 (1.2 s)."

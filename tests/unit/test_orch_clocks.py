@@ -93,3 +93,20 @@ def test_a_limit_of_checks_is_no_clock_of_the_attempt():
 
 def test_a_wall_clock_that_was_set_back_ends_nothing_early():
     assert clocks.run_out(ALL, at("claimed"), NOW - 3_600_000) is None
+
+
+def test_only_a_blocked_thread_has_a_clock_of_its_question():
+    assert named(ALL, at("claimed", asked_at=NOW)) == {"run", "silent"}
+
+
+@pytest.mark.parametrize(
+    "clock, sentence",
+    [
+        ("queue", "queue clock: no worker has claimed it for 2.5 s"),
+        ("run", "run clock: it has been worked on for 2.5 s"),
+        ("silent", "silent clock: its worker has not been heard of for 2.5 s"),
+        ("block", "block clock: its question has been open for 2.5 s"),
+    ],
+)
+def test_each_clock_says_why_the_attempt_is_ended(clock, sentence):
+    assert clocks.Due(NOW, clock, 2.5).sentence() == sentence

@@ -209,3 +209,58 @@ def test_without_the_c_library_yaml_reads_alike(tmp_path, monkeypatch, text):
     first = outcome()
     monkeypatch.setattr(reading, "_LOADER", yaml.SafeLoader)
     assert outcome() == first
+
+
+def test_a_line_of_a_secret_is_masked_from_four_characters_on():
+    assert masked("abcd abc\n", ("abcd\nabc",)) == "*** abc\n"
+
+
+def test_equal_configs_have_one_text_in_which_keys_are_sorted_and_nothing_is_escaped():
+    config = Config(environment={"B": "ä", "A": "1"}, lfs="skip", copy=("x",), max_attempts=7)
+
+    assert config.canonical() == (
+        '{"copy":["x"],"environment":{"A":"1","B":"ä"},"lfs":"skip","max_attempts":7}'
+    )
+    assert Config().canonical() == "{}"
+
+
+def test_only_what_differs_from_the_defaults_is_given_and_comes_back_as_it_was():
+    config = Config(
+        copy=(".env",),
+        setup=Setup("make", 5.0),
+        limits=Limits(run_seconds=5, check_seconds=1),
+        checks=("make test",),
+        mailboxes={"box": 2},
+        secrets=("TOKEN",),
+        submodules=True,
+        cancel_grace_seconds=1.5,
+    )
+
+    assert config.given() == {
+        "copy": [".env"],
+        "setup": {"command": "make", "timeout_seconds": 5.0},
+        "limits": {"run_seconds": 5, "check_seconds": 1},
+        "checks": ["make test"],
+        "mailboxes": {"box": {"max_parallel": 2}},
+        "secrets": ["TOKEN"],
+        "submodules": True,
+        "cancel_grace_seconds": 1.5,
+    }
+    assert from_given(config.given()) == config
+    assert from_given(config.as_json()) == config
+    assert from_given({}) == Config()
+
+
+def test_what_is_handed_on_has_no_secret_in_it():
+    config = Config(
+        environment={"TOKEN": "s3cret", "LEVEL": "1"},
+        secrets=("TOKEN", "UNSET"),
+        checks=("curl s3cret",),
+        setup=Setup("login s3cret"),
+    )
+    handed = config.without_secrets()
+
+    assert handed.environment == {"LEVEL": "1"}
+    assert handed.checks == ("curl ***",)
+    assert handed.setup == Setup("login ***")
+    assert handed.secrets == ("TOKEN", "UNSET")

@@ -64,3 +64,36 @@ def test_a_run_is_named_in_ascii_whatever_its_title(title: str):
 def test_no_two_attempts_share_a_folder_or_a_branch(attempts: list[tuple[str, int]]):
     assert len({names.folder_name(*a) for a in attempts}) == len(set(attempts))
     assert len({names.branch_name("run", *a) for a in attempts}) == len(set(attempts))
+
+
+@pytest.mark.parametrize(
+    "title, name",
+    [
+        ("Log In", "log-in"),
+        ("  --A  &  B--  ", "a-b"),
+        ("Ärger über 3 Dinge", "rger-ber-3-dinge"),
+        ("x" * 30, "x" * 24),
+        ("x" * 23 + " yz", "x" * 23),
+        ("...", "run"),
+    ],
+)
+def test_a_run_has_the_words_of_its_title_in_its_name(title: str, name: str):
+    assert names.run_name(title, ULID) == f"{name}-{ULID[-8:].lower()}"
+
+
+def test_an_attempt_is_named_after_its_run_its_task_and_its_number():
+    assert names.branch_name("shop", "login", 2) == "orch/shop/t/login/2"
+    assert names.branch_name("r" * 50, "login", 2) == f"orch/{'r' * 40}/t/login/2"
+    assert names.folder_name("login", 2) == "login-2"
+
+
+def test_a_key_that_is_refused_is_told_with_the_rule():
+    with refused("usage") as failure:
+        names.check_task_key("A" * 70)
+
+    assert failure.value.message == f"'{'A' * 60}' cannot be the key of a task"
+    assert failure.value.hint == (
+        "1 to 40 of a-z, 0-9, '.', '_', '-'; the first a letter or a digit; "
+        "no '..', not ending in '.' or '.lock'"
+    )
+    assert names.check_task_key("a.b_c-1") == "a.b_c-1"

@@ -217,3 +217,80 @@ def test_urgency_is_priority_then_longest_way_then_age():
     order = readiness.dispatch_order(picture.standings, edges)
 
     assert [task.key for task in order] == ["urgent", "long", "old", "young"]
+
+
+def test_a_standing_is_that_of_its_own_task():
+    tasks = [
+        a_task("bad", "failed"),
+        a_task("never"),
+        a_task("later", not_before=NOW + 1),
+        a_task("apart"),
+        a_task("ready"),
+    ]
+    edges = [("never", "bad", "success")]
+
+    for run in (a_run(), a_run(on_failure="abort")):
+        picture = standings(tasks, edges, run=run, conflicts={"apart": ["a"]})
+        assert [standing.task for standing in picture.standings] == tasks
+
+
+def test_a_back_off_waits_for_no_task():
+    assert standings([a_task("me", not_before=NOW + 1)]).of("me").because == ()
+
+
+def test_a_back_off_of_the_longest_pause_is_not_over_and_one_a_millisecond_longer_is():
+    assert standings([a_task("me", not_before=NOW + 120_001)]).of("me").state == "ready"
+
+
+def test_what_two_ways_make_unreachable_names_all_that_began_it_once():
+    tasks = [
+        a_task("one", "failed"),
+        a_task("two", "cancelled"),
+        a_task("left"),
+        a_task("right"),
+        a_task("end"),
+    ]
+    edges = [
+        ("left", "one", "success"),
+        ("right", "two", "success"),
+        ("right", "one", "success"),
+        ("end", "left", "success"),
+        ("end", "right", "success"),
+        ("end", "two", "success"),
+    ]
+    picture = standings(tasks, edges)
+
+    assert picture.of("left").because == ("one",)
+    assert picture.of("right").because == ("two", "one")
+    assert picture.of("end").because == ("one", "two")
+
+
+@pytest.mark.parametrize("state", ["closed", "paused"])
+def test_a_run_that_was_cancelled_stays_so(state: str):
+    run = a_run(state=state, cancelled_at=NOW)
+
+    assert standings([a_task("a")], run=run).outcome == "cancelled"
+    assert standings([a_task("a", "blocked")], run=run).outcome == "running"
+
+
+@pytest.mark.parametrize(
+    "states, outcome",
+    [
+        (["succeeded", "skipped"], "succeeded"),
+        (["succeeded", "pending"], "partial"),
+        (["pending", "skipped"], "failed"),
+        ([], "succeeded"),
+    ],
+)
+def test_in_a_closed_run_what_is_undone_stays_undone(states: list[str], outcome: str):
+    tasks = [a_task(f"t{number}", state) for number, state in enumerate(states)]
+
+    assert standings(tasks, run=a_run(state="closed")).outcome == outcome
+
+
+def test_a_run_whose_last_task_waits_for_a_conflict_is_stuck_and_one_that_backs_off_is_not():
+    waiting = [a_task("base"), a_task("me")]
+    edges = [("me", "base", "success")]
+
+    assert standings(waiting, edges, conflicts={"base": ["a"]}).outcome == "stuck"
+    assert standings([a_task("me", not_before=NOW + 1)]).outcome == "running"

@@ -64,3 +64,32 @@ def test_the_pause_grows_and_stays_in_its_bounds(failures: int, jitter: float):
 
     assert whole / 2 <= seconds <= whole
     assert retries.backoff_seconds(failures + 1, jitter) >= seconds
+
+
+def test_an_attempt_that_goes_back_counts_nothing_and_waits_for_nothing():
+    result = retries.consequence(a_task(1, 2), "cancelled", fatal=True, jitter=0.5, goes_back=True)
+
+    assert result == ("pending", 1, 2, None)
+
+
+def test_only_a_cancelled_attempt_goes_back():
+    result = retries.consequence(a_task(), "failed", fatal=True, jitter=0.5, goes_back=True)
+
+    assert result == ("failed", 1, 0, None)
+
+
+def test_the_pause_counts_the_failures_of_both_kinds():
+    result = retries.consequence(a_task(1, 1, 9, 9), "failed", fatal=False, jitter=1)
+
+    assert result.delay_seconds == retries.backoff_seconds(3, 1) == 8
+
+
+@pytest.mark.parametrize("failures, seconds", [(1, 2), (2, 4), (6, 64), (7, 120), (5000, 120)])
+def test_the_pause_doubles_from_2_seconds_to_120(failures: int, seconds: float):
+    assert retries.backoff_seconds(failures, 1) == seconds
+    assert retries.backoff_seconds(failures, 0) == seconds / 2
+
+
+def test_an_end_that_is_not_in_the_table_is_a_bug():
+    with pytest.raises(AssertionError):
+        after(a_task(), "succeeded")

@@ -1,8 +1,11 @@
 """How many attempts may live at once, in a run and in each of its mailboxes."""
 
+import pytest
+
 from inbox_orch.orch.domain.config import Config
-from inbox_orch.orch.domain.model import Run
-from inbox_orch.orch.domain.slots import Slots
+from inbox_orch.orch.domain.model import Run, Task
+from inbox_orch.orch.domain.readiness import Picture, Standing
+from inbox_orch.orch.domain.slots import Slots, may_move
 
 
 def a_run(most: int | None, **mailboxes: int) -> Run:
@@ -37,3 +40,46 @@ def test_trying_something_out_takes_nothing():
 
     assert slots.copy().take("a")
     assert slots.take("a")
+
+
+def test_each_mailbox_counts_what_lives_in_it():
+    slots = Slots(a_run(None, a=3, b=1), ["a", "a", "c"])
+
+    assert slots.take("a") and not slots.take("a")
+    assert slots.take("b") and not slots.take("b")
+
+
+def test_taking_a_slot_takes_one():
+    slots = Slots(a_run(4, a=3), [])
+
+    assert [slots.take("a") for _ in range(4)] == [True, True, True, False]
+    assert slots.take("b") and slots.full()
+
+
+def a_picture(*standings: tuple[str, str], run: Run) -> Picture:
+    nothing = dict.fromkeys(Task._fields)
+    made = tuple(
+        Standing(Task(**{**nothing, "id": str(number), "mailbox": mailbox}), state)
+        for number, (state, mailbox) in enumerate(standings)
+    )
+    return Picture(run, made, {s.task.id: s for s in made}, "running")
+
+
+@pytest.mark.parametrize("run_state", ["open", "paused"])
+def test_a_run_in_which_somebody_works_moves(run_state: str):
+    run = a_run(1)._replace(state=run_state)
+
+    assert may_move(a_picture(("blocked", "a"), ("active", "a"), run=run), ["a"])
+
+
+@pytest.mark.parametrize(
+    "state, moves", [("ready", True), ("backing_off", True), ("waiting", False)]
+)
+def test_a_run_moves_while_something_could_be_dispatched(state: str, moves: bool):
+    run = a_run(2, a=1)._replace(state="open")
+
+    assert may_move(a_picture((state, "a"), run=run), []) is moves
+    assert not may_move(a_picture((state, "a"), run=run), ["a"]), "its mailbox is full"
+    assert not may_move(a_picture((state, "a"), run=run), ["b", "c"]), "the run is full"
+    paused = run._replace(state="paused")
+    assert not may_move(a_picture((state, "a"), run=paused), [])

@@ -80,3 +80,92 @@ def test_what_is_told_of_earlier_attempts_is_at_most_16_kib(
     assert (texts.EARLIER_NAME in part) == attached
     if not texts.fits(earlier):
         assert "(older attempts are left out)" in part or "(cut)" in part
+
+
+def test_a_brief_is_these_lines():
+    brief = texts.brief(
+        run="shop",
+        task="login",
+        attempt=2,
+        thread="THREAD",
+        mailbox="box",
+        worktree="/w/login-2",
+        branch="orch/shop/t/login/2",
+        base_commit="c0",
+        database="/p/bus.db",
+        database_id="ID",
+    )
+
+    assert brief.splitlines()[:5] == [
+        "Task login of run shop, attempt 2, thread THREAD.",
+        "Worktree: /w/login-2",
+        "Branch: orch/shop/t/login/2, from c0",
+        "Work only in the worktree. Commit there; what is not committed does not count.",
+        "Claim:  inbox claim THREAD --mailbox box --agent YOU --json   (gives the token)",
+    ]
+    assert brief.splitlines()[-1] == (
+        "Every call takes --db /p/bus.db --db-id ID (or INBOX_DB, INBOX_DB_ID)."
+    )
+
+
+def test_a_brief_without_a_worktree_begins_with_how_to_claim():
+    facts = {**FACTS, "mailbox": "box"}
+    for database in ("/d", "/d" * 2000):
+        lines = texts.brief(**facts, worktree=None, database=database).splitlines()
+
+        assert lines[1].startswith(f"Claim:  inbox claim {FACTS['thread']} --mailbox box ")
+        assert "commit" not in " ".join(lines)
+
+
+def test_a_path_stands_in_a_brief_as_long_as_all_of_it_has_2_kib():
+    def length(path: str) -> int:
+        return len(texts.brief(**FACTS, worktree=path, database="/d"))
+
+    room = texts.MAX_BRIEF_BYTES - length("/")
+    whole = texts.brief(**FACTS, worktree="/" * (room + 1), database="/d")
+
+    assert len(whole) == texts.MAX_BRIEF_BYTES
+    assert "Worktree: /" in whole and "--db /d " in whole
+    longer = texts.brief(**FACTS, worktree="/" * (room + 2), database="/d")
+    assert "Worktree: (its path is long: it stands beside this brief)\n" in longer
+    assert "--db (its path is long: it stands beside this brief) --db-id" in longer
+
+
+def test_a_tasks_text_without_a_body_is_its_title():
+    assert texts.task_text("Do it", "", []) == "Do it"
+    assert texts.task_text("Do it", "", ["Attempt 1."]) == (
+        "Do it\n\nEarlier attempts\n\nAttempt 1."
+    )
+
+
+def test_earlier_attempts_fit_up_to_16_kib():
+    most = ["x" * 8191, "x" * 8191]
+
+    assert texts.fits(most)
+    assert not texts.fits(["x" * 8191, "x" * 8192])
+    assert earlier_part(texts.task_text("T", "", most)) == "\n\n".join(most)
+
+
+def test_what_is_attached_is_said_first():
+    note = "(All of this, whole, is attached as earlier-attempts.txt.)"
+
+    assert earlier_part(texts.task_text("T", "", ["a", "b"], attached=True)) == f"{note}\n\na\n\nb"
+
+
+def test_the_oldest_attempts_are_left_out_and_the_last_of_them_is_cut():
+    earlier = ["old", "middle" * 2000, "new" * 3000]
+    part = earlier_part(texts.task_text("T", "", earlier))
+    room = texts.MAX_EARLIER_BYTES - len("(older attempts are left out)\n\n")
+    cut = ("middle" * 2000)[: room - 9000 - 2 - len(" … (cut)".encode())] + " … (cut)"
+
+    assert part == f"(older attempts are left out)\n\n{cut}\n\n{'new' * 3000}"
+
+
+def test_too_little_room_is_not_used_for_a_piece_of_an_attempt():
+    room = texts.MAX_EARLIER_BYTES - len("(older attempts are left out)\n\n")
+
+    def told(newest: int) -> list[str]:
+        return earlier_part(texts.task_text("T", "", ["o" * 20_000, "n" * newest])).split("\n\n")
+
+    assert told(room - 201) == ["(older attempts are left out)", "n" * (room - 201)]
+    assert told(room - 202) == ["o" * 190 + " … (cut)", "n" * (room - 202)]

@@ -47,3 +47,55 @@ def test_an_edge_that_is_only_in_one_place_is_found():
     assert differences(fold(HISTORY), stored) == [
         "dependency T -> U (success) is only in the table",
     ]
+
+
+def edge(seq: int, kind: str, **data: str) -> Fact:
+    return Fact(seq, kind, "R", "T", None, {"upstream": "U", "condition": "success", **data})
+
+
+def test_an_edge_is_there_from_when_it_was_added_until_it_is_removed():
+    added = edge(5, "dependency_added")
+    removed = edge(6, "dependency_removed")
+    stored = STORED._replace(dependencies={("T", "U", "success")})
+
+    assert differences(fold([*HISTORY, added]), stored) == []
+    assert differences(fold([*HISTORY, added, removed]), STORED) == []
+    assert differences(fold([*HISTORY, added]), STORED) == [
+        "dependency T -> U (success) is only in the events",
+    ]
+
+
+def test_removing_an_edge_that_is_not_there_is_found():
+    other = edge(6, "dependency_removed", condition="failed")
+    found = fold([*HISTORY, edge(5, "dependency_added"), other])
+
+    assert found.contradictions == ["event 6: removes T -> U (failed), which was not there"]
+    assert found.dependencies == {("T", "U", "success")}
+
+
+def test_an_event_of_an_unknown_kind_is_found():
+    unknown, known = edge(5, "task_painted"), edge(6, "task_reassigned")
+
+    assert fold([*HISTORY, unknown, known]).contradictions == [
+        "event 5: task_painted is no known kind"
+    ]
+
+
+def test_what_the_events_alone_know_of_is_found():
+    assert differences(fold(HISTORY), STORED._replace(states={"run": {"R": "open"}})) == [
+        "task T is not there, the events say active",
+        "attempt A is not there, the events say allocating",
+    ]
+
+
+def test_an_event_that_does_not_say_where_it_leads_leads_where_its_kind_says():
+    failed = Fact(4, "attempt_provision_failed", "R", "T", "A", {"from": "allocating"})
+    found = fold([*HISTORY[:3], failed])
+
+    assert (found.contradictions, found.states["attempt"]) == ([], {"A": "provision_failed"})
+
+
+def test_what_an_event_says_goes_before_its_kind():
+    moved = Fact(5, "task_blocked", "R", "T", None, {"from": "active", "to": "succeeded"})
+
+    assert fold([*HISTORY, moved]).states["task"] == {"T": "succeeded"}

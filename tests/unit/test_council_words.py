@@ -1,0 +1,184 @@
+"""Texts as terms, how alike they are, and which items speak against each other: the numbers."""
+
+import math
+
+import pytest
+
+from inbox_orch.orch.council import words
+from inbox_orch.orch.council.likeness import Likeness
+from inbox_orch.orch.council.model import Item, Link, Parameters
+from support.councils import item
+
+# -- words -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, terms",
+    [
+        ("", set()),
+        ("the and of is not", set()),
+        ("Writing writes WRITE", {"write"}),
+        ("journalMode SQLite3Store", {"journal", "mode", "sqlite3", "store"}),
+        ("snake_case-and/more", {"snake", "case"}),
+        # NFKC makes one letter of a ligature, and folding one of a sharp s.
+        ("\ufb01le stra\u00dfe", {"file", "strass"}),
+    ],
+)
+def test_a_text_is_the_stems_of_its_words_without_the_stop_words(text, terms):
+    assert words.terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    "text, kept, rejected",
+    [
+        ("Use A", "Use A", ""),
+        ("Use A instead of B", "Use A  ", " B"),
+        ("Use A rather than B, and C", "Use A   and C", " B"),
+        ("In place of B; use A", "  use A", " B"),
+        ("A INSTEAD OF B. C rather than D", "A   C  ", " B  D"),
+        ("A instead of B\nand more", "A  ", " B\nand more"),
+        ("A instead of it: B", "A   B", " it"),
+    ],
+)
+def test_what_a_text_puts_aside_ends_with_its_clause(text, kept, rejected):
+    assert words.split_rejected(text) == (kept, rejected)
+
+
+def test_a_term_is_the_more_telling_the_fewer_texts_have_it():
+    documents = [["wal", "wal", "lock"], ["wal"], {"wal", "backup"}]
+
+    assert words.weights(documents) == {
+        "wal": round(1000 * math.log(2)),
+        "lock": round(1000 * math.log(4)),
+        "backup": round(1000 * math.log(4)),
+    }
+    assert words.weights([]) == {}
+
+
+def test_likeness_is_the_weight_in_common_of_the_whole_per_mille():
+    weight = {"a": 3, "b": 2, "c": 2}
+
+    assert words.likeness(frozenset("ab"), frozenset("ac"), weight) == 3000 // 7
+    assert words.likeness(frozenset("a"), frozenset("a"), weight) == 1000
+    assert words.likeness(frozenset("a"), frozenset("b"), weight) == 0
+    assert words.likeness(frozenset(), frozenset(), weight) == 0
+
+
+# -- likeness --------------------------------------------------------------------------------
+
+
+def likeness_of(*items: Item, tenths: int = 8) -> Likeness:
+    return Likeness(items, Parameters(keyword_tenths=tenths))
+
+
+@pytest.mark.parametrize("tenths, score", [(10, 333), (0, 666), (8, (8 * 333 + 2 * 666) // 10)])
+def test_a_score_is_so_many_tenths_keywords_and_the_rest_text(tenths, score):
+    one = item("a/1", "alpha beta", ("alpha", "gamma"))
+    other = item("b/2", "alpha beta delta", ("alpha", "epsilon"))
+    # Two texts, so a term of both weighs ln 2, a term of one ln 3.
+    keywords = 1000 * 693 // (693 + 2 * 1099)
+    text = 1000 * 2 * 693 // (2 * 693 + 1099)
+    expected = {10: keywords, 0: text}.get(tenths, (8 * keywords + 2 * text) // 10)
+
+    assert likeness_of(one, other, tenths=tenths).score(0, 1) == expected
+
+
+def test_the_text_of_an_item_is_its_title_its_proposal_and_its_rationale():
+    other = item("b/2", "alpha beta gamma")
+    parts = {"proposal": "beta", "rationale": "gamma"}
+
+    assert likeness_of(item("a/1", "alpha", **parts), other, tenths=0).score(0, 1) == 1000
+    assert likeness_of(item("a/1", "alpha", ("beta",)), other, tenths=0).score(0, 1) < 1000
+
+
+def test_shared_terms_come_keywords_first_the_most_telling_first_then_by_letters():
+    one = item("a/1", "eta zeta wal theta", ("apple", "lock", "wal"))
+    other = item("b/2", "eta zeta wal iota", ("apple", "lock", "wal"))
+    # What all three have tells less.
+    third = item("c/3", "eta", ("apple", "pear"))
+
+    found = likeness_of(one, other, third)
+
+    assert found.shared(0, 1) == ("lock", "wal", "appl", "zeta", "eta")
+    assert found.shared(0, 2) == ("appl", "eta")
+
+
+def opposition(one: Item, other: Item) -> str | None:
+    forward = likeness_of(one, other)
+
+    assert forward.opposition(0, 1) == forward.opposition(1, 0)
+    return forward.opposition(0, 1)
+
+
+def plain(name: str, title: str = "Enable it", **options) -> Item:
+    return item(name, title, options.pop("keywords", ("wal",)), **options)
+
+
+@pytest.mark.parametrize(
+    "changes, rule",
+    [
+        ({"links": (Link("opposes", "a/1"),)}, "opposes"),
+        ({"links": (Link("same_as", "x/9"), Link("opposes", "a/1"))}, "opposes"),
+        ({"links": (Link("opposes", "x/9"), Link("same_as", "a/1"))}, None),
+        ({"choice_of": "D1=B"}, "choice"),
+        ({"choice_of": "D2=B"}, None),
+        ({"choice_of": "D1=A"}, None),
+        ({"choice_of": None}, None),
+        ({"stance": "avoid"}, "stance"),
+        ({"stance": "keep"}, "stance"),
+        ({"stance": None}, None),
+        ({"stance": "do"}, None),
+        # The first rule that applies is told.
+        ({"stance": "avoid", "choice_of": "D1=B"}, "choice"),
+        ({"choice_of": "D1=B", "links": (Link("opposes", "a/1"),)}, "opposes"),
+    ],
+)
+def test_items_speak_against_each_other_by_one_of_the_rules(changes, rule):
+    assert opposition(plain("a/1", choice_of="D1=A"), plain("b/2", **changes)) == rule
+
+
+def test_two_stances_that_both_want_nothing_done_are_not_opposed():
+    assert opposition(plain("a/1", stance="avoid"), plain("b/2", stance="keep")) is None
+
+
+def test_what_is_put_aside_is_opposed_only_to_who_speaks_for_it():
+    one = plain("a/1", "Use tokens instead of sessions", keywords=("session", "token"))
+
+    for title, keywords, rule in (
+        ("Keep sessions", ("session",), "rejects"),
+        ("Keep sessions", ("storage",), None),
+        ("Shorten the names", ("session",), None),
+        ("Use cookies instead of sessions", ("session",), None),
+    ):
+        assert opposition(one, plain("b/2", title, keywords=keywords)) == rule
+    both = "Use sessions with tokens instead of sessions"
+    assert opposition(plain("a/1", both, keywords=("session",)), one) == "rejects"
+    assert (
+        opposition(
+            plain("a/1", both, keywords=("session",)),
+            plain("b/2", "Keep sessions", keywords=("session",)),
+        )
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    "changes, may",
+    [
+        ({}, True),
+        ({"reviewer": "a"}, False),
+        ({"text_only": True}, False),
+        ({"keywords": ()}, False),
+        ({"stance": "avoid"}, False),
+        ({"stance": None}, True),
+        ({"stance": None, "title": "Never enable it"}, False),
+        ({"stance": None, "title": "Don\u2019t enable it"}, False),
+        ({"stance": None, "title": "Notable: enable it"}, True),
+    ],
+)
+def test_items_may_merge_when_nothing_keeps_them_apart(changes, may):
+    other = plain("b/2")._replace(**changes)
+    both = likeness_of(plain("a/1"), other)
+
+    assert both.may_merge(0, 1) is may
+    assert both.may_merge(1, 0) is may
