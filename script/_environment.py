@@ -145,7 +145,9 @@ def requirements(scope: str, venv: Path) -> list[str]:
     runtime = project["project"]["dependencies"]
     extras = project["project"]["optional-dependencies"]
     tools = [] if scope == "runtime" else extras[scope]
-    if scope == "dev" and venv.name != f".venv{LOWEST}":
+    if scope == "proof":
+        tools = extras["dev"] + tools
+    if scope in ("dev", "proof") and venv.name != f".venv{LOWEST}":
         # An extra may ask for a newer release of what the package requires.
         named = {name_of(requirement) for requirement in extras["mcp"]}
         runtime = [r for r in runtime if name_of(r) not in named] + extras["mcp"]

@@ -9,8 +9,8 @@ fail() {
     exit 1
 }
 
-# prepare_environment runtime|dev|docs: sets `venv`, and leaves a shared lock on it open as descriptor 9.
-# Whoever inherits that descriptor keeps the environment from being changed under its feet.
+# prepare_environment runtime|dev|docs|proof: sets `venv`, and leaves a shared lock on it open as
+# descriptor 9. Whoever inherits that keeps the environment from being changed under its feet.
 prepare_environment() {
     local python=${PYTHON:-python3} version
     version=$("$python" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null) ||
@@ -26,6 +26,7 @@ prepare_environment() {
         mcp) venv=$root/.venv-lowest-mcp ;;
         *) venv=$root/.venv-lowest ;;
     esac
+    [ "$1" != proof ] || venv=$root/.venv-proof
     unset PYTHONPATH PYTHONHOME
     exec 9>"$venv.lock"
     "$python" "$root/script/_environment.py" "$1" "$venv"
