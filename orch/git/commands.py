@@ -93,7 +93,7 @@ def git(
         status, output, complaint = _execute(folder, command, variables, shared_locks, given)
     text = output.decode("utf-8", "surrogateescape")
     if status not in accepted:
-        raise _failed(folder, arguments, status, complaint.strip() or text.strip())
+        raise _failed(folder, arguments, status, complaint.strip() or text.strip(), reads=reads)
     return status, text
 
 
@@ -108,7 +108,7 @@ def git_bytes(
     variables = {**_READING, "LC_ALL": "C"}
     status, content, complaint = _execute(folder, command, variables, (), given, output)
     if status != 0:
-        raise _failed(folder, arguments, status, complaint.strip())
+        raise _failed(folder, arguments, status, complaint.strip(), reads=True)
     return content
 
 
@@ -137,7 +137,9 @@ def disk_full(folder: str, failure: InboxOrchError) -> InboxOrchError:
     )
 
 
-def _failed(folder: str, arguments: Sequence[str], status: int, words: str) -> InboxOrchError:
+def _failed(
+    folder: str, arguments: Sequence[str], status: int, words: str, *, reads: bool
+) -> InboxOrchError:
     verb = next(word for word in arguments if word != "-c" and "=" not in word)
     failure = InboxOrchError(
         "git_failed",
@@ -151,7 +153,15 @@ def _failed(folder: str, arguments: Sequence[str], status: int, words: str) -> I
     )
     if any(reason in words for reason in _NO_SPACE):
         return disk_full(folder, failure)
-    return _read_only(folder, failure) if _NO_WRITING in words else failure
+    # Of a folder that it cannot make, git does not say why.
+    unwritable = _NO_WRITING in words or (not reads and _is_read_only(folder))
+    return _read_only(folder, failure) if unwritable else failure
+
+
+def _is_read_only(folder: str) -> bool:
+    with contextlib.suppress(OSError):
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    return False
 
 
 def _read_only(folder: str, failure: InboxOrchError) -> InboxOrchError:
@@ -197,7 +207,8 @@ def _execute(
             raise _git_missing() from error
         except OSError as error:
             # Not executable, no memory, no process left.
-            raise _failed(folder, command[len(_OPTIONS) + 3 :], NOT_STARTED, str(error)) from error
+            verb = command[len(_OPTIONS) + 3 :]
+            raise _failed(folder, verb, NOT_STARTED, str(error), reads=True) from error
     if isinstance(output, str):
         output = output.encode("utf-8", "surrogateescape")
     if isinstance(complaint, bytes):

@@ -17,10 +17,17 @@ BOUND_SECONDS = 5.0
 """So late may a waiter notice on a busy machine, beyond what faults held it up."""
 
 _SECOND = 1_000_000_000
+# Each of these is refused for want of something, so that only while it was missing.
+_SHORTAGES = {
+    "disk_full": ("disk full",),
+    "read_only": ("disk read-only",),
+    # Git does not always say why it cannot write.
+    "git_failed": ("disk full", "disk read-only"),
+}
 _EXPECTED = frozenset(
     (
         *("busy", "timeout", "nothing_available", "already_claimed", "lease_lost", "cancelled"),
-        *("invalid_state", "disk_full", "read_only", "not_found", "file_exists"),
+        *("invalid_state", "not_found", "file_exists", *_SHORTAGES),
         # A coder that commits nothing, or in a worktree that is no longer its own.
         *("git", "gone"),
     )
@@ -32,8 +39,6 @@ _NEEDED = {
     "event": ("id",),
     "cursor": ("agent", "mailbox", "position"),
 }
-# Each of these is refused for want of something, so that only while it was missing.
-_SHORTAGES = {"disk_full": "disk full", "read_only": "disk read-only"}
 _EXTENDS = ("claim", "renew", "update")  # a question and waiting for its answer promise no time
 _ENDS = ("done", "fail", "release")
 
@@ -111,11 +116,10 @@ def _shortages(operations: Sequence[Operation], faults: Sequence[Fault]) -> Iter
     for op in operations:
         if op.name == "open":
             opened[op.actor, op.life] = op
-        kind = _SHORTAGES.get(op.error or "")
-        if kind is None:
-            continue
+        kinds = _SHORTAGES.get(op.error or "", ())
         concerned = [op, opened.get((op.actor, op.life), op)]
-        if not any(_overlap(fault, one) for fault in moments[kind] for one in concerned):
+        met = (_overlap(f, one) for kind in kinds for f in moments[kind] for one in concerned)
+        if kinds and not any(met):
             yield f"refused for a shortage that there was not: {op}"
 
 
@@ -152,12 +156,13 @@ def _sends(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
 
 
 def _texts(operations: Iterable[Operation], ending: Ending) -> Iterator[str]:
-    """Every text is written once: there exactly once when acknowledged, never when refused.
+    """Every text of a caller is written once: there exactly once when acknowledged, never when
+    refused.
 
     Messages of a pruned thread have no body any more; their digest has been compared by doctor.
     """
     messages = [line for line in ending.lines if line["type"] == "message"]
-    bodies = Counter(m["body"] for m in messages if m["body"])
+    bodies = Counter(m["body"] for m in messages if m["body"] and m["kind"] != "system")
     gone = {m["thread"] for m in messages if m["body"] is None}
     for body, number in bodies.items():
         if number > 1:

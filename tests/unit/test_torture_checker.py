@@ -252,7 +252,8 @@ def test_a_refusal_for_a_shortage_that_there_was_not_is_found(history: History, 
     history.op("open", 0, 0.1)
     history.op("send", 5, 5.1, to="pool", body="a", key=None, error="disk_full")
     history.op("send", 6, 6.1, to="pool", body="b", key=None, error="read_only")
-    assert len(history.violations()) == 2
+    history.op("dispatch", 6.5, 6.6, "leader0", error="git_failed")
+    assert len(history.violations()) == 3
 
     fault = tools["history"].Fault
     history.faults = [
@@ -307,3 +308,9 @@ def test_lines_are_counted_while_they_are_written(tools, tmp_path):
     journal.refused(1, "busy")
     tools["history"].Journal(tmp_path, "w", 1).called("send", {})
     assert lines.count() == 3
+
+
+def test_what_the_product_says_may_be_there_several_times(history: History):
+    history.lines = [thread(), *(message(n, "it is over", kind="system") for n in (1, 2))]
+
+    assert history.violations() == []
