@@ -9,6 +9,7 @@ import pytest
 
 from inbox_orch.orch.git.commands import git
 from support.buses import refused
+from support.disks import small_disk
 from support.runs import Site
 
 
@@ -41,6 +42,21 @@ def test_a_shortage_that_git_meets_has_its_own_name(tmp_path, monkeypatch, numbe
 
     assert os.strerror(number) in failure.value.message
     assert failure.value.details["status"] == 128
+
+
+def test_where_git_does_not_say_why_the_disk_is_asked(tmp_path):
+    with small_disk(tmp_path / "disk") as disk:
+        git(str(disk.path), "init", "--quiet")
+        known = ("-c", "user.name=T", "-c", "user.email=t@example.invalid")
+        git(str(disk.path), *known, "commit", "--quiet", "--allow-empty", "--message", "one")
+
+        with disk.read_only():
+            with refused("read_only"):
+                git(str(disk.path), "update-ref", "refs/heads/folder/name", "HEAD")
+            with refused("git_failed"):
+                git(str(disk.path), "rev-parse", "--verify", "no-such-name", reads=True)
+
+        git(str(disk.path), "update-ref", "refs/heads/folder/name", "HEAD")
 
 
 def test_work_is_not_rejected_because_the_disk_cannot_be_written(site: Site, tmp_path, monkeypatch):
