@@ -36,7 +36,7 @@ def dispatch(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Resul
     contest = _Contest(places, _pac_collab(folder, bin_folder, files))
     for attempts in (1, AT_ONCE):
         say(f"{attempts} at once")
-        for turn in Turns(number, 35):
+        for turn in Turns(number, 20 if attempts == 1 else 60):
             # The first one pays for what only the first one does.
             contest.turn(attempts, counts=turn > 0)
     turns = min(map(len, contest.seconds.values()))

@@ -190,23 +190,23 @@ def _idle_together(
     """Processor seconds and bytes of each kind."""
     found: dict[str, dict[str, float]] = {}
     with contextlib.ExitStack() as stack:
-        processes: dict[str, list[subprocess.Popen[bytes]]] = {}
+        processes: dict[Waiting, list[subprocess.Popen[bytes]]] = {}
         for each in batch:
             _kept(each, out, each.before)
             if each.name not in out:
-                processes[each.name] = stack.enter_context(_started(each, how.number))
+                processes[each] = stack.enter_context(_started(each, how.number))
         _wait_until_asleep([one for group in processes.values() for one in group])
         time.sleep(how.settle)
-        before = {name: _processor_seconds(group) for name, group in processes.items()}
+        before = {each: _processor_seconds(group) for each, group in processes.items()}
         time.sleep(how.measured)
-        for name, group in processes.items():
-            used = _processor_seconds(group) - before[name]
+        for each, group in processes.items():
+            used = _processor_seconds(group) - before[each]
             ended = sum(process.poll() is not None for process in group)
             if ended:
-                out[name] = f"{ended} of them ended"
+                out[each.name] = f"{ended} of {how.number} ended: {each.complaint()}"[:200]
                 continue
             memory = sum(map(_memory_bytes, group))
-            found[name] = {"processor_seconds": used, "bytes": memory}
+            found[each.name] = {"processor_seconds": used, "bytes": memory}
     return found
 
 

@@ -46,17 +46,24 @@ class Waiting:
         self._words = words
         self._sends = sends
         self._sender: Role | None = None
+        self._complaints = tool.folder / f"complaints of {name}"
 
     def start(self, number: int) -> "subprocess.Popen[bytes]":
         """One waiting process; each number has a mailbox of its own where there are such."""
-        return subprocess.Popen(
-            self._words(number),
-            cwd=self.tool.folder,
-            env=self.tool.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        with self._complaints.open("ab") as complaints:
+            return subprocess.Popen(
+                self._words(number),
+                cwd=self.tool.folder,
+                env=self.tool.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+            )
+
+    def complaint(self) -> str:
+        """The last line that a waiting process has written to standard error."""
+        text = self._complaints.read_text(encoding="utf-8", errors="replace")
+        return (text.strip().splitlines() or [""])[-1]
 
     def warm(self, python: str) -> None:
         """Start the process that sends."""
