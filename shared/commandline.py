@@ -199,7 +199,8 @@ class Program(click.Group):
         **kwargs: Any,
     ) -> None:
         # click would raise its whole help as the error's message.
-        super().__init__(*args, no_args_is_help=False, **kwargs)
+        kwargs["no_args_is_help"] = False
+        super().__init__(*args, **kwargs)
         self._modules = dict(commands_in)
         self.names_in = names_in
         self.examples = tuple(examples)
