@@ -14,6 +14,7 @@ import pytest
 from inbox_orch.shared.completion import SHELLS
 from support.commands import PATIENCE_SECONDS, command_path, locked_by_another
 from support.orch_matrix import Enterprise
+from support.terminals import Viewed
 
 # Each prints one candidate a line for the words after its name, as its shell would offer them.
 SCRIPTS = {
@@ -167,6 +168,27 @@ def test_a_key_completes_a_name_while_a_line_is_edited(project: Enterprise, shel
     shown = typed_at(shell, project.folder, b"inbox claim --mailbox wor\t", b"workers")
 
     assert b"rror" not in shown
+
+
+def test_a_key_completes_a_name_in_fish(project: Enterprise):
+    found = shutil.which("fish")
+    if found is None:
+        pytest.skip("fish is not installed")
+    path = f"{Path(command_path()).parent}{os.pathsep}{os.environ['PATH']}"
+    prompt = 'function fish_prompt; echo -n "> "; end'
+    line = [found, "--no-config", "--interactive", "--init-command", prompt]
+    # Unlike the other two it wants a terminal that is its own.
+    fish = Viewed(*line, folder=project.folder, PATH=path, HOME=str(project.folder))
+    try:
+        fish.until(lambda _: "> " in fish.sent)
+        fish.type('inbox completion fish | source; echo rea""dy\n')
+        fish.until(lambda _: "ready" in fish.sent)
+        before = len(fish.sent)
+        fish.type("inbox claim --mailbox wor\t")
+        fish.until(lambda _: "kers" in fish.sent[before:])
+        assert "rror" not in fish.sent[before:]
+    finally:
+        fish.close()
 
 
 @pytest.mark.parametrize("trouble", ["none", "damaged", "newer", "locked"])
