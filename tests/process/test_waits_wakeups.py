@@ -71,10 +71,13 @@ def test_a_cancel_wakes_the_holder_from_wait_reply_within_a_second(path, leader,
 
 
 def test_a_delayed_thread_is_claimed_when_its_time_comes(leader, worker):
+    before_ns = time.monotonic_ns()
     sent = leader.send(to="w1", subject="later", delay_seconds=1)
     answer = worker.call("claim", wait_seconds=60)
     assert answer.thread == sent.thread.id
-    assert 0.7 < (answer.ended_ns - answer.began_ns) / NANO < 2
+    # From before the sending: on a busy machine the worker may begin to wait late.
+    assert 0.98 < (answer.ended_ns - before_ns) / NANO
+    assert (answer.ended_ns - answer.began_ns) / NANO < 2
 
 
 def test_an_expired_lease_wakes_a_waiting_claim(path, leader, worker):
