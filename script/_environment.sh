@@ -19,13 +19,13 @@ prepare_environment() {
         fail "needs Python 3.11 or newer, but '$python' is $version: set PYTHON to a newer one"
 
     venv=$root/.venv
-    # What makes the site is no part of what the tests run with.
-    [ "$1" != docs ] || venv=$root/.venv-docs
     case ${INBOX_ORCH_LOWEST:-} in
         '') ;;
         mcp) venv=$root/.venv-lowest-mcp ;;
         *) venv=$root/.venv-lowest ;;
     esac
+    # What makes the site, and what proves the tests, is no part of what the tests run with.
+    [ "$1" != docs ] || venv=$root/.venv-docs
     [ "$1" != proof ] || venv=$root/.venv-proof
     unset PYTHONPATH PYTHONHOME
     exec 9>"$venv.lock"
