@@ -13,8 +13,8 @@ from xml.sax.saxutils import escape
 
 from results import Result
 
-WIDTH = 760
-LABELS = 200
+WIDTH = 780
+LABELS = 220
 RIGHT = 96
 TOP = 62
 BAR = 13
