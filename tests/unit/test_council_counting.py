@@ -361,6 +361,18 @@ def test_opposed_items_about_different_things_are_not_contested():
     assert tally(council_of(items)).contested == ()
 
 
+@pytest.mark.parametrize("above, number", [(0, 1), (1, 0)])
+def test_opposed_items_are_contested_from_the_threshold_on(above, number):
+    items = [
+        item("a/1", "Enable WAL", ("wal", "sqlite")),
+        item("b/2", "Skip it", ("wal", "backup"), stance="avoid"),
+    ]
+    (one,) = tally(council_of(items, parameters=Parameters(merge_from=1))).contested
+    parameters = Parameters(merge_from=one.pair.score + above)
+
+    assert len(tally(council_of(items, parameters=parameters)).contested) == number
+
+
 def near(name: str, *keywords: str, **options) -> Item:
     return item(name, name, keywords, **options)
 
@@ -399,6 +411,21 @@ def test_each_item_has_so_many_neighbours_at_most():
     found = tally(council_of(items, seats=6, parameters=parameters)).possible_duplicates
 
     assert 3 <= len(found) <= 6
+
+
+def test_possible_duplicates_come_by_how_alike_they_are_then_by_name():
+    items = [
+        near("a/1", "wal", "sqlite"),
+        near("b/1", "wal", "backup"),
+        near("c/1", "wal", "backup"),
+        near("d/1", "wal", "sqlite"),
+    ]
+    parameters = Parameters(merge_from=2000, suggest_from=1)
+    found = tally(council_of(items, seats=4, parameters=parameters)).possible_duplicates
+
+    assert len(found) == 6
+    assert found == tuple(sorted(found, key=lambda pair: (-pair.score, pair.items)))
+    assert {pair.items for pair in found[:2]} == {("a/1", "d/1"), ("b/1", "c/1")}
 
 
 @pytest.mark.parametrize(

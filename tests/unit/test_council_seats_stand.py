@@ -69,6 +69,7 @@ def test_once_the_round_is_closed_the_last_outcome_in_time_stands():
     ]
 
     assert stands(replies, open_round=False) == Stands("declined", replies[1])
+    assert stands([*replies, a_reply("D", "empty")], open_round=False).reply.attempt_id == "D"
     assert stands(replies, open_round=False, seat=CLOSED_WITHOUT) == Stands("timed_out")
     assert stands([], open_round=False) == Stands("timed_out")
 
@@ -79,6 +80,8 @@ def test_while_the_round_is_open_an_outcome_stands_until_another_attempt():
     assert stands(replies, an_attempt("B", "failed")) == Stands("empty", replies[1])
     assert stands(replies, an_attempt("A", "running")).state == "leased"
     assert stands(replies, None).state == "pending"
+    third = a_reply("C", "failed")
+    assert stands([*replies, third], an_attempt("C", "failed")) == Stands("failed", third)
     assert stands(replies[:1], an_attempt("A", "failed"), overdue=True).state == "invalid"
 
 

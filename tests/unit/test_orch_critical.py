@@ -84,3 +84,9 @@ def test_no_chain_is_longer_than_the_one_found(drawn):
     assert found.seconds == max(map(longest, names))
     way = keys(found)
     assert all((a, b) in edges for a, b in itertools.pairwise(way))
+
+
+def test_a_task_of_less_than_a_second_is_on_the_path_as_well():
+    found = path(dict.fromkeys("ab", "succeeded"), "a>b", {"a": 0.5, "b": 0.25})
+
+    assert (keys(found), found.seconds) == ("ab", 0.75)

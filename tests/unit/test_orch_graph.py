@@ -80,3 +80,10 @@ def test_a_chain_of_20000_needs_no_deep_stack():
 
 def test_edges_out_of_the_given_nodes_do_not_hold_anything_up():
     assert graph.ordered(["a"], {"a": ["elsewhere"]}) == ["a"]
+
+
+def test_a_graph_without_a_cycle_has_none_and_one_with_a_cycle_is_told_from_its_first_node():
+    assert graph.cycle([], {}) is None
+    assert graph.cycle(["c", "b", "a"], {"c": ["b", "a"], "b": ["a"]}) is None
+    assert graph.cycle(["d", "a", "b"], {"d": ["a"], "a": ["b"], "b": ["a"]}) == ["a", "b", "a"]
+    assert graph.cycle(["a"], {"a": ["b"], "b": ["a"]}) is None, "only these nodes count"

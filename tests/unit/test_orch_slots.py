@@ -42,6 +42,12 @@ def test_trying_something_out_takes_nothing():
     assert slots.take("a")
 
 
+def test_a_run_is_bounded_by_itself_or_by_one_of_its_mailboxes():
+    assert Slots(a_run(3), []).bounded()
+    assert Slots(a_run(None, a=1), []).bounded()
+    assert not Slots(a_run(None), ["a"]).bounded()
+
+
 def test_each_mailbox_counts_what_lives_in_it():
     slots = Slots(a_run(None, a=3, b=1), ["a", "a", "c"])
 
