@@ -12,11 +12,6 @@ from support.commands import Project, run
 WORKER = ("--agent", "w1", "--mailbox", "workers")
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
-
-
 # -- prime, guide --------------------------------------------------------------------------
 
 

@@ -12,11 +12,6 @@ MEBIBYTE = 1024 * 1024
 SEND = ("send", "--to", "workers", "--subject", "s", "--agent", "leader")
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
-
-
 class Unchanged:
     """Nothing in the database and no file of the project is another afterwards."""
 

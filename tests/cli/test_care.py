@@ -6,12 +6,7 @@ import sqlite3
 
 import pytest
 
-from support.commands import Project, run
-
-
-@pytest.fixture
-def project(tmp_path):
-    return Project(tmp_path / "project")
+from support.commands import run
 
 
 @pytest.fixture

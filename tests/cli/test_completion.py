@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.shared.completion import SHELLS
-from support.commands import PATIENCE_SECONDS, command_path, locked_by_another
+from support.commands import command_path, locked_by_another
 from support.orch_matrix import Enterprise
 from support.terminals import Viewed
+from support.timing import PATIENCE_SECONDS
 
 # Each prints one candidate a line for the words after its name, as its shell would offer them.
 SCRIPTS = {
@@ -68,7 +69,7 @@ def offered(project: Enterprise, shell: str, typed: str, **environment: str) -> 
         env={**os.environ, "PATH": path, "HOME": str(project.folder.parent), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.stderr == "", done.stderr
     offers = [row.split("\t")[0] for row in done.stdout.splitlines() if row]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.timing import PATIENCE_SECONDS
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -76,7 +78,7 @@ def test_every_command_of_the_page_works(page: Path, project: Path, agents: Path
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -10,15 +10,9 @@ from inbox_orch.shared.errors import EXITS_WITH_DATA
 from support.clicktree import LEAVES
 from support.commands import Outcome, Project, locked_by_another
 from support.contracts import validated
-from support.matrix import CELLS, OUTCOMES, Cell, Never, missing_database
+from support.matrix import CELLS, OUTCOMES, Cell, Never, calls, missing_database, name_of
 
 COMMANDS = ["inbox", *LEAVES]
-POSSIBLE = [
-    (command, outcome)
-    for command in COMMANDS
-    for outcome in OUTCOMES
-    if isinstance(CELLS.get(command, {}).get(outcome), Cell)
-]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -42,8 +36,7 @@ def test_what_cannot_happen_has_its_reason():
     assert all(cell.because for cell in cells if isinstance(cell, Cell) and cell.code is not None)
 
 
-@pytest.mark.parametrize("closed", [(), (2,)], ids=["stderr_open", "stderr_closed"])
-@pytest.mark.parametrize("command, outcome", POSSIBLE)
+@pytest.mark.parametrize("command, outcome, closed", calls(CELLS), ids=name_of)
 def test_command_keeps_the_contract(command: str, outcome: str, closed, tmp_path: Path):
     project = Project(tmp_path / "project")
     cell = CELLS[command][outcome]

@@ -10,11 +10,6 @@ from support.orch_matrix import Enterprise
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
-
-
-@pytest.fixture
 def enterprise(tmp_path: Path) -> Enterprise:
     return Enterprise(tmp_path / "project").tasks("lexer", "parser")
 

@@ -10,6 +10,7 @@ import pytest
 
 from support.commands import command_path
 from support.orch_matrix import Enterprise
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_bash_completes_commands_options_and_values(tmp_path, typed, expected):
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
 
     assert set(done.stdout.split()) >= expected

@@ -15,6 +15,7 @@ from inbox_orch.shared.artifacts import check_artifact_name
 from support.buses import refused
 from support.commands import Outcome, command_path
 from support.orch_matrix import Enterprise
+from support.timing import PATIENCE_SECONDS
 
 MOST_SECONDS = 30
 MOST_BYTES = 1536 * 1024 * 1024
@@ -53,17 +54,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Enterprise:
 
 
 def bounded(project: Enterprise, *line: str, stdin: bytes, program: str = "orch") -> Outcome:
-    """Run a command with a limit on its memory, which a bomb would exceed."""
+    """Run a command with limits on its memory and its time, which a bomb would exceed."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
 
     ended = subprocess.run(
         [command_path(program), "--json", *line],
         cwd=project.folder,
         input=stdin,
         capture_output=True,
-        timeout=MOST_SECONDS * 2,
+        timeout=PATIENCE_SECONDS,
         preexec_fn=limit,
     )
     return Outcome(ended.returncode, ended.stdout, ended.stderr)

@@ -18,6 +18,7 @@ import pytest
 
 from inbox_orch.shared.errors import EXIT_CODES
 from support.commands import Project, command_path
+from support.timing import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/PID/status")
 
@@ -26,11 +27,6 @@ SEND = ("send", "--to", "workers", "--subject", "s", "--agent", "leader", "--jso
 WAIT = ("fetch", "--agent", "w1", "--wait", "60", "--json")
 WATCH = ("watch", "--after", "0", "--wait", "60")
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
 
 
 def start(project: Project, *arguments: str) -> "subprocess.Popen[bytes]":
@@ -60,13 +56,13 @@ def duration(project: Project, *arguments: str) -> float:
     """Seconds from the handlers to the end, undisturbed."""
     process = start(project, *arguments)
     began = time.monotonic()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     return time.monotonic() - began
 
 
 def check(process: "subprocess.Popen[bytes]", number: signal.Signals) -> tuple[int, bytes]:
     """One value at most, and an exit code that goes with it."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert b"Traceback" not in err, err.decode()
     assert process.returncode in (0, CODES[number]), (process.returncode, out, err)
     if out:
@@ -121,7 +117,7 @@ def test_a_signal_ends_a_stream_between_two_lines(project: Project):
     assert process.stdout is not None
     first = process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
 
     assert json.loads(first)["type"] == "event"
     assert process.returncode == 130
@@ -135,7 +131,7 @@ def test_a_second_signal_does_not_wait(project: Project):
         process = start(project, *WAIT)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode in (130, 143)
         assert b"Traceback" not in err
 
@@ -151,6 +147,6 @@ def test_an_ignored_sigint_stays_ignored(project: Project):
     while process.poll() is None and not catches_sigterm(process.pid):
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_SECONDS)
 
     assert json.loads(out)["error"]["code"] == "timeout"

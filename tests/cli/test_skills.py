@@ -66,11 +66,6 @@ class Agent:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
-
-
-@pytest.fixture
 def agent(project: Project) -> Agent:
     return Agent(project, "w1")
 

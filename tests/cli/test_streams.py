@@ -10,13 +10,9 @@ from pathlib import Path
 import pytest
 
 from support.commands import Project, command_path
+from support.timing import PATIENCE_SECONDS
 
 SEND = ("send", "--to", "workers", "--subject", "s", "--agent", "leader")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
 
 
 def subjects(project: Project) -> list[str]:
@@ -115,7 +111,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(project: Project, arguments):
             cwd=project.folder,
             stdout=write_end,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
         )
     finally:
         os.close(write_end)
@@ -132,7 +128,7 @@ def test_head_takes_its_line_and_the_rest_ends_quietly(project: Project):
         cwd=project.folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
 
     assert ended.stdout.splitlines() == [f"thread\t{thread}", "141"]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.timing import PATIENCE_SECONDS
+
 FOLDER = Path(__file__).resolve().parents[2] / "script" / "benchmarks"
 
 
@@ -20,7 +22,7 @@ def bench(name: str, tmp_path: Path, *options: str) -> dict:
         [sys.executable, FOLDER / f"{name}.py", "--quick", *options, "--output", output],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
@@ -64,12 +66,17 @@ def test_a_stocked_database_is_as_the_services_would_have_made_it(tmp_path, done
     path = tmp_path / ".inbox" / "bus.db"
     program = "import sys, stock; stock.stock(stock.Path(sys.argv[1]), done=%d, pending=%d)"
     subprocess.run(
-        [sys.executable, "-c", program % (done, pending), path], cwd=FOLDER, check=True, timeout=300
+        [sys.executable, "-c", program % (done, pending), path],
+        cwd=FOLDER,
+        check=True,
+        timeout=PATIENCE_SECONDS,
     )
     inbox = Path(sys.executable).parent / "inbox"
 
     verified = subprocess.run(
-        [inbox, "doctor", "--verify", "--json", "--db", path], capture_output=True, timeout=300
+        [inbox, "doctor", "--verify", "--json", "--db", path],
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
     )
     stats = subprocess.run([inbox, "stats", "--json", "--db", path], capture_output=True)
 

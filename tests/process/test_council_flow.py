@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch import schemas
-from support.commands import PATIENCE_SECONDS, Outcome, Project, command_path, run
+from support.commands import Outcome, Project, command_path, run
 from support.contracts import validated
 from support.processes import until
 from support.runs import commit, git, make_repository
+from support.timing import PATIENCE_SECONDS, promptly
 
 BRIEF = """\
 # Where the cache lives
@@ -150,7 +151,7 @@ def test_on_a_terminal_the_report_is_laid_out_and_nothing_in_it_drives_the_termi
 
 
 def test_what_goes_wrong_has_its_seat_and_loses_no_other_reply(table: Table):
-    table.start("--seat-timeout", "4", "--deadline", "50", "--quorum", "1")
+    table.start("--seat-timeout", "8", "--deadline", "50", "--quorum", "1")
     table.review("arch", HANG)
     table.review("impl", QUIT)
     table.review("risk", "")
@@ -174,10 +175,10 @@ def test_what_goes_wrong_has_its_seat_and_loses_no_other_reply(table: Table):
 
 def test_who_never_claims_does_not_hold_the_round_up(table: Table):
     table.start("--deadline", "8")
+    assert table.orch("council", "wait", "--wait", "0").error["code"] == "timeout"
     table.review("arch", WRITE_RESULT)
     table.review("impl", WRITE_RESULT)
 
-    assert table.orch("council", "wait", "--wait", "0").error["code"] == "timeout"
     waited = table.orch("council", "wait", "--wait", "60")
 
     assert waited.value["data"]["council"]["rounds"][0]["closed_by"] == "deadline"
@@ -225,9 +226,13 @@ def test_reviewers_read_in_a_worktree_of_the_commit_that_was_named(table: Table)
 def test_the_demonstration_holds_and_leaves_nothing(tmp_path: Path):
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    ended = run("council", "demo", "--json", folder=tmp_path, program="orch", TMPDIR=str(temporary))
 
-    data = validated("council demo", ended.stdout, schemas.COMMANDS).data
-    assert ended.code == 0 and data.held
-    assert data.seconds < 40
-    assert list(temporary.iterdir()) == []
+    def trial() -> float:
+        line = ("council", "demo", "--json")
+        ended = run(*line, folder=tmp_path, program="orch", TMPDIR=str(temporary))
+        data = validated("council demo", ended.stdout, schemas.COMMANDS).data
+        assert ended.code == 0 and data.held
+        assert list(temporary.iterdir()) == []
+        return data.seconds
+
+    promptly(trial, within=40, trials=3)

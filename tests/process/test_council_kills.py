@@ -1,10 +1,7 @@
 """A leader of a council killed at any step: the next look at it makes it whole."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from inbox_orch.orch.services.council_counting import rendered
 from inbox_orch.orch.services.scheduler import Scheduler
 from support import killing
 from support.chambers import BRIEF, REVIEWERS, WAL, Chamber
+from support.scenes import apart
 
 KEY = "the-key"
 
@@ -106,27 +104,13 @@ def open_scheduler(folder: Path) -> Bus:
     return Bus.open(folder / ".inbox" / "bus.db")
 
 
-def die_before(step: int, scene, folder: Path) -> bool:
-    """Act in a process that kills itself before its step; whether it was killed."""
-    process = os.fork()
-    if process == 0:
-        try:
-            killing.install(step)
-            with open_scheduler(folder) as bus:
-                scene.act(Scheduler(bus))
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(process, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return True
-    assert status == 0
-    return False
+def act_in(folder: Path, scene) -> None:
+    with open_scheduler(folder) as bus:
+        scene.act(Scheduler(bus))
 
 
-def kill_everywhere(name: str, folder: str) -> None:
-    """The body of the test, in a process of its own, because it takes functions apart."""
+def kill_at_every_step(name: str, folder: str) -> None:
+    """The body of the test, in a process of its own."""
     scene, aside, here = SCENES[name](), Path(folder, "aside"), Path(folder, "here")
     aside.mkdir()
     chamber = Chamber(aside)
@@ -135,7 +119,7 @@ def kill_everywhere(name: str, folder: str) -> None:
     step, killed = 1, True
     while killed:
         shutil.copytree(aside, here)
-        killed = die_before(step, scene, here)
+        killed = killing.killed_before(step, lambda: act_in(here, scene))
         try:
             with open_scheduler(here) as bus:
                 scheduler = Scheduler(bus)
@@ -153,17 +137,5 @@ def kill_everywhere(name: str, folder: str) -> None:
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_leader_killed_at_any_step_leaves_a_council_that_goes_on(name: str, tmp_path: Path):
-    code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
-        " from test_council_kills import kill_everywhere; kill_everywhere(*sys.argv[1:])"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, name, str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout) > 60, f"too few steps: {done.stdout}"
+    steps = int(apart(kill_at_every_step, name, tmp_path))
+    assert steps > 60, f"too few steps: {steps}"

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from support.chambers import BRIEF
-from support.commands import PATIENCE_SECONDS, command_path
+from support.commands import command_path
 from support.orch_matrix import Enterprise, orch_cells_council
+from support.timing import PATIENCE_SECONDS
 
 LEADERS = 6
 

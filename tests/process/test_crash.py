@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.crashes import SCENARIOS
+from support.timing import PATIENCE_SECONDS
 
 _TESTS = str(Path(__file__).resolve().parent.parent)
 _DRIVER = f"import sys; sys.path.insert(0, {_TESTS!r}); from support.crashes import main; main()"
@@ -19,7 +20,7 @@ def test_a_kill_before_any_step_leaves_it_whole_or_undone(operation, tmp_path):
         [sys.executable, "-P", "-c", _DRIVER, operation, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_SECONDS,
     )
 
     assert ended.returncode == 0, ended.stderr

@@ -3,17 +3,10 @@ holder; and that a refused command changes nothing."""
 
 import pytest
 
-from support.buses import Office, refused
+from support.buses import refused
 from support.ledgers import dump
 
 LEASE_SECONDS = 60
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
 
 
 class Desk:

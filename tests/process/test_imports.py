@@ -8,6 +8,8 @@ from importlib.metadata import version
 
 import pytest
 
+from support.timing import PATIENCE_SECONDS
+
 BASE = "import click, sqlite3, json"
 # Of the standard library, beyond what the base loads: signals, the gate, bells, small digests.
 MORE = {"_sha2", "_sha256", "fcntl", "gc", "select", "signal"}
@@ -38,7 +40,7 @@ class Caller:
             cwd=self._folder,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
         )
 
 

@@ -12,6 +12,7 @@ import pytest
 from inbox_orch.shared.errors import InboxOrchError
 from support.runs import Site, git
 from support.shortage import little_room
+from support.timing import PATIENCE_SECONDS
 
 _TESTS = str(Path(__file__).resolve().parent.parent)
 _DRIVER = f"import sys; sys.path.insert(0, {_TESTS!r}); from support.shortage import main; main()"
@@ -23,7 +24,7 @@ def shortages(kind: str, operation: str, folder: Path) -> dict[str, int]:
         [sys.executable, "-P", "-c", _DRIVER, kind, operation, str(folder)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_SECONDS,
     )
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)

@@ -5,39 +5,30 @@ until somebody reconciles, there is an intent.
 """
 
 import os
-import shutil
 import signal
-import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.orch.store import attempts
-from support import killing
 from support.commands import command_path
+from support.lengths import LONG
 from support.predicaments import contents
 from support.runs import Site, branches, git, lock_files, worktree_paths
+from support.scenes import Scene, apart, kill_everywhere, killed_by_git
+from support.timing import PATIENCE_SECONDS
 
-REAL_GIT = shutil.which("git")
 PRECIOUS = b"precious: not committed\n"
 
 
-class Scene:
+class CleanUp(Scene):
     """A run with a merged attempt `a`, and `b`, which has failed and left a file."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.repository = folder / "project"
-        self.worktrees = folder / "worktrees"
-        self.database = self.repository / ".inbox" / "bus.db"
-
-    def prepare(self) -> None:
-        """Everything up to the clean-up; nothing stays open."""
+    def make(self) -> None:
+        """Everything up to the clean-up."""
         site = Site(self.folder)
         run = site.open_run()
         site.add(run, "a", "b")
@@ -48,16 +39,6 @@ class Scene:
         site.scheduler.reconcile(run)
         git(self.repository, "merge", "--quiet", items["a"]["branch"])
         site.close()
-
-    def copy_from(self, prepared: Path) -> None:
-        """The prepared scene in its own place again. A copy has another identity."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.copytree(prepared, self.folder, symlinks=True)
-        identity = Repository(str(self.repository)).identity()
-        connection = sqlite3.connect(self.database)
-        with connection:
-            connection.execute("UPDATE run SET repository_identity = ?", (identity,))
-        connection.close()
 
     def cleanup(self) -> None:
         """In this process."""
@@ -114,91 +95,35 @@ class Scene:
         assert any(PRECIOUS in content for content in contents(self))
 
 
-def prepared_scene(folder: Path) -> tuple[Path, Scene]:
-    """A scene, put aside; it can only be played in the place where it was made."""
-    scene = Scene(folder / "here")
-    scene.folder.mkdir()
-    scene.prepare()
-    shutil.move(scene.folder, folder / "aside")
-    return folder / "aside", scene
-
-
-def kill_everywhere(folder: str) -> None:
-    """The body of the test, in a process of its own, because it takes functions apart."""
-    aside, scene = prepared_scene(Path(folder))
-    step, killed, ends = 1, True, set()
-    while killed:
-        scene.copy_from(aside)
-        killed = killing.killed_before(step, scene.cleanup)
-        try:
-            ends.add(scene.check())
-        except BaseException as error:
-            error.add_note(f"killed before step {step}")
-            raise
-        step += killing.KILL_EVERY
+def kill_at_every_step(folder: str) -> None:
+    """The body of the test, in a process of its own."""
+    scene = CleanUp(Path(folder))
+    ends = kill_everywhere(scene, scene.cleanup)
     assert ends == {"done", "undone", None}, ends
-    sys.stdout.write(str(step))
 
 
 def test_a_cleanup_killed_at_any_step_is_finished_or_undone(tmp_path: Path):
-    code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
-        " from test_orch_cleanup_kills import kill_everywhere; kill_everywhere(sys.argv[1])"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout) > 100, f"too few steps: {done.stdout}"
-
-
-WRAPPER = """#!/bin/sh
-printf . >>'{folder}/count'
-number=$(($(wc -c <'{folder}/count')))
-[ {number} -eq "$number" ] && [ {moment} = before ] && kill -9 "$PPID"
-'{git}' "$@"
-status=$?
-[ {number} -eq "$number" ] && [ {moment} = after ] && kill -9 "$PPID"
-exit $status
-"""
-
-
-def cleanup_with(scene: Scene, folder: Path, number: int, moment: str):
-    """`orch cleanup --force` with a git whose call of this number kills its caller."""
-    folder.mkdir(exist_ok=True)
-    (folder / "count").unlink(missing_ok=True)
-    wrapper = folder / "git"
-    wrapper.write_text(WRAPPER.format(folder=folder, git=REAL_GIT, number=number, moment=moment))
-    wrapper.chmod(0o755)
-    return subprocess.run(
-        [command_path("orch"), "cleanup", "--force", "--json"],
-        cwd=scene.repository,
-        env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        timeout=120,
-    )
+    steps = int(apart(kill_at_every_step, tmp_path))
+    assert steps > 100, f"too few steps: {steps}"
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_cleanup_killed_between_two_calls_of_git_is_finished_or_undone(
     tmp_path: Path, moment: str
 ):
-    aside, scene = prepared_scene(tmp_path)
-    scene.copy_from(aside)
-    done = cleanup_with(scene, tmp_path / "bin", 0, "never")
+    scene, folder, line = CleanUp(tmp_path), tmp_path / "bin", ("cleanup", "--force")
+    scene.prepare()
+    scene.put_back()
+    done = killed_by_git(scene, folder, 0, "never", *line)
     assert done.returncode == 0, done
-    calls = len((tmp_path / "bin" / "count").read_bytes())
+    calls = len((folder / "count").read_bytes())
     assert calls > 30
     ends = set()
-    # Every second one in each of the two: the others are met by the other moment.
-    for number in range(1 if moment == "before" else 2, calls + 1, 2):
-        scene.copy_from(aside)
-        done = cleanup_with(scene, tmp_path / "bin", number, moment)
+    # In the long form every second one in each of the two: the other moment meets the others.
+    stride = 2 if LONG else 6
+    for number in range(1 if moment == "before" else stride // 2 + 1, calls + 1, stride):
+        scene.put_back()
+        done = killed_by_git(scene, folder, number, moment, *line)
         assert done.returncode == -signal.SIGKILL, (number, done)
         ends.add(scene.check())
     assert ends == {"done", "undone", None}, ends
@@ -220,7 +145,7 @@ def test_two_cleanups_at_once_remove_each_worktree_once(tmp_path: Path):
     running = [
         subprocess.Popen(command, cwd=site.repository, stdout=subprocess.PIPE) for _ in range(3)
     ]
-    outputs = [process.communicate(timeout=120)[0] for process in running]
+    outputs = [process.communicate(timeout=PATIENCE_SECONDS)[0] for process in running]
 
     assert [process.returncode for process in running] == [0, 0, 0], outputs
     with Bus.open(site.office.path) as bus:
@@ -251,11 +176,11 @@ def test_removing_some_worktrees_disturbs_nobody_who_commits_in_others(tmp_path:
         [command_path("orch"), "cleanup", "--force", "--json"],
         cwd=site.repository,
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
 
     assert done.returncode == 0, done
-    assert [worker.wait(120) for worker in workers] == [0] * each
+    assert [worker.wait(PATIENCE_SECONDS) for worker in workers] == [0] * each
     assert worktree_paths(site.repository) == {items[key]["worktree"] for key in live}
     git(site.repository, "fsck", "--strict")
     git(site.repository, "gc", "--quiet", "--prune=now")

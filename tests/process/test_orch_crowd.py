@@ -3,7 +3,6 @@
 A short form of each runs always; `INBOX_ORCH_LONG=1` makes it more at once, 20 or 25 rounds long.
 """
 
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -14,10 +13,10 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.services.scheduler import Scheduler
 from support.commands import command_path
+from support.lengths import LONG
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
+from support.timing import PATIENCE_SECONDS
 
-LONG = bool(os.environ.get("INBOX_ORCH_LONG"))
-PATIENCE_SECONDS = 600
 AT_ONCE = 24 if LONG else 16
 CROWD = 8
 FETCHERS = 3

@@ -1,5 +1,6 @@
 """`orch demo`: the main job from start to end, from anywhere, leaving nothing."""
 
+import itertools
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from inbox_orch.orch import schemas
 from support.commands import command_path
 from support.contracts import validated
 from support.processes import until
+from support.timing import PATIENCE_SECONDS, promptly
 
 MOST_SECONDS = 30
 
@@ -59,8 +61,13 @@ def assert_nothing_is_left(folder: Path) -> None:
 
 
 def test_it_holds_in_a_hostile_environment_and_leaves_nothing(tmp_path: Path):
-    folder = tmp_path / "a folder with spaces ☂"
-    folder.mkdir()
+    numbers = itertools.count()
+    promptly(lambda: seconds_of_hostile(tmp_path / str(next(numbers))), MOST_SECONDS, trials=3)
+
+
+def seconds_of_hostile(place: Path) -> float:
+    folder = place / "a folder with spaces ☂"
+    folder.mkdir(parents=True)
     began = time.monotonic()
     demo = start(
         folder,
@@ -76,11 +83,10 @@ def test_it_holds_in_a_hostile_environment_and_leaves_nothing(tmp_path: Path):
         FORCE_COLOR="1",
         XDG_CONFIG_HOME="/nowhere/config",
     )
-    out, error = demo.communicate(timeout=120)
+    out, error = demo.communicate(timeout=PATIENCE_SECONDS)
     seconds = time.monotonic() - began
 
     assert demo.returncode == 0, (out, error)
-    assert seconds < MOST_SECONDS
     data = validated("demo", out, schemas.COMMANDS).data
     assert data.held
     assert all(expectation.held for expectation in data.expectations)
@@ -89,11 +95,12 @@ def test_it_holds_in_a_hostile_environment_and_leaves_nothing(tmp_path: Path):
     for act in ("orch dispatch", "kill -9", "orch answer", "attempt 2", "the run has succeeded"):
         assert act in told
     assert_nothing_is_left(folder)
+    return seconds
 
 
 def test_kept_it_can_be_looked_at(tmp_path: Path):
     demo = start(tmp_path, "--keep")
-    out, error = demo.communicate(timeout=120)
+    out, error = demo.communicate(timeout=PATIENCE_SECONDS)
 
     assert demo.returncode == 0, (out, error)
     kept = Path(error.decode().split("kept ", 1)[1].splitlines()[0])
@@ -113,7 +120,7 @@ def test_interrupted_it_leaves_nothing(tmp_path: Path, number: int):
     assert demo.stdout is not None
     until(lambda: b"Started two workers" in demo.stdout.readline())
     demo.send_signal(number)
-    demo.communicate(timeout=120)
+    demo.communicate(timeout=PATIENCE_SECONDS)
 
     assert demo.returncode == 128 + number
     assert_nothing_is_left(tmp_path)
@@ -123,7 +130,7 @@ def test_without_git_it_says_so_and_leaves_nothing(tmp_path: Path):
     empty = tmp_path / "bin"
     empty.mkdir()
     demo = start(tmp_path, "--json", PATH=str(empty))
-    out, _ = demo.communicate(timeout=120)
+    out, _ = demo.communicate(timeout=PATIENCE_SECONDS)
 
     assert demo.returncode == 6
     assert json.loads(out)["error"]["code"] == "git_missing"

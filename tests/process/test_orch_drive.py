@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from inbox_orch.orch import schemas
-from support.commands import PATIENCE_SECONDS, command_path
+from support.commands import command_path
 from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run
-from support.processes import until
+from support.processes import until, until_idle, usage
 from support.runs import commit
 from support.terminals import SGR
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -157,7 +158,7 @@ def test_it_wakes_when_a_back_off_is_over(project: Enterprise):
         "SELECT at FROM event WHERE kind IN ('task_pending', 'attempt_allocating')"
         " ORDER BY seq DESC LIMIT 2",
     )[::-1]
-    assert 900 <= begun - due <= 20_000, "a back-off of 1 to 2 seconds"
+    assert 900 <= begun - due <= 45_000, "a back-off of 1 to 2 seconds, and not the end of the wait"
 
 
 def test_it_takes_up_what_a_leader_that_was_killed_had_begun(project: Enterprise):
@@ -189,20 +190,12 @@ def test_an_idle_drive_costs_nothing(project: Enterprise):
     with driving(project) as drive:
         drive.until("dispatched")
         until(lambda: list((project.path.parent / "bells").glob("_run-*/*")))
+        until_idle(drive.process.pid)
         before = usage(drive.process.pid)
         time.sleep(4)  # the measurement itself
-        after = usage(drive.process.pid)
-    assert after[0] - before[0] <= 0.15
-    assert after[1] - before[1] <= 60
-
-
-def usage(process: int) -> tuple[float, int]:
-    """Seconds of processor time, its children's too, and how often it went to sleep."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    status = Path(f"/proc/{process}/status").read_text()
-    switches = next(x for x in status.splitlines() if x.startswith("voluntary_ctxt_switches"))
-    return seconds, int(switches.split()[1])
+        spent = usage(drive.process.pid) - before
+    assert spent.seconds <= 0.15
+    assert spent.sleeps <= 60
 
 
 # -- stopping --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 
 from support.commands import command_path
 from support.orch_matrix import Enterprise
+from support.timing import PATIENCE_SECONDS
 
 HEAVY = {"pydantic", "yaml", "rich", "sqlite_utils", "asyncio"}
 
@@ -26,7 +27,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     names = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}

@@ -15,6 +15,7 @@ from support.buses import refused
 from support.commands import command_path
 from support.processes import until
 from support.runs import Site, commit, git, lock_files, worktree_paths
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def is_alive(process: int) -> bool:
 
 def test_a_failing_check_is_exit_11_with_which_and_its_output(site: Site, run):
     running = start(site, "echo broken; exit 3", subprocess.PIPE)
-    answer = json.loads(running.communicate(timeout=60)[0])
+    answer = json.loads(running.communicate(timeout=PATIENCE_SECONDS)[0])
 
     assert running.returncode == 11
     assert answer["error"]["code"] == "checks_failed"
@@ -193,7 +194,7 @@ def test_an_interrupted_check_ends_and_nothing_was_moved(site: Site, run, number
 
     running.send_signal(number)
 
-    assert running.wait(60) == 128 + number
+    assert running.wait(PATIENCE_SECONDS) == 128 + number
     assert not is_alive(check)
     assert git(site.repository, "for-each-ref") == refs
     nothing_is_left(site, run)
@@ -206,7 +207,7 @@ def test_a_killed_integration_leaves_no_check_and_no_worktree(site: Site, run):
     check = process_of(pid)
 
     os.kill(running.pid, signal.SIGKILL)
-    running.wait(60)
+    running.wait(PATIENCE_SECONDS)
     assert site.scheduler.reconcile(run).finished_intents == 1
 
     assert not is_alive(check)

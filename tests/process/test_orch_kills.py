@@ -7,9 +7,7 @@ lock, no open intent, and git works.
 import fcntl
 import json
 import os
-import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -18,27 +16,19 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.domain.config import Config, Setup
-from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.services.scheduler import Scheduler
-from support import killing
 from support.commands import command_path
 from support.processes import until
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
+from support.scenes import REAL_GIT, Scene, apart, kill_everywhere
+from support.timing import PATIENCE_SECONDS
 
-REAL_GIT = shutil.which("git")
 
-
-class Scene:
+class Dispatch(Scene):
     """A run that is about to dispatch a task on a merged base, and one from HEAD."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.repository = folder / "project"
-        self.worktrees = folder / "worktrees"
-        self.database = self.repository / ".inbox" / "bus.db"
-
-    def prepare(self) -> None:
-        """Everything up to the dispatch; nothing stays open."""
+    def make(self) -> None:
+        """Everything up to the dispatch."""
         site = Site(self.folder)
         commit(site.repository, ".gitignore", ".env\nmade.txt\n")
         (site.repository / ".env").write_text("secret\n")
@@ -53,16 +43,6 @@ class Scene:
         git(self.folder, "clone", "-q", "--bare", str(self.repository), "origin.git")
         git(self.repository, "remote", "add", "origin", str(self.folder / "origin.git"))
         site.close()
-
-    def copy_from(self, prepared: Path) -> None:
-        """The prepared scene in its own place again. A copy has another identity."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.copytree(prepared, self.folder, symlinks=True)
-        identity = Repository(str(self.repository)).identity()
-        connection = sqlite3.connect(self.database)
-        with connection:
-            connection.execute("UPDATE run SET repository_identity = ?", (identity,))
-        connection.close()
 
     def dispatch(self) -> None:
         """In this process."""
@@ -116,66 +96,32 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory, request) -> tuple[Path, Scene]:
-    """A scene, put aside; it can only be played in the place where it was made."""
-    with pytest.MonkeyPatch.context() as patch:
-        for role in ("AUTHOR", "COMMITTER"):
-            patch.setenv(f"GIT_{role}_NAME", "Tester")
-            patch.setenv(f"GIT_{role}_EMAIL", "tester@example.invalid")
-        folder = tmp_path_factory.mktemp("scene")
-        scene = Scene(folder / "here")
-        scene.folder.mkdir()
-        scene.prepare()
-        shutil.move(scene.folder, folder / "aside")
-        return folder / "aside", scene
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Dispatch:
+    """The scene, put aside."""
+    scene = Dispatch(tmp_path_factory.mktemp("scene"))
+    scene.prepare()
+    return scene
 
 
 @pytest.fixture
-def scene(prepared: tuple[Path, Scene]) -> Scene:
+def scene(prepared: Dispatch) -> Dispatch:
     """The scene, ready to be played."""
-    aside, made = prepared
-    made.copy_from(aside)
-    return made
+    prepared.put_back()
+    return prepared
 
 
 # -- the process that dispatches is killed ---------------------------------------------------
 
 
-def kill_everywhere(folder: str) -> None:
-    """The body of the test, in a process of its own, because it takes functions apart."""
-    made = Scene(Path(folder, "here"))
-    made.folder.mkdir()
-    made.prepare()
-    aside = Path(folder, "aside")
-    shutil.move(made.folder, aside)
-    step, killed = 1, True
-    while killed:
-        made.copy_from(aside)
-        killed = killing.killed_before(step, made.dispatch)
-        try:
-            made.check()
-        except BaseException as error:
-            error.add_note(f"killed before step {step}")
-            raise
-        step += 1 if step < 30 else killing.KILL_EVERY
-    sys.stdout.write(str(step))
+def kill_at_every_step(folder: str) -> None:
+    """The body of the test, in a process of its own."""
+    scene = Dispatch(Path(folder))
+    kill_everywhere(scene, scene.dispatch, every_one_before=30)
 
 
 def test_a_dispatch_killed_at_any_step_is_made_whole(tmp_path: Path):
-    code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
-        " from test_orch_kills import kill_everywhere; kill_everywhere(sys.argv[1])"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout) > 100, f"too few steps: {done.stdout}"
+    steps = int(apart(kill_at_every_step, tmp_path))
+    assert steps > 100, f"too few steps: {steps}"
 
 
 SETUP = """if [ ! -e '{0}/begun' ]; then
@@ -260,7 +206,7 @@ def test_a_set_up_ends_when_its_run_is_cancelled(setting_up):
 
     subprocess.run([command_path("orch"), "run", "cancel"], cwd=site.repository, check=True)
 
-    assert dispatching.wait(60) == 11
+    assert dispatching.wait(PATIENCE_SECONDS) == 11
     assert not is_running((site.folder / "begun").read_text())
     assert left_of(site) == ("cancelled", "provision_failed", set(), set())
 
@@ -286,7 +232,7 @@ def test_an_interrupted_set_up_ends_at_once_and_reconcile_does_it_anew(setting_u
     site, dispatching = setting_up
     dispatching.send_signal(number)
 
-    assert dispatching.wait(30) == 128 + number
+    assert dispatching.wait(PATIENCE_SECONDS) == 128 + number
     assert not is_running((site.folder / "begun").read_text())
     done = subprocess.run(
         [command_path("orch"), "reconcile", "--json"], cwd=site.repository, capture_output=True
@@ -326,7 +272,7 @@ os.execv({git!r}, ["git", *words])
 
 
 def dispatch_with(
-    scene: Scene, folder: Path, *options: str, **plan: object
+    scene: Dispatch, folder: Path, *options: str, **plan: object
 ) -> "subprocess.CompletedProcess":
     """`orch dispatch` with a git that does as planned."""
     folder.mkdir(exist_ok=True)
@@ -341,32 +287,30 @@ def dispatch_with(
         cwd=scene.repository,
         env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
 
 
-def calls_of_git(scene: Scene, folder: Path) -> int:
+def calls_of_git(scene: Dispatch, folder: Path) -> int:
     assert dispatch_with(scene, folder).returncode == 0
     return len((folder / "count").read_bytes())
 
 
 @pytest.mark.parametrize("moment", ["kill_before", "kill_after"])
 def test_a_dispatch_killed_between_two_calls_of_git_is_made_whole(
-    prepared: tuple[Path, Scene], tmp_path: Path, moment: str
+    scene: Dispatch, tmp_path: Path, moment: str
 ):
-    aside, scene = prepared
-    scene.copy_from(aside)
     calls = calls_of_git(scene, tmp_path / "bin")
     assert calls > 10
     for number in range(1, calls + 1):
-        scene.copy_from(aside)
+        scene.put_back()
         done = dispatch_with(scene, tmp_path / "bin", **{moment: number})
         assert done.returncode == -signal.SIGKILL, (number, done)
         scene.check()
 
 
 def test_a_killed_dispatch_repeated_with_its_key_finishes_what_it_chose(
-    scene: Scene, tmp_path: Path
+    scene: Dispatch, tmp_path: Path
 ):
     with Bus.open(scene.database) as bus:
         before = len(bus.database.connection.execute("SELECT id FROM attempt").fetchall())
@@ -409,7 +353,7 @@ def is_locked(path: Path) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_dispatch_leaves_its_lock_to_the_git_that_goes_on(
-    scene: Scene, tmp_path: Path, number: int
+    scene: Dispatch, tmp_path: Path, number: int
 ):
     go_on, begun = tmp_path / "go-on", tmp_path / "begun"
     os.mkfifo(go_on)
@@ -429,7 +373,7 @@ exec {REAL_GIT} "$@"
     )
     until(begun.exists)
     dispatching.send_signal(number)
-    assert dispatching.wait(60) == 128 + number
+    assert dispatching.wait(PATIENCE_SECONDS) == 128 + number
 
     (lock,) = lock_files(scene.repository / ".git")
     assert is_locked(Path(lock))
@@ -446,7 +390,7 @@ LIMITS = [0, 50, 80, 110, 140, 170]
 @pytest.mark.parametrize("parent_too", [False, True], ids=["git_alone", "with_its_parent"])
 @pytest.mark.parametrize("limit", LIMITS)
 def test_git_killed_in_the_middle_leaves_nothing(
-    scene: Scene, tmp_path: Path, limit: int, parent_too: bool
+    scene: Dispatch, tmp_path: Path, limit: int, parent_too: bool
 ):
     done = dispatch_with(scene, tmp_path / "bin", limit=limit, parent_too=parent_too)
 
@@ -476,7 +420,7 @@ exec {REAL_GIT} "$@"
     return made
 
 
-def test_an_entry_with_an_all_zero_head_is_cleared(scene: Scene, tmp_path: Path):
+def test_an_entry_with_an_all_zero_head_is_cleared(scene: Dispatch, tmp_path: Path):
     done = subprocess.run(
         [command_path("orch"), "dispatch", "--json"],
         cwd=scene.repository,

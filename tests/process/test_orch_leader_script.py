@@ -18,8 +18,8 @@ import pytest
 
 from support.commands import command_path, run
 from support.runs import git
+from support.timing import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 300
 PLAN = """\
 run: {title: Two more functions}
 tasks:
@@ -141,7 +141,7 @@ def workers(folder: Path, environment: dict[str, str], *names: str) -> Iterator[
         for process in running:
             process.send_signal(signal.SIGTERM)
         for process in running:
-            process.wait(60)
+            process.wait(PATIENCE_SECONDS)
 
 
 def lead(root: Path, folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess":

@@ -14,8 +14,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.services.scheduler import Scheduler
 from support.commands import command_path
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
-
-PATIENCE_SECONDS = 120
+from support.timing import PATIENCE_SECONDS
 
 
 def start(site: Site, *arguments: str) -> "subprocess.Popen[bytes]":

@@ -1,7 +1,6 @@
 """Cancelling, clocks and edges with real processes: who learns of it, and when."""
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.processes import until
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_cancelled_worker_that_ignores_term_is_killed_and_its_slot_is_free(
     begun = tmp_path / "begun"
     working = worker(project, f"trap '' TERM; echo $$ > {begun}; while :; do sleep 1; done")
     try:
-        until(lambda: begun.exists() and begun.read_text().strip(), within=60)
+        until(lambda: begun.exists() and begun.read_text().strip())
 
         orch(project, "cancel", "a")
         value = orch(project, "wait", "--until", "task:a", "--wait", "50", code=11)
@@ -55,12 +55,12 @@ def test_a_cancelled_worker_that_ignores_term_is_killed_and_its_slot_is_free(
         assert value["error"]["code"] == "run_unsuccessful"
         items = orch(project, "dispatch")["data"]["items"]
         assert [item["key"] for item in items] == ["b"]
-        working.wait(timeout=60)
+        working.wait(PATIENCE_SECONDS)
         group = int(begun.read_text())
-        until(lambda: not Path(f"/proc/{group}").exists(), within=60)
+        until(lambda: not Path(f"/proc/{group}").exists())
     finally:
         working.kill()
-        working.communicate(timeout=60)
+        working.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_a_wait_wakes_when_a_clock_runs_out(project: Enterprise):
@@ -68,12 +68,10 @@ def test_a_wait_wakes_when_a_clock_runs_out(project: Enterprise):
     line = ("task", "add", "--task", "a", "--title", "A", "--max-attempts", "1")
     orch(project, *line, "--queue-timeout", "2")
     orch(project, "dispatch")
-    begun = time.monotonic()
 
-    value = orch(project, "wait", "--until", "run", "--wait", "60", code=11)
+    value = orch(project, "wait", "--until", "run", "--wait", "inf", code=11)
 
     assert value["data"]["outcome"] == "failed"
-    assert time.monotonic() - begun < 30
     [attempt] = orch(project, "task", "show", "a")["data"]["attempts"]
     assert (attempt["state"], attempt["clock"]) == ("timed_out", "queue")
 
@@ -93,7 +91,7 @@ def test_of_two_halves_of_a_cycle_added_at_once_one_wins(project: Enterprise):
             )
             for task, upstream in (("a", "b"), ("b", "a"))
         ]
-        codes = [half.wait(timeout=60) for half in halves]
+        codes = [half.wait(PATIENCE_SECONDS) for half in halves]
 
         assert sorted(codes) == [0, 4]
         won = ("a", "b") if codes[0] == 0 else ("b", "a")

@@ -22,10 +22,11 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.domain.states import ATTEMPT_ENDED
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.shared import events
-from support.commands import PATIENCE_SECONDS, command_path
+from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.processes import until
 from support.runs import branches, git, lock_files, worktree_paths
+from support.timing import PATIENCE_SECONDS
 
 ROUNDS = int(os.environ.get("LEADER_ROUNDS", "3"))
 MOST_EVENTS = 84  # of a whole round, from the moment when its tasks are there

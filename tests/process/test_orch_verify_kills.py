@@ -5,10 +5,6 @@ only made for looking.
 """
 
 import os
-import shutil
-import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,25 +12,18 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
 from support import killing
-from support.commands import PATIENCE_SECONDS
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
+from support.scenes import Scene, apart, kill_everywhere
 
 
-class Scene:
+class Verification(Scene):
     """A submitted attempt with checks, and a failed one whose worktree is gone."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.aside = folder / "here", folder / "aside"
-        self.repository, self.worktrees = self.folder / "project", self.folder / "worktrees"
-        self.database = self.repository / ".inbox" / "bus.db"
-
-    def prepare(self) -> None:
-        """Everything up to the verification; nothing stays open."""
-        self.folder.mkdir()
+    def make(self) -> None:
+        """Everything up to the verification."""
         site = Site(self.folder)
         run = site.open_run()
         site.add(run, "done", checks=["echo dirt >dirt.txt", "test -s done.txt"])
@@ -46,17 +35,6 @@ class Scene:
         site.scheduler.reconcile(run, checks=False)
         git(site.repository, "worktree", "remove", "-f", "-f", item["worktree"])
         site.close()
-        shutil.move(self.folder, self.aside)
-
-    def put_back(self) -> None:
-        """As it was prepared, in its own place. A copy has another identity."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.copytree(self.aside, self.folder, symlinks=True)
-        identity = Repository(str(self.repository)).identity()
-        connection = sqlite3.connect(self.database)
-        with connection:
-            connection.execute("UPDATE run SET repository_identity = ?", (identity,))
-        connection.close()
 
     def check(self) -> None:
         """The next leader does the same, and all is well."""
@@ -103,37 +81,14 @@ def play(scene: Scene, act: Callable[[Scheduler], None]) -> None:
         act(Scheduler(bus))
 
 
-def kill_everywhere(folder: str, name: str) -> None:
-    """The body of the test, in a process of its own, because it takes functions apart."""
-    scene = Scene(Path(folder))
-    scene.prepare()
+def kill_at_every_step(folder: str, name: str) -> None:
+    """The body of the test, in a process of its own."""
+    scene = Verification(Path(folder))
     act = partial(play, scene, {"verify": verify, "adopt": adopt}[name])
-    step, killed = 1, True
-    while killed:
-        scene.put_back()
-        killed = killing.killed_before(step, act)
-        try:
-            scene.check()
-        except BaseException as error:
-            error.add_note(f"killed before step {step}")
-            raise
-        step += killing.KILL_EVERY
-    sys.stdout.write(str(step))
+    kill_everywhere(scene, act)
 
 
 @pytest.mark.parametrize("act", ["verify", "adopt"])
 def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path, act: str):
-    code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
-        " from test_orch_verify_kills import kill_everywhere; kill_everywhere(*sys.argv[1:])"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(tmp_path), act],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=20 * PATIENCE_SECONDS,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 10 * killing.KILL_EVERY
+    steps = int(apart(kill_at_every_step, tmp_path, act))
+    assert steps > 10 * killing.KILL_EVERY, f"too few steps: {steps}"

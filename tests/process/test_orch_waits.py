@@ -1,7 +1,6 @@
 """`orch wait`: what it ends with, what it tells once, and that it costs nothing while it waits."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -15,8 +14,9 @@ from inbox_orch.orch import schemas
 from support.commands import command_path
 from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run
-from support.processes import until
+from support.processes import until, until_idle, usage
 from support.runs import commit
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def until_armed(project: Enterprise) -> None:
 
 
 def ended(process: "subprocess.Popen[bytes]") -> dict[str, Any]:
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=PATIENCE_SECONDS)
     assert b"Traceback" not in error
     return json.loads(out)
 
@@ -191,14 +191,12 @@ def test_a_wait_wakes_when_a_worker_ends(project: Enterprise, doorbell: str, mon
     project.tasks("a")
     item = dispatch(project)["a"]
     monkeypatch.setenv("INBOX_DOORBELL", doorbell)
-    waiting = start(project, "--until", "run", "--wait", "50")
+    waiting = start(project, "--until", "run", "--wait", "inf")
     if doorbell == "on":
         until_armed(project)
-    began = time.monotonic()
     act(project, item, "done")
 
     assert ended(waiting)["data"]["outcome"] == "succeeded"
-    assert time.monotonic() - began < 20
 
 
 def test_a_lease_that_runs_out_wakes_the_wait(project: Enterprise):
@@ -212,11 +210,11 @@ def test_a_lease_that_runs_out_wakes_the_wait(project: Enterprise):
     looking = sqlite3.connect(project.path)  # looks only, and notices nothing by itself
     expired = "SELECT 1 FROM event WHERE kind = 'lease_expired' AND thread_id = ?"
     try:
-        until(lambda: looking.execute(expired, (item["thread"],)).fetchone(), within=20)
+        until(lambda: looking.execute(expired, (item["thread"],)).fetchone())
     finally:
         looking.close()
         waiting.kill()
-        waiting.communicate(timeout=60)
+        waiting.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_the_end_of_a_cancelled_holders_lease_wakes_the_wait(project: Enterprise):
@@ -232,7 +230,7 @@ def test_the_end_of_a_cancelled_holders_lease_wakes_the_wait(project: Enterprise
     value = wait(project, "--until", "task:a", "--wait", "50", code=11)
 
     assert value["error"]["code"] == "run_unsuccessful"
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 45
 
 
 def test_an_idle_wait_costs_nothing_also_with_what_fell_due_long_ago(project: Enterprise):
@@ -244,23 +242,15 @@ def test_an_idle_wait_costs_nothing_also_with_what_fell_due_long_ago(project: En
     wait(project, "--wait", "20")
     waiting = start(project, "--wait", "50")
     until_armed(project)
-    time_before, switches_before = usage(waiting.pid)
+    until_idle(waiting.pid)
+    before = usage(waiting.pid)
     time.sleep(4)  # the measurement itself
-    time_after, switches_after = usage(waiting.pid)
+    spent = usage(waiting.pid) - before
     waiting.send_signal(signal.SIGINT)
-    waiting.communicate(timeout=60)
+    waiting.communicate(timeout=PATIENCE_SECONDS)
 
-    assert time_after - time_before <= 0.1
-    assert switches_after - switches_before <= 60, "about four looks at the clock a second"
-
-
-def usage(process: int) -> tuple[float, int]:
-    """Seconds of processor time, and how often it went to sleep."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    status = Path(f"/proc/{process}/status").read_text()
-    switches = next(x for x in status.splitlines() if x.startswith("voluntary_ctxt_switches"))
-    return seconds, int(switches.split()[1])
+    assert spent.seconds <= 0.1
+    assert spent.sleeps <= 60, "about four looks at the clock a second"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import random
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
 from support.ledgers import all_events, live_leases, owners_by_event
 from support.processes import Child, close_all, crew, linger
 
@@ -33,17 +32,15 @@ with Bus.open(path, agent=agent) as bus:
         except InboxOrchError as error:
             assert error.exit_code == 8, error
             break
-        bus.done(claimed.thread.id, claimed.lease.token, body=agent)
-        mine.append(claimed.thread.id)
+        try:
+            bus.done(claimed.thread.id, claimed.lease.token, body=agent)
+        except InboxOrchError as error:
+            # On a busy machine a short lease can run out between the two.
+            assert (error.code, lease_seconds) == ("lease_lost", "1"), error
+        else:
+            mine.append(claimed.thread.id)
 say(mine)
 """
-
-
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / ".inbox" / "bus.db"
-    creating.create(str(path))
-    return path
 
 
 @pytest.fixture
@@ -70,7 +67,7 @@ def test_8_processes_claim_2000_threads_once_each_and_lose_none(path, leader):
     workers = [_worker(path, n, 60, 0) for n in range(WORKERS)]
     with crew(*workers):
         _set_off(workers)
-        claims = [thread for worker in workers for thread in worker.hear(within=300)]
+        claims = [thread for worker in workers for thread in worker.hear()]
     assert len(claims) == THREADS
     assert len(set(claims)) == THREADS
     owners = owners_by_event(all_events(leader))
@@ -94,7 +91,7 @@ def test_with_workers_killed_all_the_time_every_thread_is_finished_once(path, le
             _set_off([workers[place]])
             assert max(live_leases(path).values(), default=0) <= 1
         for worker in workers:
-            worker.hear(within=120)
+            worker.hear()
     finally:
         close_all(workers)
     events = all_events(leader)

@@ -1,21 +1,18 @@
 """One owner: who renews keeps what it holds, whoever else looks, asks or guesses."""
 
+from itertools import pairwise
+
 import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared import creating
-from support.buses import Office, refused
+from support.buses import refused
 from support.ledgers import all_events, owners_by_event
 from support.processes import Clerk, crew, run_json
+from support.timing import undisturbed
 
 LEASE_SECONDS = 60
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
+NANO = 1_000_000_000
 
 
 @pytest.fixture
@@ -49,18 +46,27 @@ def test_a_held_thread_is_never_offered_however_often_others_ask(office):
 
 
 def test_a_job_five_times_as_long_as_its_lease_is_delivered_once(path):
+    def trial():
+        thread = leader.send(to="w1", subject="long job").thread.id
+        held = worker.call("claim", thread, lease_seconds=1)
+        rival.start("claim", thread, mailboxes=["w1"], wait_seconds=5)
+        renewed = [held]
+        while rival.silent_for(0.3):
+            renewed.append(worker.call("renew", thread, held.token))
+        gaps = [after.ended_ns - before.began_ns for before, after in pairwise(renewed)]
+        if rival.answer().refused is None:
+            assert max(gaps) >= NANO, "it was renewed in time"
+            return False
+        assert {answer.exit_code for answer in renewed} == {0}
+        assert worker.call("done", thread, held.token).exit_code == 0
+        assert owners_by_event(all_events(leader))[thread] == [(1, "w1")]
+        return True
+
     with (
         crew(Clerk(path, "w1"), Clerk(path, "w2")) as (worker, rival),
         Bus.open(path, agent="leader") as leader,
     ):
-        leader.send(to="w1", subject="long job")
-        held = worker.call("claim", lease_seconds=1)
-        rival.start("claim", mailboxes=["w1"], wait_seconds=5)
-        while rival.silent_for(0.3):
-            assert worker.call("renew", held.thread, held.token).exit_code == 0
-        assert rival.answer().refused == "timeout"
-        assert worker.call("done", held.thread, held.token).exit_code == 0
-        assert list(owners_by_event(all_events(leader)).values()) == [[(1, "w1")]]
+        undisturbed(trial)
 
 
 def test_a_renewal_moves_its_time_and_the_end_of_the_lease(office):

@@ -5,11 +5,11 @@ import os
 import random
 import signal
 import subprocess
+import time
 
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
 from support.ledgers import integrity
 from support.processes import (
     Child,
@@ -21,19 +21,6 @@ from support.processes import (
     run_json,
     start_json,
 )
-
-
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / ".inbox" / "bus.db"
-    creating.create(str(path))
-    return path
-
-
-@pytest.fixture
-def leader(path):
-    with Bus.open(path, agent="leader") as leader:
-        yield leader
 
 
 def _send(inbox_bin, path, subject, *options):
@@ -69,18 +56,21 @@ def test_16_sends_with_one_key_make_one_thread(path, leader):
 
 def test_a_send_that_is_killed_and_repeated_with_its_key_makes_one_thread(path, leader, inbox_bin):
     chance = random.Random(48)
+    began = time.monotonic()
+    assert finish(_send(inbox_bin, path, "another", "--key", "k")).exit_code == 0
+    whole = time.monotonic() - began
     killed = 0
     for number in range(40):
         subject = f"thread {number}"
         first = _send(inbox_bin, path, subject, "--key", f"k{number}")
-        linger(chance.uniform(0.02, 0.12))
+        linger(chance.uniform(0, whole))
         first.kill()
         first.communicate()
         killed += first.returncode == -signal.SIGKILL
         again = finish(_send(inbox_bin, path, subject, "--key", f"k{number}"))
         assert again.exit_code == 0
     subjects = [thread.subject for thread in leader.list(limit=1000).items]
-    assert sorted(subjects) == sorted(f"thread {n}" for n in range(40))
+    assert sorted(subjects) == sorted(["another", *(f"thread {n}" for n in range(40))])
     assert killed > 10, "too few were killed to show anything"
     assert integrity(path) == "ok"
 

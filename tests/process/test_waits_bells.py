@@ -1,21 +1,31 @@
 """Bells: what dead, deaf and planted ones do to writers and to other waiters, which is nothing."""
 
 import os
-import stat
+import signal
 
 import pytest
 
-from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
 from inbox_orch.shared.bells import Bells
-from support.processes import Clerk, close_all, crew
+from support.processes import Child, Clerk, crew, until
 
+# Processes that wait for a thread, each with a database that it has opened itself.
+_WAITERS = """
+import os
+from inbox_orch.inbox import Bus
+from support.processes import say
 
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / ".inbox" / "bus.db"
-    creating.create(str(path))
-    return path
+waiters = []
+for _ in range(int(sys.argv[2])):
+    waiter = os.fork()
+    if waiter == 0:
+        with Bus.open(sys.argv[1], agent="w1") as bus:
+            bus.claim(wait_seconds=600)
+        os._exit(1)
+    waiters.append(waiter)
+say(waiters)
+sys.stdin.readline()
+say([os.waitstatus_to_exitcode(os.waitpid(waiter, 0)[1]) for waiter in waiters])
+"""
 
 
 @pytest.fixture
@@ -23,26 +33,18 @@ def folder(path):
     return path.parent / "bells"
 
 
-@pytest.fixture
-def leader(path):
-    with Bus.open(path, agent="leader") as leader:
-        yield leader
-
-
 def _fifos(folder):
-    return [p for p in folder.rglob("*") if stat.S_ISFIFO(p.lstat().st_mode)]
+    return [p for p in folder.rglob("*") if p.is_fifo()]
 
 
 def test_200_killed_waiters_leave_nothing_after_the_next_message(path, leader, folder):
-    left = 200
-    while left:
-        waiters = [Clerk(path, "w1") for _ in range(min(25, left))]
-        left -= len(waiters)
+    with crew(Child(_WAITERS, path, 200)) as (parent,):
+        waiters = parent.hear()
+        until(lambda: len(_fifos(folder)) == 200)
         for waiter in waiters:
-            waiter.start("claim", wait_seconds=600)
-        for waiter in waiters:
-            waiter.until_asleep()
-        close_all(waiters)
+            os.kill(waiter, signal.SIGKILL)
+        parent.tell("they are dead")
+        assert parent.hear() == [-signal.SIGKILL] * 200
     assert len(_fifos(folder)) == 200
     leader.send(to="w1", subject="for whoever is left")
     assert _fifos(folder) == []
@@ -122,7 +124,7 @@ def test_where_no_fifo_can_be_made_a_wait_still_ends_with_its_message(path, lead
         waiter.start("claim", wait_seconds=60)
         waiter.until_asleep()
         leader.send(to="w1", subject="task")
-        assert waiter.answer(within=5).exit_code == 0
+        assert waiter.answer().exit_code == 0
 
 
 def test_bells_removed_under_a_waiting_process_cost_time_and_no_message(path, leader, folder):
@@ -132,4 +134,4 @@ def test_bells_removed_under_a_waiting_process_cost_time_and_no_message(path, le
         for bell in _fifos(folder):
             bell.unlink()
         leader.send(to="w1", subject="task")
-        assert waiter.answer(within=5).exit_code == 0
+        assert waiter.answer().exit_code == 0

@@ -4,24 +4,8 @@ import os
 import signal
 import subprocess
 
-import pytest
-
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
 from support.processes import Clerk, crew, run_json, start_json, until
-
-
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / ".inbox" / "bus.db"
-    creating.create(str(path))
-    return path
-
-
-@pytest.fixture
-def leader(path):
-    with Bus.open(path, agent="leader") as leader:
-        yield leader
 
 
 def _unread(leader):

@@ -8,36 +8,23 @@ import time
 
 import pytest
 
-from inbox_orch.inbox import Bus
 from inbox_orch.shared import creating
 from support.processes import Child, Clerk, crew, finish, start_json, until
+from support.timing import promptly, undisturbed
 
 NANO = 1_000_000_000
 
-# Holds SQLite's own write lock, which knows nothing of the gate.
+# Holds SQLite's own write lock, which knows nothing of the gate, until it is told to let it go.
 _FOREIGN_WRITER = """
 import sqlite3, time
 from support.processes import say
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
 say("holds")
-time.sleep(float(sys.argv[2]))
+sys.stdin.readline()
 connection.execute("ROLLBACK")
 say(time.monotonic_ns())
 """
-
-
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / ".inbox" / "bus.db"
-    creating.create(str(path))
-    return path
-
-
-@pytest.fixture
-def leader(path):
-    with Bus.open(path, agent="leader") as leader:
-        yield leader
 
 
 @pytest.fixture
@@ -58,34 +45,45 @@ def _seconds_since(began_ns, answer):
 
 @pytest.mark.parametrize("doorbell", ["on", "off"])
 def test_a_cancel_wakes_the_holder_from_wait_reply_within_a_second(path, leader, doorbell):
-    with crew(Clerk(path, "w1", environment={"INBOX_DOORBELL": doorbell})) as (worker,):
+
+    def trial():
         thread, token = _claim(leader, worker)
         worker.start("wait_reply", thread, token, wait_seconds=60)
         worker.until_asleep()
         leader.cancel(thread)
         cancelled_ns = time.monotonic_ns()
-        answer = worker.answer(within=10)
-    assert (answer.refused, answer.exit_code) == ("cancelled", 10)
-    assert _seconds_since(cancelled_ns, answer) < 1
-    assert leader.show(thread).thread.cancel_seen
+        answer = worker.answer()
+        assert (answer.refused, answer.exit_code) == ("cancelled", 10)
+        assert leader.show(thread).thread.cancel_seen
+        return _seconds_since(cancelled_ns, answer)
+
+    with crew(Clerk(path, "w1", environment={"INBOX_DOORBELL": doorbell})) as (worker,):
+        promptly(trial, within=1)
 
 
 def test_a_delayed_thread_is_claimed_when_its_time_comes(leader, worker):
-    before_ns = time.monotonic_ns()
-    sent = leader.send(to="w1", subject="later", delay_seconds=1)
-    answer = worker.call("claim", wait_seconds=60)
-    assert answer.thread == sent.thread.id
-    # From before the sending: on a busy machine the worker may begin to wait late.
-    assert (answer.ended_ns - before_ns) / NANO > 0.98
-    assert (answer.ended_ns - answer.began_ns) / NANO < 2
+    def trial():
+        before_ns = time.monotonic_ns()
+        sent = leader.send(to="w1", subject="later", delay_seconds=1)
+        sent_ns = time.monotonic_ns()
+        answer = worker.call("claim", wait_seconds=60)
+        assert answer.thread == sent.thread.id
+        assert _seconds_since(before_ns, answer) > 0.99
+        return _seconds_since(sent_ns, answer)
+
+    promptly(trial, within=2)
 
 
 def test_an_expired_lease_wakes_a_waiting_claim(path, leader, worker):
-    thread, _ = _claim(leader, worker, lease_seconds=1)
-    with crew(Clerk(path, "w2")) as (second,):
+    def trial():
+        thread, _ = _claim(leader, worker, lease_seconds=1)
+        claimed_ns = time.monotonic_ns()
         taken = second.call("claim", mailboxes=["w1"], wait_seconds=60)
-    assert taken.thread == thread
-    assert (taken.ended_ns - taken.began_ns) / NANO < 2
+        assert taken.thread == thread
+        return _seconds_since(claimed_ns, taken)
+
+    with crew(Clerk(path, "w2")) as (second,):
+        promptly(trial, within=2)
 
 
 def test_an_expired_lease_wakes_a_watch_that_waits_for_it(path, leader, worker):
@@ -97,20 +95,31 @@ def test_an_expired_lease_wakes_a_watch_that_waits_for_it(path, leader, worker):
 
 
 def test_the_deadline_of_a_question_wakes_wait_reply(leader, worker):
-    thread, token = _claim(leader, worker)
-    worker.call("ask", thread, token, body="Which?", deadline_seconds=1)
-    answer = worker.call("wait_reply", thread, token, wait_seconds=60)
-    assert [m["kind"] for m in answer.value["messages"]] == ["system"]
-    assert (answer.ended_ns - answer.began_ns) / NANO < 2
+    def trial():
+        thread, token = _claim(leader, worker)
+        asked = worker.call("ask", thread, token, body="Which?", deadline_seconds=1)
+        answer = worker.call("wait_reply", thread, token, wait_seconds=60)
+        assert [m["kind"] for m in answer.value["messages"]] == ["system"]
+        return _seconds_since(asked.ended_ns, answer)
+
+    promptly(trial, within=2)
 
 
 def test_wait_reply_keeps_a_short_lease_alive_for_longer_than_its_length(path, leader, worker):
-    thread, token = _claim(leader, worker, lease_seconds=1)
-    worker.start("wait_reply", thread, token, wait_seconds=60)
+    def trial():
+        thread, token = _claim(leader, worker, lease_seconds=1)
+        worker.start("wait_reply", thread, token, wait_seconds=60)
+        claimed = rival.call("claim", thread, mailboxes=["w1"], wait_seconds=2.5)
+        if claimed.refused is None:  # the machine was so busy that it was too late to renew
+            assert worker.answer().refused == "lease_lost"
+            return False
+        assert claimed.refused == "timeout"
+        leader.reply(thread, body="still there?")
+        assert worker.answer().value["messages"][0]["body"] == "still there?"
+        return True
+
     with crew(Clerk(path, "w2")) as (rival,):
-        assert rival.call("claim", mailboxes=["w1"], wait_seconds=2.5).refused == "timeout"
-    leader.reply(thread, body="still there?")
-    assert worker.answer().value["messages"][0]["body"] == "still there?"
+        undisturbed(trial)
 
 
 @pytest.mark.parametrize("number", [signal.SIGWINCH, signal.SIGCHLD, signal.SIGCONT])
@@ -121,7 +130,7 @@ def test_a_wait_goes_on_through_signals_that_do_not_end_a_process(leader, worker
     for _ in range(20):
         os.kill(worker.pid, number)
     leader.reply(thread, body="go on")
-    assert worker.answer(within=10).value["messages"][0]["body"] == "go on"
+    assert worker.answer().value["messages"][0]["body"] == "go on"
 
 
 def test_a_wait_goes_on_through_a_handled_signal(path, leader):
@@ -144,28 +153,42 @@ with Bus.open(sys.argv[1], agent="w1") as bus:
 
 
 def test_an_interrupt_ends_a_waiting_command_at_once_with_130(path, inbox_bin):
-    running = start_json(inbox_bin, "claim", "--wait", "60", "--db", str(path), agent="w1")
-    until(lambda: (path.parent / "bells" / "w1").is_dir())
-    began = time.monotonic()
-    running.send_signal(signal.SIGINT)
-    ran = finish(running)
-    assert (ran.exit_code, ran.json["error"]["code"]) == (130, "interrupted")
-    assert time.monotonic() - began < 2
+    bells = path.parent / "bells" / "w1"
+
+    def trial():
+        running = start_json(inbox_bin, "claim", "--wait", "600", "--db", str(path), agent="w1")
+        until(bells.is_dir)
+        began = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        ran = finish(running)
+        seconds = time.monotonic() - began
+        assert (ran.exit_code, ran.json["error"]["code"]) == (130, "interrupted")
+        shutil.rmtree(bells, ignore_errors=True)  # one that was being hung up just then stays
+        return seconds
+
+    promptly(trial, within=2)
 
 
 @pytest.mark.parametrize("what", ["delayed", "expired"])
 def test_what_falls_due_behind_a_foreign_write_lock_comes_soon_after_it(path, leader, worker, what):
-    if what == "delayed":
-        leader.send(to="w2", subject="later", delay_seconds=0.5)
-    else:
-        _claim(leader, worker, lease_seconds=1)
-    with crew(Child(_FOREIGN_WRITER, path, 3), Clerk(path, "w2")) as (foreign, waiter):
-        assert foreign.hear() == "holds"
-        waiter.start("claim", mailboxes=["w1"], wait_seconds=60)
-        released_ns = foreign.hear()
-        answer = waiter.answer(within=10)
-    assert answer.exit_code == 0
-    assert 0 < _seconds_since(released_ns, answer) < 1
+    def trial():
+        if what == "delayed":
+            leader.send(to="w1", subject="later", delay_seconds=1)
+        else:
+            _claim(leader, worker, lease_seconds=1)
+        with crew(Child(_FOREIGN_WRITER, path)) as (foreign,):
+            assert foreign.hear() == "holds"
+            waiter.start("claim", mailboxes=["w1"], wait_seconds=60)
+            # By then it is due, and still locked.
+            assert waiter.silent_for(1.5)
+            foreign.tell("let it go")
+            released_ns = foreign.hear()
+        answer = waiter.answer()
+        assert answer.exit_code == 0
+        return _seconds_since(released_ns, answer)
+
+    with crew(Clerk(path, "w2")) as (waiter,):
+        promptly(trial, within=1)
 
 
 def test_a_wait_outlives_a_write_lock_that_is_held_longer_than_writers_wait(path, leader):
@@ -180,28 +203,32 @@ with Bus.open(sys.argv[1], agent="w1", busy_seconds=0.2) as bus:
 """
     with crew(Child(code, path)) as (waiter,):
         assert waiter.hear() == "ready"
-        with crew(Child(_FOREIGN_WRITER, path, 1.5)) as (foreign,):
+        with crew(Child(_FOREIGN_WRITER, path)) as (foreign,):
             assert foreign.hear() == "holds"
             waiter.tell("go")
+            assert waiter.silent_for(1.5)
+            foreign.tell("let it go")
             foreign.hear()
-        assert waiter.hear(within=10) == "due behind the lock"
+        assert waiter.hear() == "due behind the lock"
 
 
 def test_a_database_that_is_removed_ends_a_wait_with_no_database(path, leader, worker):
     worker.start("claim", wait_seconds=60)
     worker.until_asleep()
     shutil.rmtree(path.parent)
-    answer = worker.answer(within=10)
+    answer = worker.answer()
     assert (answer.refused, answer.exit_code) == ("no_database", 6)
     assert not path.parent.exists()
 
 
 def test_a_database_that_is_replaced_ends_a_wait_with_wrong_database(path, worker, tmp_path):
+    another = tmp_path / "another" / "bus.db"
+    creating.create(str(another))
     worker.start("claim", wait_seconds=60)
     worker.until_asleep()
-    path.parent.rename(tmp_path / "moved away")
-    creating.create(str(path))
-    answer = worker.answer(within=10)
+    # In one step: it may look at any moment, and in between there would be none.
+    another.replace(path)
+    answer = worker.answer()
     assert (answer.refused, answer.exit_code) == ("wrong_database", 6)
 
 
@@ -212,17 +239,22 @@ def test_a_wait_of_zero_seconds_looks_once(leader, worker):
 
 
 def test_waits_hold_no_snapshot_so_the_log_stays_short(path, leader):
-    watchers = [Clerk(path, f"w{n}") for n in range(12)]
-    with crew(*watchers):
-        for watcher in watchers:
-            watcher.start("watch", kinds=["thread_done"], wait_seconds=60)
-        for watcher in watchers:
-            watcher.until_asleep()
+    def trial():
         largest = 0
         for number in range(2500):
             leader.send(to="pool", subject=f"thread {number}", body="x" * 4000)
             largest = max(largest, os.stat(leader.database.layout.wal).st_size)
-    assert 4 * 1024 * 1024 < largest < 16 * 1024 * 1024
+        assert largest > 4 * 1024 * 1024
+        # One that has to wait for a processor in the middle of a look keeps it long, too.
+        return largest < 16 * 1024 * 1024
+
+    watchers = [Clerk(path, f"w{n}") for n in range(12)]
+    with crew(*watchers):
+        for watcher in watchers:
+            watcher.start("watch", kinds=["thread_done"], wait_seconds=600)
+        for watcher in watchers:
+            watcher.until_asleep()
+        undisturbed(trial)
 
 
 def test_a_sleeping_wait_has_no_lock_on_the_log(path, leader, worker):
@@ -231,8 +263,5 @@ def test_a_sleeping_wait_has_no_lock_on_the_log(path, leader, worker):
     # RESTART succeeds only when no reader uses the log at all.
     with sqlite3.connect(path) as connection:
         leader.send(to="pool", subject="task")
-        until(
-            lambda: connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0] == 0,
-            within=5,
-        )
+        until(lambda: connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0] == 0)
     connection.close()

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,11 @@ import pytest
 from support.commands import Project, command_path, locked_by_another, run
 from support.contracts import validated
 from support.processes import linger, until
+from support.timing import PATIENCE_SECONDS, promptly
 from support.workers import Worker, await_event, content, is_alive, kinds, show, work_once
 
 SLEEPER = ("sh", "-c", "exec sleep 1000")
-DEAF = (
-    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-    " open('deaf', 'w').close(); signal.pause()"
-)
-STUBBORN = (sys.executable, "-c", DEAF)
+STUBBORN = ("sh", "-c", "trap '' TERM; touch deaf; exec sleep 1000")
 
 
 @pytest.fixture
@@ -38,11 +36,14 @@ def children_of(process):
 
 
 def test_a_grandchild_that_keeps_the_pipes_open_holds_nobody_up_and_is_ended(project):
-    thread = project.send()
-    code, finished = work_once(project, "sleep 1000 & echo $!")
-    assert (code, finished["outcome"]) == (0, "done")
-    assert finished["seconds"] < 5
-    assert not is_alive(int(content(project, thread, "stdout")))
+    def trial():
+        thread = project.send()
+        code, finished = work_once(project, "sleep 1000 & echo $!")
+        assert (code, finished["outcome"]) == (0, "done")
+        assert not is_alive(int(content(project, thread, "stdout")))
+        return finished["seconds"]
+
+    promptly(trial, within=5)
 
 
 def test_endless_output_of_a_grandchild_holds_nobody_up(project):
@@ -112,40 +113,47 @@ def work_with_short_grace(project, grace_seconds, **plan):
 
 def test_a_command_that_ignores_term_is_killed_after_the_grace(project):
     thread = project.send()
-    with work_with_short_grace(project, 0.3, timeout_seconds=1.5) as worker:
-        assert worker.wait(30) == 0
+    with work_with_short_grace(project, 0.3, timeout_seconds=2.5) as worker:
+        assert worker.wait(PATIENCE_SECONDS) == 0
     shown = show(project, thread)
     assert shown.thread.state == "failed"
-    assert "stopped after 1.5 s" in shown.messages[-1].body
+    assert "stopped after 2.5 s" in shown.messages[-1].body
     assert (project.folder / "deaf").exists()
 
 
 @pytest.mark.parametrize("doorbell", ["on", "off"])
 def test_a_cancel_reaches_the_command_within_a_second(project, doorbell):
-    thread = project.send()
     options = {"environment": {"INBOX_DOORBELL": doorbell}}
-    with Worker(project, "--once", command=SLEEPER, **options) as worker:
-        pid = worker.hear("started")["pid"]
-        with project.bus("leader") as bus:
-            bus.cancel(thread)
-        until(lambda: not is_alive(pid), within=1)
-        assert worker.hear("finished")["outcome"] == "cancelled"
-        assert worker.end() == 0
-    shown = show(project, thread)
-    assert [m.kind for m in shown.messages] == ["task", "cancel"]
-    assert shown.artifacts == ()
-    assert kinds(project, thread)[-1] == "cancel_seen"
+
+    def trial():
+        thread = project.send()
+        with Worker(project, "--once", command=SLEEPER, **options) as worker:
+            pid = worker.hear("started")["pid"]
+            with project.bus("leader") as bus:
+                bus.cancel(thread)
+            began = time.monotonic()
+            until(lambda: not is_alive(pid))
+            seconds = time.monotonic() - began
+            assert worker.hear("finished")["outcome"] == "cancelled"
+            assert worker.end() == 0
+        shown = show(project, thread)
+        assert [m.kind for m in shown.messages] == ["task", "cancel"]
+        assert shown.artifacts == ()
+        assert kinds(project, thread)[-1] == "cancel_seen"
+        return seconds
+
+    promptly(trial, within=1)
 
 
 def test_a_cancel_is_acknowledged_only_once_the_command_has_ended(project):
     thread = project.send()
     with work_with_short_grace(project, 1) as worker, project.bus("leader") as bus:
         until((project.folder / "deaf").exists)
-        bus.cancel(thread)
         before = bus.database.clock.now().wall_ms
+        bus.cancel(thread)
         seen = await_event(bus, "cancel_seen", thread)
-        assert seen.at - before >= 900
-        assert worker.wait(30) == 0
+        assert seen.at - before >= 990
+        assert worker.wait(PATIENCE_SECONDS) == 0
 
 
 def test_a_lease_is_renewed_as_long_as_the_command_runs(project):
@@ -153,7 +161,7 @@ def test_a_lease_is_renewed_as_long_as_the_command_runs(project):
     _, finished = work_once(project, "sleep 3", "--lease", "1")
     happened = kinds(project, thread)
     assert finished["outcome"] == "done"
-    assert happened.count("lease_renewed") >= 6
+    assert happened.count("lease_renewed") >= 3
     assert "lease_expired" not in happened
 
 
@@ -218,16 +226,24 @@ def test_a_signal_releases_what_is_held_and_leaves_no_process(project, number, c
 
 def test_a_second_signal_kills_at_once(project):
     thread = project.send()
-    with Worker(project, command=STUBBORN) as worker:
-        pid = worker.hear("started")["pid"]
-        until((project.folder / "deaf").exists)
-        worker.process.send_signal(signal.SIGINT)
-        linger(0.2)
-        assert is_alive(pid)
-        worker.process.send_signal(signal.SIGINT)
-        assert worker.end(within=8) == 130
-    assert not is_alive(pid)
-    assert show(project, thread).thread.state == "pending"
+
+    def trial():
+        (project.folder / "deaf").unlink(missing_ok=True)
+        with Worker(project, command=STUBBORN) as worker:
+            pid = worker.hear("started")["pid"]
+            until((project.folder / "deaf").exists)
+            worker.process.send_signal(signal.SIGINT)
+            linger(0.2)
+            assert is_alive(pid)
+            began = time.monotonic()
+            worker.process.send_signal(signal.SIGINT)
+            assert worker.end() == 130
+            seconds = time.monotonic() - began
+        assert not is_alive(pid)
+        assert show(project, thread).thread.state == "pending"
+        return seconds
+
+    promptly(trial, within=8)
 
 
 def test_a_signal_ends_the_wait_for_an_answer_and_releases(project):
@@ -245,9 +261,9 @@ def test_a_killed_worker_loses_nothing_and_the_next_one_takes_over(project):
     with Worker(project, "--lease", "1", command=SLEEPER) as first:
         pid = first.hear("started")["pid"]
         first.process.kill()
-        until(lambda: not is_alive(pid), within=20)
+        until(lambda: not is_alive(pid))
     scratch = project.folder / "scratch"
-    until(lambda: not any(scratch.iterdir()), within=20)
+    until(lambda: not any(scratch.iterdir()))
     code, finished = work_once(project, "echo second", agent="w2")
     assert (code, finished["outcome"]) == (0, "done")
     shown = show(project, thread).thread
@@ -275,16 +291,16 @@ def test_a_reader_that_stands_still_costs_no_lease(project):
             pass
     except BlockingIOError:
         os.set_blocking(writer, True)
-    line = ("work", "--agent", "w1", "--mailbox", "workers", "--lease", "2")
+    line = ("work", "--agent", "w1", "--mailbox", "workers", "--lease", "5")
     with subprocess.Popen(
-        [command_path(), *line, "--", "sleep", "3"], cwd=project.folder, stdout=writer
+        [command_path(), *line, "--", "sleep", "6"], cwd=project.folder, stdout=writer
     ) as worker:
         with project.bus("leader") as bus:
             await_event(bus, "thread_done", thread)
         assert "lease_expired" not in kinds(project, thread)
         os.close(reader)
         os.close(writer)
-        assert worker.wait(30) == 141
+        assert worker.wait(PATIENCE_SECONDS) == 141
 
 
 def test_a_reader_that_goes_away_ends_the_worker_which_releases(project):
@@ -294,7 +310,7 @@ def test_a_reader_that_goes_away_ends_the_worker_which_releases(project):
         worker.process.stdout.close()
         (project.folder / "go").touch()
         second = project.send()
-        assert worker.process.wait(30) == 141
+        assert worker.process.wait(PATIENCE_SECONDS) == 141
     assert show(project, thread).thread.state == "done"
     assert show(project, second).thread.state == "pending"
 
@@ -363,7 +379,7 @@ def test_a_new_thread_wakes_an_idle_worker(project):
         bells = project.folder / ".inbox" / "bells" / "workers"
         until(lambda: bells.is_dir() and any(bells.iterdir()))
         thread = project.send()
-        assert worker.hear("finished", within=20)["thread"] == thread
+        assert worker.hear("finished")["thread"] == thread
 
 
 def test_a_delayed_thread_is_run_when_it_is_due(project):

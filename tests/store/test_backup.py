@@ -13,19 +13,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.inbox.store import copies
 from inbox_orch.shared.artifacts import ArtifactStore
 from inbox_orch.shared.signals import Signalled
-from support.buses import Office, refused
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
-
-
-@pytest.fixture
-def leader(office):
-    return office.bus("leader")
+from support.buses import refused
 
 
 @pytest.fixture

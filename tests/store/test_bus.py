@@ -2,24 +2,7 @@
 
 import pytest
 
-from support.buses import Office, refused
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
-
-
-@pytest.fixture
-def leader(office):
-    return office.bus("leader")
-
-
-@pytest.fixture
-def worker(office):
-    return office.bus("w1")
+from support.buses import refused
 
 
 def claimed(leader, worker, **options):

@@ -10,16 +10,9 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from support.buses import Office, refused
+from support.buses import refused
 
 EVENT_TRIGGERS = ("event_never_changes", "event_never_goes")
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
 
 
 @pytest.fixture

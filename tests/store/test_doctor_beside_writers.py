@@ -7,6 +7,7 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.shared import creating
 from support.processes import Child
+from support.timing import promptly
 
 WRITER = """
 import sys
@@ -53,11 +54,15 @@ def test_verify_is_clean_at_every_moment_and_the_writers_go_on(path, writers):
 
 def test_a_backup_is_made_in_one_go_while_others_write(path, writers, tmp_path):
     with Bus.open(path, agent="leader") as bus:
-        began, newest = time.monotonic(), int(bus.latest_event())
-        made = bus.backup(tmp_path / "copy.db")
-        seconds = time.monotonic() - began
-    assert seconds < 5
-    assert made.newest_event >= newest
-    with Bus.open(made.path, agent="leader") as copy:
-        assert int(copy.latest_event()) == made.newest_event
-        assert not copy.doctor(verify=True).problems
+
+        def trial():
+            began, newest = time.monotonic(), int(bus.latest_event())
+            made = bus.backup(tmp_path / "copy.db", force=True)
+            seconds = time.monotonic() - began
+            assert made.newest_event >= newest
+            with Bus.open(made.path, agent="leader") as copy:
+                assert int(copy.latest_event()) == made.newest_event
+                assert not copy.doctor(verify=True).problems
+            return seconds
+
+        promptly(trial, within=5)

@@ -4,25 +4,6 @@ import json
 
 import pytest
 
-from support.buses import Office
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
-
-
-@pytest.fixture
-def leader(office):
-    return office.bus("leader")
-
-
-@pytest.fixture
-def worker(office):
-    return office.bus("w1")
-
 
 @pytest.fixture
 def held(leader, worker):

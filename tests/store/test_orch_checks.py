@@ -18,8 +18,7 @@ from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.runs import Site, commit, git
-
-PATIENCE_SECONDS = 60
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture

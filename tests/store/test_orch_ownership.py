@@ -13,8 +13,7 @@ from inbox_orch.orch.store import attempts, integrations, tasks
 from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
 from support.runs import Site, branches, worktree_paths
-
-PATIENCE_SECONDS = 60
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture

@@ -7,21 +7,9 @@ import pytest
 from inbox_orch.inbox.services import pruning
 from inbox_orch.shared import requests
 from inbox_orch.shared.artifacts import ArtifactStore
-from support.buses import Office, refused
+from support.buses import refused
 
 DAY = 24 * 3600
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
-
-
-@pytest.fixture
-def leader(office):
-    return office.bus("leader")
 
 
 @pytest.fixture

@@ -2,19 +2,7 @@
 
 import pytest
 
-from support.buses import Office, refused
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
-
-
-@pytest.fixture
-def leader(office):
-    return office.bus("leader")
+from support.buses import refused
 
 
 @pytest.fixture

@@ -1,19 +1,9 @@
 """A worker that waits for an answer on a thread which is cancelled meanwhile."""
 
-import pytest
-
 from inbox_orch.inbox.services.working import Working
 from inbox_orch.inbox.worker.job import RETRY_MS, Job, Phase
 from inbox_orch.inbox.worker.plan import Plan
 from inbox_orch.shared.errors import InboxOrchError
-from support.buses import Office
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
 
 
 def test_an_acknowledgement_that_is_refused_for_the_moment_is_tried_again(office, monkeypatch):

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
 from inbox_orch.shared.errors import InboxOrchError
 from support.clocks import FakeClock
+from support.templates import make_database
 
 
 class Office:
@@ -16,7 +16,7 @@ class Office:
     def __init__(self, folder: Path) -> None:
         self.path = folder / ".inbox" / "bus.db"
         self.clock = FakeClock()
-        creating.create(str(self.path), clock=self.clock)
+        make_database(self.path, self.clock)
         self._open: list[Bus] = []
 
     def bus(self, agent: str | None = None) -> Bus:

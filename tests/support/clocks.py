@@ -1,6 +1,6 @@
-"""A clock that a test turns by hand."""
+"""Clocks that a test turns by hand, or puts forward."""
 
-from inbox_orch.shared.clock import Moment
+from inbox_orch.shared.clock import Moment, SystemClock
 
 
 class FakeClock:
@@ -28,3 +28,19 @@ class FakeClock:
         """The machine starts again: the monotonic clock restarts."""
         self.monotonic_ms = 1_000
         self.boot_id = f"after-{self.boot_id}"
+
+
+class SteppingClock:
+    """The machine's clock, which a test can put forward."""
+
+    def __init__(self, ahead_seconds: float = 0) -> None:
+        self._real = SystemClock()
+        self.ahead_ms = int(ahead_seconds * 1000)
+
+    def now(self) -> Moment:
+        """The moment at the machine's own pace."""
+        moment = self._real.now()
+        return moment._replace(
+            wall_ms=moment.wall_ms + self.ahead_ms,
+            monotonic_ms=moment.monotonic_ms + self.ahead_ms,
+        )

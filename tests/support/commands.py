@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
 from inbox_orch.shared.errors import EXIT_CODES
+from support.templates import make_database
+from support.timing import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 60.0
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"  # of no thread
 
 
@@ -100,7 +100,7 @@ class Project:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.path = folder / ".inbox" / "bus.db"
-        creating.create(str(self.path))
+        make_database(self.path)
 
     def run(self, *arguments: str | bytes, **options: Any) -> Outcome:
         """Run `inbox` in the folder."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support.commands import ULID, Project
+from support.lengths import LONG
 
 OUTCOMES = {
     "ok": 0,
@@ -19,6 +20,10 @@ OUTCOMES = {
     "stale": 7,
     "timeout": 8,
 }
+
+# With standard error closed, too: a success, what is told before anything was opened, and what is
+# told with the database open.
+WITHOUT_STDERR = tuple(OUTCOMES) if LONG else ("ok", "usage", "busy")
 
 Arguments = Callable[[Project], tuple[str, ...]]
 
@@ -346,3 +351,20 @@ def missing_database(folder: Path) -> tuple[str, ...]:
 from support import cells_agents  # noqa: E402
 
 CELLS |= cells_agents.CELLS
+
+
+def calls(cells: dict[str, dict[str, Cell | Never]]) -> list[tuple[str, str, tuple[int, ...]]]:
+    """(command, outcome, closed descriptors) of every call that can be made."""
+    possible = [
+        (command, outcome)
+        for command, row in cells.items()
+        for outcome, cell in row.items()
+        if isinstance(cell, Cell)
+    ]
+    closed = [call for call in possible if call[1] in WITHOUT_STDERR]
+    return [(*call, ()) for call in possible] + [(*call, (2,)) for call in closed]
+
+
+def name_of(value: object) -> str:
+    """A part of the name of such a call's test."""
+    return {(): "stderr_open", (2,): "stderr_closed"}.get(value, str(value))  # type: ignore[call-overload,no-any-return]

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-PATIENCE_SECONDS = 60.0
+from support.timing import PATIENCE_SECONDS
+
 _TESTS = str(Path(__file__).resolve().parent.parent)
 _PRELUDE = f"import sys; sys.path.insert(0, {_TESTS!r})\n"
 
@@ -298,6 +299,40 @@ def finish(running: "subprocess.Popen[bytes]") -> Ran:
     """Wait for a command's end."""
     out, _ = running.communicate(timeout=PATIENCE_SECONDS)
     return Ran(running.returncode, json.loads(out))
+
+
+class Usage(NamedTuple):
+    """What a process has cost: processor time, its children's too, and how often it went to
+    sleep."""
+
+    seconds: float
+    sleeps: int
+
+    def __sub__(self, before: "Usage") -> "Usage":  # type: ignore[override]
+        return Usage(self.seconds - before.seconds, self.sleeps - before.sleeps)
+
+
+def usage(pid: int) -> Usage:
+    """As the kernel counts it: proc_pid_stat(5), proc_pid_status(5)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    status = Path(f"/proc/{pid}/status").read_text()
+    switches = next(x for x in status.splitlines() if x.startswith("voluntary_ctxt_switches"))
+    return Usage(seconds, int(switches.split()[1]))
+
+
+def until_idle(pid: int, seconds: float = 0.5) -> None:
+    """Return once a process has had nothing to do for so long: it sleeps, and has used no time."""
+    before, since = usage(pid).seconds, time.monotonic()
+
+    def is_idle() -> bool:
+        nonlocal before, since
+        now = usage(pid).seconds
+        if _state_of(pid) != "S" or now != before:
+            before, since = now, time.monotonic()
+        return time.monotonic() - since >= seconds
+
+    until(is_idle)
 
 
 def _state_of(pid: int) -> str:

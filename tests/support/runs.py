@@ -9,6 +9,7 @@ from inbox_orch.orch.domain.model import Attempt, Run, Task
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.orch.store import attempts, tasks
 from support.buses import Office
+from support.templates import make_repository
 
 
 def git(folder: Path | str, *arguments: str, status: int = 0) -> str:
@@ -18,14 +19,6 @@ def git(folder: Path | str, *arguments: str, status: int = 0) -> str:
     )
     assert done.returncode == status, f"git {arguments}: {done.returncode} {done.stderr}"
     return done.stdout.rstrip("\n")
-
-
-def make_repository(folder: Path) -> Path:
-    """A repository with one commit on `main`."""
-    folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--initial-branch", "main")
-    commit(folder, "README.md", "A project.\n")
-    return folder
 
 
 def commit(folder: Path | str, name: str, content: str) -> str:

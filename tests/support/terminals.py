@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.commands import PATIENCE_SECONDS, command_path
+from support.commands import command_path
+from support.timing import PATIENCE_SECONDS
 
 # What colours and styles may send: SGR sequences, nothing else (ECMA-48, section 8.3.117).
 SGR = re.compile(r"\x1b\[[0-9;]*m")
@@ -54,7 +55,7 @@ def show(
     )
     os.close(slave)
     text = _read(master)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
     return Shown(process.returncode, text.replace("\r\n", "\n"), stderr.decode())
 
 

@@ -18,7 +18,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.inbox.services.reading import Shown
 from support.commands import Project, command_path
 from support.contracts import validated
-from support.processes import PATIENCE_SECONDS
+from support.timing import PATIENCE_SECONDS
 
 
 class Worker:

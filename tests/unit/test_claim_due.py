@@ -5,16 +5,8 @@ import pytest
 from inbox_orch.inbox.services.claiming import Claimed
 from inbox_orch.inbox.services.working import Working
 from inbox_orch.shared.clock import Moment
-from support.buses import Office
 
 DELAY_MS = 40
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
 
 
 class TickingClock:

@@ -12,7 +12,7 @@ from inbox_orch.inbox.worker.plan import find_command
 from inbox_orch.inbox.worker.task import BadTask, since_then, terms_of
 from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.kept import HEAD_BYTES, TAIL_BYTES, Kept
-from support.buses import Office, refused
+from support.buses import refused
 
 THREAD = Thread(*(None,) * len(Thread._fields))
 LIVE = Standing(THREAD, Hold.LIVE)
@@ -157,13 +157,6 @@ def test_a_command_that_cannot_be_run_is_a_wrong_call(tmp_path, monkeypatch, arg
 
 
 # -- how a lease stands --------------------------------------------------------------------
-
-
-@pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
-    yield office
-    office.close()
 
 
 @pytest.fixture
