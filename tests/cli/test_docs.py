@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -70,7 +71,7 @@ def test_every_command_of_the_page_works(page: Path, project: Path, agents: Path
         else:
             path = project.parent / f"block{number}.py"
             path.write_text(text)
-            script.append(f"{sys.executable} -P {path}")
+            script.append(shlex.join([sys.executable, "-P", str(path)]))
     path = os.pathsep.join((str(Path(sys.executable).parent), str(agents), os.environ["PATH"]))
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],

@@ -37,10 +37,10 @@ class Gate:
         """Notes the number of its shell, and whether one that began before still lives: the
         command line of a zombie is empty (proc_pid_cmdline(5))."""
         return (
-            f"for other in $(cat {self.began} 2>/dev/null); do"
+            f"for other in $(cat '{self.began}' 2>/dev/null); do"
             f' test -z "$(tr -d "\\0" 2>/dev/null </proc/$other/cmdline)"'
-            f" || echo two >>{self.together}; done; "
-            f"echo $$ >>{self.began}; while ! test -e {self.go}; do sleep 0.02; done"
+            f" || echo two >>'{self.together}'; done; "
+            f"echo $$ >>'{self.began}'; while ! test -e '{self.go}'; do sleep 0.02; done"
         )
 
     @property
@@ -130,7 +130,7 @@ def problems(project: Enterprise) -> int:
 
 
 def test_eight_leaders_at_once_run_each_check_once(project: Enterprise, tmp_path: Path):
-    submit(project, f"echo $ORCH_TASK >>{tmp_path}/ran", keys=("a", "b", "c"))
+    submit(project, f"echo $ORCH_TASK >>'{tmp_path}/ran'", keys=("a", "b", "c"))
 
     done = [ended(p)["data"] for p in [start(project, "reconcile") for _ in range(8)]]
 
@@ -189,7 +189,7 @@ def test_a_check_ends_when_its_leader_is_killed_and_another_leader_takes_over(
 def test_checks_that_have_passed_before_a_kill_are_not_run_again(
     project: Enterprise, gate: Gate, tmp_path: Path
 ):
-    submit(project, f"echo ran >>{tmp_path}/first; echo dirt >dirt.txt", gate.command)
+    submit(project, f"echo ran >>'{tmp_path}/first'; echo dirt >dirt.txt", gate.command)
     verifier = start(project, "reconcile")
     until(lambda: gate.is_begun)
     verifier.kill()
@@ -230,7 +230,7 @@ def test_a_signal_ends_the_check_and_puts_the_attempt_back(
 def test_a_check_that_ignores_the_end_is_killed_at_the_second_signal(
     project: Enterprise, gate: Gate
 ):
-    submit(project, f"trap '' TERM; echo $$ >{gate.began}; sleep 600")
+    submit(project, f"trap '' TERM; echo $$ >'{gate.began}'; sleep 600")
 
     def trial() -> float:
         gate.began.unlink(missing_ok=True)
@@ -268,7 +268,7 @@ def test_a_check_that_has_begun_is_not_cut_by_the_wait(project: Enterprise, gate
 def test_no_other_check_starts_once_the_wait_is_over(
     project: Enterprise, gate: Gate, tmp_path: Path
 ):
-    submit(project, gate.command, f"echo ran >>{tmp_path}/second")
+    submit(project, gate.command, f"echo ran >>'{tmp_path}/second'")
     waiting = start(project, "wait", "--until", "task:a", "--wait", str(SHORT_SECONDS))
     until(lambda: gate.is_begun)
     with pytest.raises(subprocess.TimeoutExpired):
@@ -329,7 +329,9 @@ def test_two_leaders_verify_one_run_while_one_after_the_other_is_killed(
 ):
     chance, keys = random.Random(seed), ("a", "b", "c", "d")
     ran = tmp_path / "ran"
-    submit(project, f"echo $ORCH_TASK >>{ran}; sleep 0.2; echo end-$ORCH_TASK >>{ran}", keys=keys)
+    submit(
+        project, f"echo $ORCH_TASK >>'{ran}'; sleep 0.2; echo end-$ORCH_TASK >>'{ran}'", keys=keys
+    )
     arguments = ("wait", "--until", "run", "--wait", "60")
     leaders = [start(project, *arguments) for _ in range(2)]
     for _ in range(4):
@@ -367,7 +369,7 @@ def test_a_person_sees_which_check_failed_and_how(project: Enterprise, terminal:
 
 
 def test_an_adoption_that_is_killed_leaves_nothing_behind(project: Enterprise, gate: Gate):
-    submit(project, f"test -e {gate.go}", gate.command, max_attempts=1)
+    submit(project, f"test -e '{gate.go}'", gate.command, max_attempts=1)
     ended(start(project, "reconcile"))
     stored = attempt(project)
     assert stored.state == "rejected"
@@ -377,9 +379,9 @@ def test_an_adoption_that_is_killed_leaves_nothing_behind(project: Enterprise, g
         check=True,
     )
     gate.open()
-    until_begun = f"touch {gate.go}.open; sleep 600"
+    until_begun = f"touch '{gate.go}.open'; sleep 600"
     with project.scheduler() as scheduler, scheduler.database.transaction() as tx:
-        checks = json.dumps([f"echo $$ >{gate.began}; {until_begun}"])
+        checks = json.dumps([f"echo $$ >'{gate.began}'; {until_begun}"])
         tx.connection.execute("UPDATE task SET checks = ?", (checks,))
     adopting = start(project, "adopt", "a")
     until(lambda: gate.is_begun)

@@ -167,7 +167,9 @@ def test_it_takes_up_what_a_leader_that_was_killed_had_begun(project: Enterprise
     holding = project.folder / ".git" / "hooks" / "post-checkout"
     started = project.folder.parent / "started"
     holding.parent.mkdir(exist_ok=True)
-    holding.write_text(f"#!/bin/sh\ntouch {started}\nwhile [ -e {started} ]; do sleep 0.05; done\n")
+    holding.write_text(
+        f"#!/bin/sh\ntouch '{started}'\nwhile [ -e '{started}' ]; do sleep 0.05; done\n"
+    )
     holding.chmod(0o755)
     with driving(project) as killed, driving(project, "--wait", "50") as other:
         try:

@@ -42,11 +42,11 @@ def nothing_is_left(site: Site, run) -> None:
 
 def test_checks_run_once_on_all_that_comes_in_and_then_the_branch_moves(site: Site, run):
     told = site.folder / "told"
-    write = f"{{ pwd; git rev-parse HEAD; ls; git status --porcelain; }} >> {told}"
+    write = f"{{ pwd; git rev-parse HEAD; ls; git status --porcelain; }} >> '{told}'"
 
     done = site.scheduler.integrate(run, checks=[write, "test -f b.txt && echo fine"])
 
-    folder, head, *files = told.read_text().split()
+    folder, head, *files = told.read_text().splitlines()
     assert files == ["README.md", "b.txt", "same"]
     assert head == done.tip == git(site.repository, "rev-parse", branch_of(run))
     assert not Path(folder).exists()
@@ -61,7 +61,7 @@ def test_a_failing_check_moves_nothing_and_gives_no_conflict_back(site: Site, ru
     told = site.folder / "told"
     refs = git(site.repository, "for-each-ref")
     main = git(site.repository, "rev-parse", "main")
-    checks = [f"echo once >> {told}", "echo broken; exit 3", f"echo twice >> {told}"]
+    checks = [f"echo once >> '{told}'", "echo broken; exit 3", f"echo twice >> '{told}'"]
 
     done = site.scheduler.integrate(run, onto="main", checks=checks)
 
@@ -136,9 +136,9 @@ def test_a_dry_run_runs_no_check(site: Site, run):
 def test_what_changes_while_a_check_runs_is_planned_anew(site: Site, run):
     """Between the merge and the move, another leader takes accepted work back."""
     marker = site.folder / "again"
+    integrate = f"'{command_path('orch')}' integrate --run {run.name} --json"
     change = (
-        f"test -e {marker} || {{ touch {marker};"
-        f" {command_path('orch')} integrate --run {run.name} --json > {site.folder}/other; true; }}"
+        f"test -e '{marker}' || {{ touch '{marker}'; {integrate} >'{site.folder}/other'; true; }}"
     )
 
     done = site.scheduler.integrate(run, checks=[change])
@@ -189,7 +189,7 @@ def test_a_failing_check_is_exit_11_with_which_and_its_output(site: Site, run):
 def test_an_interrupted_check_ends_and_nothing_was_moved(site: Site, run, number: int):
     pid = site.folder / "pid"
     refs = git(site.repository, "for-each-ref")
-    running = start(site, f"echo $$ > {pid}; sleep 600")
+    running = start(site, f"echo $$ > '{pid}'; sleep 600")
     check = process_of(pid)
 
     running.send_signal(number)
@@ -203,7 +203,7 @@ def test_an_interrupted_check_ends_and_nothing_was_moved(site: Site, run, number
 def test_a_killed_integration_leaves_no_check_and_no_worktree(site: Site, run):
     pid = site.folder / "pid"
     refs = git(site.repository, "for-each-ref")
-    running = start(site, f"echo $$ > {pid}; sleep 600")
+    running = start(site, f"echo $$ > '{pid}'; sleep 600")
     check = process_of(pid)
 
     os.kill(running.pid, signal.SIGKILL)
@@ -224,7 +224,7 @@ def test_a_check_sees_nothing_of_a_calling_hook_and_none_of_a_lease(site: Site, 
     monkeypatch.setenv("GIT_DIR", str(site.folder / "nowhere"))
     monkeypatch.setenv("INBOX_TOKEN", "0" * 32)
 
-    done = site.scheduler.integrate(run, checks=[f"env > {told}"])
+    done = site.scheduler.integrate(run, checks=[f"env > '{told}'"])
 
     found = dict(line.split("=", 1) for line in told.read_text().splitlines() if "=" in line)
     assert not {name for name in found if name in ("GIT_INDEX_FILE", "GIT_DIR", "INBOX_TOKEN")}

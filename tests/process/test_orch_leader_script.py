@@ -25,17 +25,18 @@ run: {title: Two more functions}
 tasks:
   - task: roots
     title: Find what waits for nothing
-    checks: ["sh $CHECK tests/unit/test_orch_graph.py tests/unit/test_roots.py"]
+    checks: ['sh "$CHECK" tests/unit/test_orch_graph.py tests/unit/test_roots.py']
   - task: leaves
     title: Find what nothing waits for
-    checks: ["sh $CHECK tests/unit/test_leaves.py"]
+    checks: ['sh "$CHECK" tests/unit/test_leaves.py']
   - task: changelog
     title: Tell the users
     checks: ["git diff --quiet HEAD~1 -- docs", "grep -q 'roots and leaves' CHANGELOG.md"]
   - task: both
     title: Try one with the other
     depends_on: [roots, leaves]
-    checks: ["sh $CHECK tests/unit/test_roots.py tests/unit/test_leaves.py tests/unit/test_both.py"]
+    checks:
+      - sh "$CHECK" tests/unit/test_roots.py tests/unit/test_leaves.py tests/unit/test_both.py
   - task: report
     title: Report
     worktree: false

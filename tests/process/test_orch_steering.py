@@ -45,7 +45,7 @@ def test_a_cancelled_worker_that_ignores_term_is_killed_and_its_slot_is_free(
         orch(project, "task", "add", "--task", key, "--title", key)
     orch(project, "dispatch")
     begun = tmp_path / "begun"
-    working = worker(project, f"trap '' TERM; echo $$ > {begun}; while :; do sleep 1; done")
+    working = worker(project, f"trap '' TERM; echo $$ > '{begun}'; while :; do sleep 1; done")
     try:
         until(lambda: begun.exists() and begun.read_text().strip())
 

@@ -300,7 +300,9 @@ def test_nothing_is_adopted_beside_a_live_attempt(site: Site, run):
 
 
 def test_an_attempt_that_begins_while_the_checks_run_is_not_overtaken(site: Site, run):
-    command = f"touch {site.folder}/began; while ! test -e {site.folder}/go; do sleep 0.05; done"
+    command = (
+        f"touch '{site.folder}/began'; while ! test -e '{site.folder}/go'; do sleep 0.05; done"
+    )
     site.add(run, "a", checks=[command])
     item = site.dispatch(run)["a"]
     commit(item["worktree"], "a.txt", "text")

@@ -206,7 +206,7 @@ def test_a_check_that_moves_head_changes_nothing_of_what_is_accepted(site: Site,
 
 
 def test_no_check_is_run_on_work_that_is_rejected_anyway(site: Site, run, tmp_path: Path):
-    site.add(run, "a", checks=[f"touch {tmp_path}/ran"])
+    site.add(run, "a", checks=[f"touch '{tmp_path}/ran'"])
     item = site.dispatch(run)["a"]
     commit(item["worktree"], "a.txt", "text")
     Path(item["worktree"], "b.txt").write_text("forgotten")
@@ -220,7 +220,7 @@ def test_no_check_is_run_on_work_that_is_rejected_anyway(site: Site, run, tmp_pa
 
 @pytest.mark.parametrize("verb", ["dispatch", "status", "ready", "questions", "wait", "reconcile"])
 def test_who_only_looks_or_dispatches_runs_no_check(site: Site, run, tmp_path: Path, verb):
-    submitted(site, run, f"touch {tmp_path}/ran")
+    submitted(site, run, f"touch '{tmp_path}/ran'")
     site.add(run, "b")
     scheduler = site.scheduler
     if verb == "wait":
@@ -246,7 +246,7 @@ def test_a_dirty_tree_seen_by_a_dispatch_is_not_made_clean_by_waiting(site: Site
 
 
 def test_no_check_starts_after_the_deadline(site: Site, run, tmp_path: Path):
-    submitted(site, run, f"touch {tmp_path}/ran")
+    submitted(site, run, f"touch '{tmp_path}/ran'")
 
     with refused("timeout") as failure:
         site.scheduler.wait(run, until="run", wait_seconds=0)
@@ -356,7 +356,7 @@ def marked_runs(tmp_path: Path) -> list[str]:
 
 
 def one_more_run(tmp_path: Path) -> str:
-    return f"echo ran >>{tmp_path}/ran.txt"
+    return f"echo ran >>'{tmp_path}/ran.txt'"
 
 
 def test_a_leader_that_has_seen_it_submitted_runs_no_check_that_another_has_run(
