@@ -41,11 +41,6 @@ EVERY = {
 }
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
-
-
 def test_no_command_passes_over_a_word_that_it_does_not_know():
     assert len(EVERY) > 80
     for name, command in EVERY.items():

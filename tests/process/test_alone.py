@@ -16,6 +16,7 @@ from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.processes import until
 from support.runs import git
+from support.timing import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK = {"aiohttp", "asyncio", "ftplib", "http", "httpx", "imaplib", "poplib", "requests"}
@@ -72,7 +73,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
         stdout=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        said = process.communicate(timeout=120)[0]
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     return Session(process.pid, process.returncode, said.decode(), alone)
 
 

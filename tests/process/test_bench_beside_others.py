@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from support.timing import PATIENCE_SECONDS
+
 FOLDER = Path(__file__).resolve().parents[2] / "script" / "benchmarks"
 FACTS = {
     "machine": {
@@ -174,7 +176,10 @@ def test_turns_end_with_their_time_but_not_before_three(module):
 def test_the_one_command_writes_a_page_pictures_and_figures(tmp_path):
     command = [sys.executable, FOLDER / "compare.py", "--quick", "--no-peers", "--pages", tmp_path]
     done = subprocess.run(
-        [*command, "--only", "startup", "commands"], capture_output=True, text=True, timeout=300
+        [*command, "--only", "startup", "commands"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stderr
 

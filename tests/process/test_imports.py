@@ -61,7 +61,9 @@ def foreign(loaded):
 
 def test_the_version_is_told_without_the_library_for_it(tmp_path, inbox_bin):
     call = [sys.executable, "-X", "importtime", inbox_bin, "--version", "--json"]
-    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        call, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
 
     assert json.loads(done.stdout)["data"] == {"version": version("inbox-orch")}
     assert "importlib.metadata" not in modules(done.stderr)

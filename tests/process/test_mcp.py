@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import PATIENCE_SECONDS, Project, command_path
+from support.commands import Project, command_path
 from support.orch_matrix import Enterprise
+from support.timing import PATIENCE_SECONDS
 from support.tooling import tools_of, with_clients
 
 INSTALLED = importlib.util.find_spec("mcp") is not None

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from support.buses import refused
-from support.commands import PATIENCE_SECONDS, HeldThread, Project, command_path
+from support.commands import HeldThread, Project, command_path
 from support.disks import small_disk
+from support.timing import PATIENCE_SECONDS
 
 WRITING = {
     "send": ("send", "--agent", "s", "--to", "workers", "--subject", "s", "--body", "b"),

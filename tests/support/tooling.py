@@ -14,7 +14,8 @@ from inbox_orch.orch.cli import mcp as orch_mcp
 from inbox_orch.orch.cli import program as orch_program
 from inbox_orch.shared.tool_calls import Call, Place, carry_out
 from inbox_orch.shared.tools import Described, described
-from support.commands import PATIENCE_SECONDS, command_path
+from support.commands import command_path
+from support.timing import PATIENCE_SECONDS
 
 PROGRAMS: dict[str, tuple[click.Group, Any]] = {
     "inbox": (inbox_program, inbox_mcp),
