@@ -1,12 +1,13 @@
 """What the tests of the commands share."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from inbox_orch.inbox.cli import program
 from inbox_orch.shared.commandline import execute
-from support.commands import Outcome
+from support.commands import Outcome, Project
 
 
 @pytest.fixture
@@ -19,3 +20,9 @@ def call(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         return Outcome(code, out.encode(), err.encode())
 
     return run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A folder with a database, for commands."""
+    return Project(tmp_path / "project")
