@@ -19,7 +19,7 @@ from support.processes import say
 
 path, agent, lease_seconds, wait_seconds = sys.argv[1:]
 mine = []
-with Bus.open(path, agent=agent) as bus:
+with Bus.open(path, agent=agent, busy_seconds=300) as bus:
     say("ready")
     sys.stdin.readline()
     while True:

@@ -206,7 +206,8 @@ def serve(path: str, agent: str, gun: str = "") -> None:
     """The other side of `Clerk`, in its process."""
     from inbox_orch.inbox import Bus
 
-    with Bus.open(path, agent=agent) as bus:
+    # A busy machine is no failure: nobody gives up because others are slow.
+    with Bus.open(path, agent=agent, busy_seconds=PATIENCE_SECONDS) as bus:
         for line in sys.stdin:
             request = json.loads(line)
             if request.get("gun"):
