@@ -9,7 +9,8 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.cleaning import KEPT, Cleaned, Item
-from .base import chosen_run, open_scheduler, run_option
+from ..services.scheduler import Scheduler
+from .base import chosen_run, open_group, run_option
 
 
 @click.command(
@@ -34,7 +35,7 @@ def command(
     trash for seven days. A live attempt, a process inside, a nested repository, somebody else's
     worktree, lock or branch are never touched, also not with --force.
     """
-    scheduler = open_scheduler(context)
+    scheduler = open_group(context, Scheduler)
     done = scheduler.cleanup(
         chosen_run(scheduler, run_name),
         task_names=tasks,

@@ -5,14 +5,15 @@ import click
 from inbox_orch.shared.blocks import Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from .base import open_scheduler
+from ..services.scheduler import Scheduler
+from .base import open_group
 
 
 @click.command("list", cls=Verb, agent=True, examples=("orch council list --json",))
 @click.pass_context
 def command(context: click.Context) -> None:
     """List every council, oldest first, as it is stored: nothing is taken in."""
-    found = open_scheduler(context).councils()
+    found = open_group(context, Scheduler).councils()
     data = {"items": [view.as_json() for view in found], "truncated": False, "next_cursor": None}
     rows = tuple(
         (

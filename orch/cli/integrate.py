@@ -10,7 +10,8 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain.integration import Result
 from ..services.integrating import Integrated
-from .base import chosen_run, open_scheduler, run_option
+from ..services.scheduler import Scheduler
+from .base import chosen_run, open_group, run_option
 
 
 @click.command(
@@ -48,7 +49,7 @@ def command(
     command that does it is printed. Exit 11 when something conflicts, a check fails, or BRANCH was
     not moved.
     """
-    scheduler = open_scheduler(context)
+    scheduler = open_group(context, Scheduler)
     run = chosen_run(scheduler, run_name)
     done = scheduler.integrate(run, onto=onto, checks=checks, dry_run=dry_run, within=os.getcwd())
     output = shell_of(context).output

@@ -5,7 +5,8 @@ import click
 from inbox_orch.shared.blocks import Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from .base import open_scheduler
+from ..services.governing import Governing
+from .base import open_group
 
 
 @click.command("list", cls=Verb, agent=True, examples=("orch run list", "orch run list --all"))
@@ -13,7 +14,7 @@ from .base import open_scheduler
 @click.pass_context
 def command(context: click.Context, closed: bool) -> None:
     """List the runs that are not closed, oldest first."""
-    runs = open_scheduler(context).runs(closed=closed)
+    runs = open_group(context, Governing).runs(closed=closed)
     data = {"items": [run.as_json() for run in runs], "truncated": False, "next_cursor": None}
     rows = tuple((run.name, run.state, run.leader, run.title) for run in runs)
     shell_of(context).output.result(

@@ -45,17 +45,6 @@ class _Place(NamedTuple):
 class CouncilSettling(CouncilDesk):
     """The part of a council that follows its reviewers."""
 
-    def verify(self, run: Run) -> int:
-        """Of a council's run: take in what reviewers have sent. Of any other: look at the work.
-
-        So whoever reconciles or waits on the run of a council moves it on.
-        """
-        with self.database.snapshot() as connection:
-            is_council = councils.get(connection, run.id) is not None
-        if is_council:
-            return self.take_in_replies(run)
-        return super().verify(run)
-
     def refresh(self, run: Run) -> bool:
         """Bring a council up to date: finish what was begun, fold, take in replies, send what is
         to be mended, close the round when it is over. Returns whether nothing can be written
@@ -106,16 +95,6 @@ class CouncilSettling(CouncilDesk):
         unsent = any(s.attempt is None and s.seat.round in open_rounds for s in view.seats)
         if unsent and view.run.state == "open":
             self.dispatch(view.run)
-
-    def thread_behind(self, tx: Transaction, attempt: Attempt) -> str | None:
-        """An attempt that has no thread yet stands on that of the one before: other reviewers
-        must not see that somebody mends a reply."""
-        if attempt.thread_id is not None or attempt.number == 1:
-            return attempt.thread_id
-        if councils.seat_of_task(tx.connection, attempt.task_id) is None:
-            return None
-        earlier = [a.thread_id for a in attempts.of_task(tx.connection, attempt.task_id)]
-        return next((thread for thread in reversed(earlier) if thread is not None), None)
 
     # -- one outcome -------------------------------------------------------------------------
 

@@ -167,8 +167,17 @@ class Desk:
 
     def thread_behind(self, tx: Transaction, attempt: Attempt) -> str | None:
         """The thread on which events about an attempt stand, so that who may not see a sealed one
-        does not see them either."""
-        return attempt.thread_id
+        does not see them either.
+
+        An attempt at a council's seat that has no thread yet stands on that of the one before:
+        other reviewers must not see that somebody mends a reply.
+        """
+        if attempt.thread_id is not None or attempt.number == 1:
+            return attempt.thread_id
+        if councils.seat_of_task(tx.connection, attempt.task_id) is None:
+            return None
+        earlier = [a.thread_id for a in attempts.of_task(tx.connection, attempt.task_id)]
+        return next((thread for thread in reversed(earlier) if thread is not None), None)
 
     def record_task(
         self,

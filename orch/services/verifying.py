@@ -18,7 +18,7 @@ from ..domain.model import Attempt, Run, Task
 from ..domain.states import NEEDS_WORKTREE
 from ..git.commands import NOT_STARTED
 from ..git.repository import Found, Repository, is_there
-from ..store import attempts, tasks
+from ..store import attempts, councils, tasks
 from .folding import Folding
 
 _REPOSITORY_GONE = ("git_failed", "usage")
@@ -42,7 +42,17 @@ class Verifying(Folding):
         What cannot be looked at now, because the repository or the worktrees have gone away,
         waits: `obstacle` tells why. Of an attempt with checks it is written down how its worktree
         stands, before any check can change that.
+
+        Of a council's run, what reviewers have sent is taken in: so whoever reconciles or waits
+        on it moves it on.
         """
+        with self.database.snapshot() as connection:
+            is_council = councils.get(connection, run.id) is not None
+        if is_council:
+            # Imported here, because no other run needs it, and every command loads this module.
+            from .council_sitting import Councils
+
+            return Councils(self.bus, self.caller).take_in_replies(run)
         return sum(self._verify_one(run, attempt, task) for attempt, task in self.submitted(run))
 
     def submitted(self, run: Run) -> list[tuple[Attempt, Task]]:
