@@ -7,7 +7,6 @@ No file of SQLite's is ever opened here: they are looked at by name only.
 import contextlib
 import errno
 import fcntl
-import hashlib
 import os
 import sqlite3
 import stat
@@ -347,6 +346,8 @@ def _defect(desk: Desk, sha256: str, size: int, verify: bool) -> str | None:
 
 
 def _digest(desk: Desk, sha256: str) -> str:
+    import hashlib
+
     with open(desk.artifacts.path(sha256), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -5,7 +5,6 @@ Nothing here writes. A row that cannot be read must not keep the others from bei
 """
 
 import contextlib
-import hashlib
 import json
 import re
 import sqlite3
@@ -396,6 +395,8 @@ def _thread(row: sqlite3.Row) -> ThreadRow:
 
 
 def _sha256(content: bytes | None) -> str | None:
+    import hashlib
+
     return None if content is None else hashlib.sha256(content).hexdigest()
 
 

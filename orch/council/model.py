@@ -1,9 +1,10 @@
 """The things of a council as frozen values, and their one shape in JSON."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from inbox_orch.shared.digests import sha256_hex
 
 STANCES = ("do", "avoid", "keep")
 KINDS = ("risk", "defect", "improvement", "tradeoff", "question", "idea")
@@ -47,7 +48,7 @@ class Item(NamedTuple):
     def order(self) -> str:
         """What items are ordered by: their content, never the time of their arrival."""
         parts = (self.reviewer, self.id, self.title, self.proposal)
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return sha256_hex(json.dumps(parts).encode())
 
 
 class DecisionVote(NamedTuple):

@@ -1,7 +1,6 @@
 """The critical path: the chain of dependent tasks that takes the longest, and so sets the end."""
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 from typing import Any, NamedTuple
 
 from . import graph
@@ -52,6 +51,8 @@ def critical_path(
     durations: Mapping[str, float],
 ) -> CriticalPath:
     """`durations`: seconds of all attempts at a task together, by its id; a live one up to now."""
+    from statistics import median
+
     by_id = {s.task.id: s for s in standings}
     middle = median(durations.values()) if durations else None
     weights = {i: _weight(s, durations.get(i), middle) for i, s in by_id.items()}

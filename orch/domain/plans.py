@@ -1,6 +1,5 @@
 """Plans: a whole graph of tasks as frozen values, what is wrong with one, and its defaults."""
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -129,6 +128,8 @@ def _of_keys(tasks: Sequence[PlannedTask], present: Collection[str]) -> Iterator
 
 
 def _of_links(tasks: Sequence[PlannedTask], present: Collection[str]) -> Iterator[Fault]:
+    import difflib
+
     known = {task.key for task in tasks} | set(present)
     suggested = 0
     for number, task in enumerate(tasks):

@@ -7,9 +7,6 @@ much as fifty calls of git.
 import contextlib
 import errno
 import os
-import random
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
@@ -124,6 +121,8 @@ def is_transient(error: InboxOrchError) -> bool:
 
 def pause() -> None:
     """Let the other process go on for a moment; by chance, so that two do not meet again."""
+    import random
+
     time.sleep(_PAUSE_SECONDS * random.uniform(0.5, 3))
 
 
@@ -219,6 +218,8 @@ def _execute(
 @contextlib.contextmanager
 def _readable(content: bytes | None) -> Iterator[BinaryIO | None]:
     """What git reads: a file and no pipe, so that neither waits for the other."""
+    import tempfile
+
     if content is None:
         yield None
         return
@@ -254,6 +255,8 @@ def _absolute_path() -> str:
 
 
 def _program(path: str) -> str:
+    import shutil
+
     found = shutil.which("git", path=path)
     if found is None:
         raise _git_missing()

@@ -4,7 +4,6 @@ much of it, and what somebody has configured must not make it overlook more.
 Reads only; decides nothing.
 """
 
-import hashlib
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -163,6 +162,8 @@ def _head(worktree: str) -> str | None:
 
 
 def _fingerprint(worktree: str, admin: str, seen: Sequence[object], files: list[str]) -> str:
+    import hashlib
+
     digest = hashlib.sha256(repr(seen).encode("utf-8", "surrogateescape"))
     own = [os.path.join(admin, name) for name in ("index", "HEAD", "ORIG_HEAD", *_IN_PROGRESS)]
     for path in (*own, *(os.path.join(worktree, name) for name in files)):

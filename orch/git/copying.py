@@ -5,10 +5,8 @@ through a symbolic link, and no other working tree, repository or database is en
 """
 
 import contextlib
-import glob
 import io
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -68,6 +66,8 @@ class _Copying:
 
     def take(self, pattern: str) -> None:
         """Copy all that a listed path stands for."""
+        import glob
+
         path = os.path.normpath(pattern)
         if not pattern or os.path.isabs(path) or path.split(os.sep)[0] in ("..", "."):
             self.leave_out(pattern, "not a path below the working tree")
@@ -191,6 +191,8 @@ class _Copying:
         return written.split(os.sep)[0] != ".." and _is_below(real, os.path.realpath(self._source))
 
     def _copy_file(self, path: str) -> None:
+        import shutil
+
         with _open_to_read(os.path.join(self._source, path)) as original:
             info = os.fstat(original.fileno())
             self._make_folders(path)

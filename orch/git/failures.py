@@ -6,7 +6,6 @@ Knows nothing of repositories.
 import contextlib
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 
 from inbox_orch.shared.errors import InboxOrchError
@@ -47,6 +46,8 @@ def named_failures(path: str) -> Iterator[None]:
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[str]:
     """A folder that is gone after the block. The system's errors in the block get their names."""
+    import tempfile
+
     with (
         named_failures(tempfile.gettempdir()),
         tempfile.TemporaryDirectory(prefix="inbox-orch-") as folder,

@@ -6,7 +6,6 @@ and git is asked by that; the worktree's own index stays as it is. Changes nothi
 
 import contextlib
 import os
-import shutil
 from collections.abc import Collection, Iterator
 
 from .commands import git
@@ -40,6 +39,8 @@ def marked_paths(worktree: str) -> dict[str, str]:
 def unmarked_index(worktree: str, index: str, paths: Collection[str]) -> Iterator[dict[str, str]]:
     """An environment in which git compares these files: with a copy of the index `index` that
     has no marks on them, if there are any."""
+    import shutil
+
     if not paths:
         yield {}
         return

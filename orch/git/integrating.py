@@ -5,7 +5,6 @@ fast-forwarded in that working tree, by git, or not at all. Decides nothing abou
 """
 
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -156,6 +155,8 @@ def fast_forward(
     moves it there when nothing is uncommitted in that working tree, and refuses, leaving
     everything as it is, when an untracked or ignored file would be overwritten.
     """
+    import shlex
+
     if new == old:
         return Moved("up_to_date")
     there = [tree for tree in working_trees(repository) if tree.branch == branch]

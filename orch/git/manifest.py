@@ -8,7 +8,6 @@ only checked out, which has none.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import stat
@@ -118,6 +117,8 @@ def _entry(path: str, *, hashed: bool) -> Entry | None:
 
 def _digest(path: str, found: os.stat_result) -> str | None:
     """None for what has no content, or may not be read: it counts as changed once its times do."""
+    import hashlib
+
     if stat.S_ISLNK(found.st_mode):
         return hashlib.sha256(os.fsencode(os.readlink(path))).hexdigest()
     if not stat.S_ISREG(found.st_mode):

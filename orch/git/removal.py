@@ -7,7 +7,6 @@ folder of every worktree that is not there at the moment, whosever it is.
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -167,6 +166,8 @@ def _is_own_folder(path: str) -> bool:
 
 
 def _delete_tree(folder: str) -> None:
+    import shutil
+
     # Module caches of some languages have folders that nobody may write to.
     for inner, folders, _ in os.walk(folder):
         for name in (inner, *(os.path.join(inner, each) for each in folders)):

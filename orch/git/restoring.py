@@ -5,8 +5,6 @@ was before. Never writes over anything.
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -60,6 +58,9 @@ def restore(repository: Repository, commit: str, folder: str) -> Restored:
 
     Errors: `file_exists`, `git_failed`, `disk_full`, `read_only`, `io_error`.
     """
+    import shutil
+    import tempfile
+
     _require_empty(folder)
     changed = parts_of(repository, commit).named.get("Changed")
     raw = {} if changed is None else {e.path: e for e in _entries(repository, changed)}
@@ -125,6 +126,8 @@ def _entries(repository: Repository, commit: str) -> list[Entry]:
 def _check_out(repository: Repository, entries: Sequence[Entry], folder: str) -> str | None:
     """As git checks out, with the filters that the files had come through. Without them where
     one does not work any more; returns what it said."""
+    import shutil
+
     with temporary_folder() as temporary:
         within = {
             "GIT_INDEX_FILE": os.path.join(temporary, "index"),

@@ -8,7 +8,6 @@ differ from the index alone, and commits that nothing else would keep.
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -238,6 +237,8 @@ class _Snapshot:
     ) -> str:
         """The tree of the index with these entries in place of its own; on an empty one with
         `base` {}."""
+        import shutil
+
         copy = os.path.join(self.folder, "index")
         if os.path.exists(copy):
             os.unlink(copy)

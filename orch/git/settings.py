@@ -2,8 +2,6 @@
 only."""
 
 import os
-import shlex
-import shutil
 
 from .commands import git
 from .repository import Repository
@@ -62,6 +60,8 @@ def _settings(repository: Repository) -> dict[str, str]:
 
 def _missing_programs(settings: dict[str, str]) -> list[tuple[str, str]]:
     """The filters that must work, with the program that is not there."""
+    import shutil
+
     missing = {}
     for name, required in settings.items():
         if not (name.startswith("filter.") and name.endswith(".required") and required == "true"):
@@ -76,6 +76,8 @@ def _missing_programs(settings: dict[str, str]) -> list[tuple[str, str]]:
 
 def _program_of(command: str) -> str | None:
     """The program that a filter's command line begins with; None where a shell must tell."""
+    import shlex
+
     try:
         words = shlex.split(command)
     except ValueError:

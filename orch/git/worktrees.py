@@ -6,7 +6,6 @@ to 29 % of tries. Only that step is locked; the files are checked out outside of
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -279,6 +278,8 @@ def _remove_folder(path: str, last: tuple[str, ...]) -> None:
 
 def _remove_tree(path: str) -> None:
     """A folder with all that is in it, also where a set-up has made folders read-only."""
+    import shutil
+
     try:
         shutil.rmtree(path)
     except PermissionError:

@@ -26,6 +26,7 @@ from .checking import AT_WORK, Checking
 from .equipping import Equipment, SetupFailed, equip
 from .late import Late, late_ref
 from .surroundings import command_environment
+from .turns import finished
 from .verifying import checks_of, details_of, details_with, objections
 
 ADOPTABLE = ("pending", "failed", "cancelled")
@@ -146,7 +147,7 @@ class Adopting(Checking, Late):
         self, run: Run, repository: Repository, task: Task, attempt: Attempt, work: Work
     ) -> list[Checked]:
         """Run the task's checks where the work is checked out."""
-        from .running import Interrupted, Withdrawn, finished
+        from .running import Interrupted, Withdrawn
 
         place = None if work.folder is not None else self._borrowed_place(run, attempt, work.head)
         self._begin_adoption(run, task, attempt, place)

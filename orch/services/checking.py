@@ -23,6 +23,7 @@ from ..git.repository import is_there
 from ..store import attempts, tasks
 from ..store.attempts import Intent
 from .surroundings import command_environment
+from .turns import finished
 from .verifying import Verdict, Verifying, checks_of, details_with, needs_checks, was_seen
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ class Checking(Verifying):
 
     def check_next(self, run: Run, starts_before_ms: float | None = None) -> bool | None:
         """`checking`, without a turn for anything else."""
-        from .running import finished
-
         return finished(self.checking(run, starts_before_ms))
 
     def checking(

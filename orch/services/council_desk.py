@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Thread
 from inbox_orch.shared.clock import rfc3339
@@ -12,7 +12,6 @@ from inbox_orch.shared.ids import printable
 from inbox_orch.shared.nearest import did_you_mean
 
 from ..council.model import Decision
-from ..council.replies import Expected
 from ..domain.councils import (
     SEAT_GRACE_SECONDS,
     Round,
@@ -25,6 +24,9 @@ from ..domain.councils import (
 from ..domain.model import Attempt, Run
 from ..store import attempts, councils, runs
 from .waiting import Waiting
+
+if TYPE_CHECKING:
+    from ..council.replies import Expected
 
 REPLIES, VOTES = 1, 2
 """The rounds."""
@@ -254,9 +256,10 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     return {**decision._asdict(), "choices": list(decision.choices)}
 
 
-def expected_of(council: StoredCouncil, number: int) -> Expected:
+def expected_of(council: StoredCouncil, number: int) -> "Expected":
     """What a reply in a round must belong to."""
     from ..council.prompts import anchors_of
+    from ..council.replies import Expected
 
     return Expected(
         council.run_id,

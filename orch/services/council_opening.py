@@ -4,18 +4,16 @@ A round and its tasks are one transaction; what a process that died had not sent
 the next look at the council.
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.shared import events
+from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_name
 from inbox_orch.shared.transactions import Transaction
 
-from ..council import prompts
-from ..council.tally import Group, Tally
 from ..domain.councils import (
     Round,
     StoredCouncil,
@@ -26,7 +24,6 @@ from ..domain.model import Attempt, Run, Task
 from ..domain.plans import Opening
 from ..git.worktrees import Hold, make_read_only
 from ..store import councils
-from .council_asking import Asked
 from .council_counting import CouncilCounting
 from .council_desk import REPLIES, VOTES, decision_json
 from .council_settling import fresh_word
@@ -34,11 +31,15 @@ from .desk import Answer
 from .planning import DEFAULT_LEADER, Facts, Planning
 from .recounting import FirstMessage
 
+if TYPE_CHECKING:
+    from ..council.tally import Group, Tally
+    from .council_asking import Asked
+
 
 class CouncilOpening(Planning, CouncilCounting):
     """`council start`, `council ballot`."""
 
-    def start_council(self, asked: Asked, *, key: str | None = None) -> Answer:
+    def start_council(self, asked: "Asked", *, key: str | None = None) -> Answer:
         """Open a council and ask its reviewers. With `key` a repeat gives the first result.
 
         Errors: `usage`, `key_conflict`, `git_missing`, `invalid_state` (a branch `orch`), and
@@ -58,7 +59,9 @@ class CouncilOpening(Planning, CouncilCounting):
         self.refresh(self.council(answer.data["council"]["id"]))
         return answer
 
-    def _open(self, tx: Transaction, run: Run, asked: Asked) -> dict[str, Any]:
+    def _open(self, tx: Transaction, run: Run, asked: "Asked") -> dict[str, Any]:
+        from ..council import prompts
+
         lenses = "".join(text for _, text in asked.lenses.values())
         decisions = [decision_json(decision) for decision in asked.decisions]
         council = StoredCouncil(
@@ -171,8 +174,10 @@ class CouncilOpening(Planning, CouncilCounting):
         }
 
     def _open_vote(
-        self, tx: Transaction, run: Run, position: int, reviewer: str, entries: Sequence[Group]
+        self, tx: Transaction, run: Run, position: int, reviewer: str, entries: "Sequence[Group]"
     ) -> None:
+        from ..council import prompts
+
         council = councils.get(tx.connection, run.id)
         assert council is not None
         labels = {f"b{number}": group.id for number, group in enumerate(entries, start=1)}
@@ -245,6 +250,8 @@ class CouncilOpening(Planning, CouncilCounting):
 
     def _to_mend(self, tx: Transaction, seat: StoredSeat) -> str:
         """What comes before the request when the last reply could not be read."""
+        from ..council import prompts
+
         earlier = [
             reply
             for reply in councils.replies(tx.connection, seat.run_id)
@@ -264,19 +271,19 @@ class _SeatToOpen(NamedTuple):
     labels: dict[str, str] | None
 
 
-def _ballot(counted: Any, reviewer: str, council_id: str) -> list[Group]:
+def _ballot(counted: Any, reviewer: str, council_id: str) -> "list[Group]":
     """What a reviewer did not raise, in an order of its own."""
     tally: Tally = counted.tally
 
-    def place(group: Group) -> str:
+    def place(group: "Group") -> str:
         seed = json.dumps([council_id, reviewer, group.id])
-        return hashlib.sha256(seed.encode()).hexdigest()
+        return sha256_hex(seed.encode())
 
     others = [g for g in tally.groups if reviewer not in g.raised_by and not g.dismissed]
     return sorted(others, key=place)
 
 
-def _proposal(group: Group) -> str:
+def _proposal(group: "Group") -> str:
     face = next(item for item in group.members if item.title == group.title)
     return face.proposal
 

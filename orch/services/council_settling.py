@@ -8,12 +8,11 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from inbox_orch.shared import events
 from inbox_orch.shared.transactions import Transaction
 
-from ..council import replies as reading
 from ..domain.councils import COUNTED, Round, StoredReply, StoredSeat
 from ..domain.model import Attempt, Run, Task
 from ..store import attempts, councils, runs, tasks
@@ -29,6 +28,9 @@ from .council_desk import (
 )
 from .council_reading import Found, Outcome, failure_words, handed_in, left_behind
 from .dispatching import Chosen
+
+if TYPE_CHECKING:
+    from ..council import replies as reading
 
 _WHY = 300
 _MOST_LOOKS = 20
@@ -281,15 +283,19 @@ class CouncilSettling(CouncilDesk):
             return Outcome("valid", found)
         return Outcome("invalid", found, "; ".join(read.errors)[:_WHY], read.errors)
 
-    def read_reply(self, run: Run, reviewer: str, raw: bytes) -> reading.Read:
+    def read_reply(self, run: Run, reviewer: str, raw: bytes) -> "reading.Read":
         """What a stored reply of the first round says."""
+        from ..council import replies as reading
+
         with self.database.snapshot() as connection:
             council = councils.get(connection, run.id)
         assert council is not None
         return reading.read(raw, reviewer=reviewer, expected=expected_of(council, REPLIES))
 
-    def read_votes(self, run: Run, seat: StoredSeat, raw: bytes) -> reading.BallotRead:
+    def read_votes(self, run: Run, seat: StoredSeat, raw: bytes) -> "reading.BallotRead":
         """What a stored ballot says."""
+        from ..council import replies as reading
+
         with self.database.snapshot() as connection:
             council = councils.get(connection, run.id)
         assert council is not None

@@ -4,7 +4,6 @@ Folding reads the thread's present state and may skip states on the way. It runs
 a worker says is done is only `submitted`.
 """
 
-import random
 from typing import Any
 
 from inbox_orch.inbox.domain.model import Thread
@@ -67,6 +66,8 @@ class Folding(Stopping):
     ) -> Attempt:
         """An attempt ends without success; its task gets another try, or has failed. One that
         was `called_off` before anybody had it counts nothing: its task is pending again."""
+        import random
+
         ended = self.move_attempt(tx, run, attempt, ended_as, cause=cause, changes=changes)
         task = tasks.by_id(tx.connection, attempt.task_id)
         outcome = consequence(

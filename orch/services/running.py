@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from inbox_orch.shared.children import Child
 from inbox_orch.shared.clock import SystemClock
@@ -24,6 +24,7 @@ from inbox_orch.shared.noting import Signals
 
 from ..domain.checks import MAX_TAIL_BYTES
 from ..domain.config import masked_bytes
+from .turns import finished
 
 GRACE_SECONDS = 5.0
 """Between TERM and KILL."""
@@ -35,8 +36,6 @@ _KILLED_MS = 1000  # what outlives a KILL for longer hangs inside the system
 # The check waits for a line, so that nothing of it has happened when its starter dies before
 # anybody else knows of it; then the pipe ends. What it runs has an empty standard input.
 _GATE = 'read -r go && exec /bin/sh -c "$1" </dev/null'
-
-Result = TypeVar("Result")
 
 
 class Check(NamedTuple):
@@ -239,16 +238,6 @@ class Runner:
 
     def _now(self) -> int:
         return self._clock.now().monotonic_ms
-
-
-def finished(steps: Generator[None, None, Result]) -> Result:
-    """What a generator returns, for a caller that has nothing else to do meanwhile."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
 
 
 def end_group(group: int) -> None:
