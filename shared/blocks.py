@@ -81,11 +81,11 @@ Block = Sentence | Facts | Table | Body | Lines | Page
 def readable(text: str) -> str:
     """Paths come from the system as bytes; in a locale that is not UTF-8 Python leaves what it
     cannot read as half characters (PEP 383). Here they become the text that they are."""
-    with contextlib.suppress(UnicodeEncodeError):
+    try:
         text.encode("utf-8")
-        return text
-    with contextlib.suppress(UnicodeEncodeError):
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        with contextlib.suppress(UnicodeEncodeError):
+            return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
     return text
 
 

@@ -91,5 +91,6 @@ def rfc3339(wall_ms: int | None) -> str | None:
     """RFC 3339 in UTC with milliseconds, the form of every time in JSON."""
     if wall_ms is None:
         return None
-    whole = datetime.fromtimestamp(wall_ms // 1000, UTC)
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{wall_ms % 1000:03d}Z"
+    # Not strftime, which takes ten times as long: an export has millions of times.
+    seconds = datetime.fromtimestamp(wall_ms // 1000, UTC).isoformat()[: len("2000-01-01T00:00:00")]
+    return f"{seconds}.{wall_ms % 1000:03d}Z"

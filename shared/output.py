@@ -7,16 +7,19 @@ blocks (`Sentence`, `Facts`, `Table`, `Body`); how a block looks on a terminal i
 
 import contextlib
 import errno
+import functools
 import json
 import os
 import re
 import select
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .blocks import Block, harmless, harmless_json, plain, readable
 from .errors import EXITS_WITH_DATA, InboxOrchError
+
+_PIECE_BYTES = 64 * 1024
 
 
 class ReaderGone(Exception):
@@ -98,6 +101,20 @@ class Output:
         self.answered = True
         self._write(self._dumped(value) + b"\n")
 
+    def lines(self, values: Iterable[Mapping[str, Any]]) -> None:
+        """JSON Lines for whoever wants all of them: many at a time, because a call of the system
+        for each costs more than the line. What comes before an error is written, too."""
+        self.answered = True
+        piece = bytearray()
+        try:
+            for value in values:
+                piece += self._dumped(value) + b"\n"
+                if len(piece) >= _PIECE_BYTES:
+                    whole, piece = bytes(piece), bytearray()
+                    self._write(whole)
+        finally:
+            self._write(bytes(piece))
+
     def last_line(self, data: Mapping[str, Any] | None, error: InboxOrchError | None) -> None:
         """The last line of a stream, with the type `outcome`: the envelope that every other
         command answers with. The command then has the error's exit code, if there is one."""
@@ -174,11 +191,7 @@ class Output:
     def _dumped(self, value: Mapping[str, Any], indent: int | None = None) -> bytes:
         """UTF-8 where the stream is; ASCII with escapes on any other encoding."""
         unicode = (self._encoding() or "").lower().replace("-", "") == "utf8"
-        separators = (",", ": ") if indent else (",", ":")
-        dumped = json.dumps(
-            value, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
-        )
-        text = harmless_json(readable(dumped))
+        text = harmless_json(readable(_encoder(indent).encode(value)))
         if not unicode:
             # Outside of strings JSON is ASCII, so all of it may be escaped as in a string.
             text = re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)
@@ -228,6 +241,14 @@ def _write_some(content: memoryview) -> int:
             return os.write(1, content)
         except BlockingIOError:
             select.select([], [1], [])
+
+
+@functools.cache
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    separators = (",", ": ") if indent else (",", ":")
+    return json.JSONEncoder(
+        ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
+    )
 
 
 def _output_failed(reason: str) -> InboxOrchError:

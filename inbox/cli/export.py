@@ -19,6 +19,4 @@ def command(context: click.Context) -> None:
     Types: meta, thread, message (with its whole body), artifact (without its content), lease
     (without its token), cursor, event; the last line has the type `end` and the counts.
     """
-    output = shell_of(context).output
-    for line in open_bus(context).export():
-        output.line(line)
+    shell_of(context).output.lines(open_bus(context).export())

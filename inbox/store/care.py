@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import methodcaller
 from typing import Any, NamedTuple, TypeVar
 
 from inbox_orch.shared.clock import Moment
@@ -157,7 +158,7 @@ def _breaking_rules(connection: sqlite3.Connection, table: str) -> Iterator[str]
 def lenient(connection: sqlite3.Connection) -> Iterator[None]:
     """Read texts that are not UTF-8 with the wrong bytes escaped."""
     before = connection.text_factory
-    connection.text_factory = _as_text
+    connection.text_factory = methodcaller("decode", "utf-8", "backslashreplace")
     try:
         yield
     finally:
@@ -402,7 +403,7 @@ def _sha256(content: bytes | None) -> str | None:
 
 def _decoded(data: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(data)
+        value = json.loads(data.decode())
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.blocks import Lines
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.charts import Charts, Timeline
+from ..services.charts import Charts
 from .base import chosen_run, limit_option, open_group, run_option
 from .pictures import hand_out, rows_of, target_option
 

@@ -41,3 +41,7 @@ def test_what_has_begun_of_a_millisecond_counts_before_a_deadline(monkeypatch):
     assert (now.wall_ms, now.monotonic_ms) == (7, 5)
     assert now.monotonic_after(10) == 16
     assert now._replace(monotonic_rest_ns=0).monotonic_after(10) == 15
+
+
+def test_the_first_years_have_four_digits():
+    assert rfc3339(-62_135_596_800_000) == "0001-01-01T00:00:00.000Z"
