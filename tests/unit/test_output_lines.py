@@ -21,14 +21,16 @@ def numbers(text):
 
 @pytest.mark.parametrize("count", [0, 1, 500])
 def test_every_line_is_written_in_order(capfd, count):
-    Output("inbox/1").lines(numbered(count))
+    Output("inbox/1", as_json=True).lines(numbered(count))
 
     assert numbers(capfd.readouterr().out) == list(range(count))
 
 
 def test_what_came_before_an_error_is_written(capfd):
     with pytest.raises(InboxOrchError, match="it is gone"):
-        Output("inbox/1").lines(numbered(100, InboxOrchError("io_error", "it is gone")))
+        Output("inbox/1", as_json=True).lines(
+            numbered(100, InboxOrchError("io_error", "it is gone"))
+        )
 
     assert numbers(capfd.readouterr().out) == list(range(100))
 
@@ -41,7 +43,7 @@ def test_many_lines_are_written_a_piece_at_a_time(capfd):
             seen.append(capfd.readouterr().out)
             yield value
 
-    Output("inbox/1").lines(watched())
+    Output("inbox/1", as_json=True).lines(watched())
     written = [text for text in seen if text]
 
     assert 1 < len(written) < 20
