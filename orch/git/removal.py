@@ -18,6 +18,7 @@ from .commands import git
 from .failures import named_failures
 from .merged import Target
 from .repository import Repository
+from .stale import forget_lock
 from .worktrees import Place
 
 _TRASH = ".trash"
@@ -114,6 +115,8 @@ def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[
             return False
         lines.append(f"verify {target.ref} {present}")
     lines += [f"delete {ref} {commit}", "prepare", "commit"]
+    if ref.startswith("refs/orch/"):
+        forget_lock(repository.common_directory, ref)
     status, _ = git(
         repository.path,
         *("update-ref", "--stdin"),

@@ -10,6 +10,7 @@ from .commands import git, output_of
 from .failures import shown
 from .hidden import hidden_changes
 from .nested import unpushed_submodules
+from .stale import forget_lock
 
 # Set explicitly: the user's name has no part in it, and may not even be configured.
 COMMITTER = {
@@ -186,7 +187,7 @@ class Repository:
     def keep(self, ref: str, commit: str, shared_locks: Sequence[int] = ()) -> None:
         """Point a ref of ours (`refs/orch/…`) at a commit, so that it stays reachable.
         `shared_locks` stay held until git has ended, even if we are killed."""
-        assert ref.startswith("refs/orch/")
+        forget_lock(self.common_directory, ref)
         git(self.path, "update-ref", ref, commit, shared_locks=shared_locks)
 
     def drop(self, ref: str, commit: str) -> None:

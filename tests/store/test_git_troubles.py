@@ -1,5 +1,6 @@
 """What git fails for is named by what the system told git, when that is no fault of the work."""
 
+import contextlib
 import errno
 import os
 import shutil
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.git.commands import git
+from inbox_orch.orch.git.repository import Repository
+from inbox_orch.orch.git.stale import forget_lock
 from support.buses import refused
 from support.disks import small_disk
 from support.runs import Site
@@ -57,6 +60,27 @@ def test_where_git_does_not_say_why_the_disk_is_asked(tmp_path):
                 git(str(disk.path), "rev-parse", "--verify", "no-such-name", reads=True)
 
         git(str(disk.path), "update-ref", "refs/heads/folder/name", "HEAD")
+
+
+@pytest.mark.parametrize("age_seconds", [0, 3600])
+def test_a_lock_that_a_git_has_left_on_a_ref_of_ours_goes_when_it_is_old(site: Site, age_seconds):
+    repository = Repository(str(site.repository))
+    head = repository.commit_of("HEAD")
+    lock = Path(repository.common_directory, "refs/orch/heads/one.lock")
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    os.utime(lock, (lock.stat().st_mtime - age_seconds,) * 2)
+
+    with refused("git_failed") if age_seconds == 0 else contextlib.nullcontext():
+        repository.keep("refs/orch/heads/one", head)
+
+    assert repository.ref_commit("refs/orch/heads/one") == (head if age_seconds else None)
+    assert lock.exists() == (age_seconds == 0)
+
+
+def test_a_lock_on_somebody_elses_ref_stays(site: Site):
+    with pytest.raises(AssertionError):
+        forget_lock(str(site.repository / ".git"), "refs/heads/main")
 
 
 def test_work_is_not_rejected_because_the_disk_cannot_be_written(site: Site, tmp_path, monkeypatch):
