@@ -20,6 +20,7 @@ from lives import Forked
 
 SLICE_SECONDS = 0.05
 _DEEDS_A_SECOND = 0.4
+_STALL_NS = 1_000_000_000
 _FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
@@ -145,11 +146,18 @@ class Nemesis:
         """Time in which others are killed, as in all other time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            time.sleep(SLICE_SECONDS)
+            self._sleep()
             crew.look_after()
             while self._kills and self._next_kill < time.monotonic():
                 self._kill(crew)
                 self._next_kill += self._whom.expovariate(self._kills)
+
+    def _sleep(self) -> None:
+        """Whatever else the machine has to do can hold up everybody, this process too."""
+        began = time.monotonic_ns()
+        time.sleep(SLICE_SECONDS)
+        if time.monotonic_ns() - began > _STALL_NS:
+            self.faults.append(Fault("stall of the machine", "", began, time.monotonic_ns()))
 
     @contextlib.contextmanager
     def _noted(self, kind: str, target: str) -> Iterator[None]:
