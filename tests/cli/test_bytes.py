@@ -88,13 +88,11 @@ SHELL = b"`touch ran` $(touch ran) ${HOME} $HOME 'single' \"double\" \\ ; & | > 
 def test_nothing_in_a_body_is_run_or_replaced_by_a_shell(project: Project, tmp_path: Path):
     body = SHELL * (3 * 1024 * 1024 // len(SHELL))
     comes_back(project, body, SHELL, tmp_path)
-    with project.bus("w1") as bus:
-        held = bus.claim(mailboxes=["workers"])
-        bus.done(held.thread.id, held.lease.token)
-    thread = project.json(*SEND, "--body-file", "-", stdin=body).data["thread"]["id"]
+    sent = project.json(*SEND[:1], "--to", "shell", *SEND[3:], "--body-file", "-", stdin=body)
+    thread = sent.data["thread"]["id"]
     reading = 'cat > task; printf %s "$(wc -c < task)" > "$INBOX_RESULT"'
     worked = project.run(
-        *("work", "--agent", "w1", "--mailbox", "workers", "--once", "--", "sh", "-c", reading)
+        *("work", "--agent", "w1", "--mailbox", "shell", "--once", "--", "sh", "-c", reading)
     )
     assert worked.code == 0, worked
     shown = project.json("show", thread).data
@@ -194,6 +192,7 @@ def every_command(project: Project) -> list[tuple[str, ...]]:
         ("hook", "session-start"),
         ("completion", "fish"),
         ("help", "environment"),
+        ("mcp", "--tools"),
     ]
 
 

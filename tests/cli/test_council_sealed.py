@@ -23,6 +23,7 @@ UNTELLING = {
     "guide": "it prints a fixed text",
     "help": "it prints a fixed text",
     "skill": "it prints a fixed text",
+    "mcp": "its tools are commands, each of which is tried here",
 }
 
 

@@ -15,6 +15,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.domain.integration import branch_of
 from inbox_orch.orch.services.scheduler import Scheduler
 from support.commands import command_path
+from support.processes import until
 from support.runs import Site, git, lock_files, worktree_paths
 from support.scenes import Scene, apart, kill_everywhere, killed_by_git
 from support.timing import PATIENCE_SECONDS
@@ -82,7 +83,8 @@ class Integration(Scene):
         assert len(told) == len(set(map(tuple, told))), "told twice"
         assert tries <= 2, "one conflict, one new attempt"
         assert worktree_paths(self.repository) == paths
-        assert lock_files(self.repository / ".git") == [], "a lock is left"
+        # A git that has outlived its leader may hold one for a moment.
+        until(lambda: lock_files(self.repository / ".git") == [])
         assert scheduler.doctor(verify=True).problems == 0
 
 
