@@ -5,7 +5,6 @@ Never touches a lock on anybody else's ref: whether that git still lives is its 
 
 import contextlib
 import os
-import tempfile
 
 STALE_SECONDS = 60.0
 """Git has the lock of a ref for milliseconds; so long only one that will not come back for it."""
@@ -25,5 +24,7 @@ def forget_lock(common_directory: str, ref: str) -> None:
 
 def _disk_time(folder: str) -> float:
     """The present moment by the clock that the times of files are of."""
+    import tempfile  # only where a lock lies in the way
+
     with tempfile.TemporaryFile(dir=folder) as file:
         return os.fstat(file.fileno()).st_mtime

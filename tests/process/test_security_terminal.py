@@ -113,7 +113,7 @@ CALLS = {
     "doctor --verify": (),
     "dispatch --dry-run": (),
     "drive --wait 0 --no-verify": (),
-    "wait --wait 0": (),
+    "wait --wait 0 --after 0": (),
     "reconcile": (),
 }
 
