@@ -17,7 +17,7 @@ from support.contracts import validated
 from support.processes import until
 from support.timing import PATIENCE_SECONDS, promptly
 
-MOST_SECONDS = 60
+MOST_SECONDS = 30
 
 
 def start(folder: Path, *arguments: str, unset: tuple[str, ...] = (), **environment: str):
