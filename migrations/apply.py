@@ -1,6 +1,9 @@
 """Bring a database to the newest schema, inside a transaction that the caller has begun."""
 
+import functools
 import sqlite3
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from sqlite_utils import Database
 from sqlite_utils.migrations import Migrations
@@ -44,7 +47,8 @@ def migrate(connection: sqlite3.Connection, *, stop_before: str | None = None) -
     assert connection.in_transaction, "a step must not commit"
 
 
-def fresh_schema() -> dict[tuple[str, str], str | None]:
+@functools.cache
+def fresh_schema() -> Mapping[tuple[str, str], str | None]:
     """(type, name) of everything that all steps together make, with its statement."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
@@ -55,4 +59,4 @@ def fresh_schema() -> dict[tuple[str, str], str | None]:
         ).fetchall()
     finally:
         connection.close()
-    return {(row[0], row[1]): row[2] for row in rows}
+    return MappingProxyType({(row[0], row[1]): row[2] for row in rows})

@@ -77,7 +77,7 @@ say(verdicts)
 
 
 def test_a_forked_child_is_refused_and_does_the_file_no_harm(path, leader):
-    with crew(Child(_FORKS, path)) as (parent,):
+    with crew(Child(_FORKS, path, fresh=True)) as (parent,):
         assert parent.hear() == [0] * 200
     assert integrity(path) == "ok"
     assert leader.list(limit=1, count=True).total == 200

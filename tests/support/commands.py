@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import EXIT_CODES
+from support import warm
 from support.templates import make_database
 from support.timing import PATIENCE_SECONDS
 
@@ -78,6 +79,20 @@ def run(
 ) -> Outcome:
     """Run a command to its end. `closed`: descriptors that it starts without."""
     line: list[str | bytes] = [command_path(program), *arguments]
+    environment_of_it = {**os.environ, **environment}
+    if not closed and warm.is_enough(environment):
+        process = warm.Forked(
+            "command",
+            [os.fsdecode(word) for word in line],
+            stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            environment=environment_of_it,
+        )
+        stdout, stderr = process.communicate(
+            stdin if isinstance(stdin, bytes) else b"", timeout=PATIENCE_SECONDS
+        )
+        return Outcome(process.wait(), stdout, stderr)
     if closed:
         closing = " ".join(f"{number}{'<' if number == 0 else '>'}&-" for number in closed)
         line = ["sh", "-c", f'exec "$@" {closing}', "sh", *line]
@@ -85,7 +100,7 @@ def run(
     ended = subprocess.run(
         line,
         cwd=folder,
-        env={**os.environ, **environment},
+        env=environment_of_it,
         capture_output=True,
         timeout=PATIENCE_SECONDS,
         **given,  # type: ignore[call-overload]

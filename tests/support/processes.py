@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support import warm
 from support.timing import PATIENCE_SECONDS
 
 _TESTS = str(Path(__file__).resolve().parent.parent)
@@ -47,7 +48,10 @@ class Answer(NamedTuple):
 
 
 class Child:
-    """A Python process that runs `code` and talks in JSON lines."""
+    """A Python process that runs `code` and talks in JSON lines.
+
+    `fresh`: started anew, for what the weight of a warm process would disturb.
+    """
 
     def __init__(
         self,
@@ -55,14 +59,27 @@ class Child:
         *arguments: object,
         pass_fds: Sequence[int] = (),
         environment: dict[str, str] | None = None,
+        fresh: bool = False,
     ) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _PRELUDE + code, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=pass_fds,
-            env={**os.environ, **(environment or {})},
-        )
+        changed = environment or {}
+        given = [_PRELUDE + code, *map(str, arguments)]
+        self.process: warm.Forked | subprocess.Popen[bytes]
+        if fresh or not warm.is_enough(changed):
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", *given],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=pass_fds,
+                env={**os.environ, **changed},
+            )
+        else:
+            self.process = warm.Forked(
+                "code",
+                given,
+                stdin=subprocess.PIPE,
+                descriptors=pass_fds,
+                environment={**os.environ, **changed},
+            )
         self._heard = b""
 
     @property
@@ -284,22 +301,16 @@ def run_json(command: str, *arguments: str, agent: str | None = None) -> Ran:
     return finish(running)
 
 
-def start_json(
-    command: str, *arguments: str, agent: str | None = None
-) -> "subprocess.Popen[bytes]":
+def start_json(command: str, *arguments: str, agent: str | None = None) -> warm.Forked:
     """Begin a command with --json."""
     acting = () if agent is None else ("--agent", agent)
-    return subprocess.Popen(
-        [command, *arguments, "--json", *acting],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-    )
+    return warm.Forked("command", [command, *arguments, "--json", *acting])
 
 
-def finish(running: "subprocess.Popen[bytes]") -> Ran:
+def finish(running: warm.Forked) -> Ran:
     """Wait for a command's end."""
     out, _ = running.communicate(timeout=PATIENCE_SECONDS)
-    return Ran(running.returncode, json.loads(out))
+    return Ran(running.wait(), json.loads(out))
 
 
 class Usage(NamedTuple):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from inbox_orch.orch.git.repository import Repository
-from support import killing
+from support import killing, warm
 from support.commands import command_path
 from support.timing import PATIENCE_SECONDS
 
@@ -115,10 +115,12 @@ def killed_by_git(
     text = _KILLING_GIT.format(folder=folder, git=REAL_GIT, number=number, moment=moment)
     wrapper.write_text(text)
     wrapper.chmod(0o755)
-    return subprocess.run(
+    leader = warm.Forked(
+        "command",
         [command_path("orch"), *line, "--json"],
+        stderr=subprocess.PIPE,
         cwd=scene.repository,
-        env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        timeout=PATIENCE_SECONDS,
+        environment={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
     )
+    stdout, stderr = leader.communicate(timeout=PATIENCE_SECONDS)
+    return subprocess.CompletedProcess(line, leader.wait(), stdout, stderr)

@@ -1,0 +1,313 @@
+"""Processes that are forked from one that has everything imported, by the thousand.
+
+Starting Python and importing the product takes far longer than most commands do. A process from
+here is one of its own, with its own descriptors, folder, environment and end; only that beginning
+is not repeated. What depends on it (the locale, a module that has to be missing, a descriptor that
+is closed from the first moment) is tried with a program that is started anew.
+"""
+
+import atexit
+import contextlib
+import fcntl
+import functools
+import gc
+import importlib
+import json
+import math
+import os
+import pkgutil
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+_TESTS = str(Path(__file__).resolve().parent.parent)
+
+# What the interpreter or a library looks at while it starts.
+_READ_AT_THE_START = ("GIT_PYTHON", "LANG", "LC_", "LD_", "PATH", "PYTHON", "TZ")
+
+
+def is_enough(environment: Mapping[str, str]) -> bool:
+    """Whether a process with these changes to the environment may be forked."""
+    return not any(name.startswith(_READ_AT_THE_START) for name in environment)
+
+
+class Forked:
+    """A process, with what of `subprocess.Popen` the tests need.
+
+    `role` is what it does (`command` or `code`), `arguments` what that is given, and `descriptors`
+    by their numbers what it has besides its standard streams.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        arguments: Sequence[str],
+        *,
+        stdin: int = subprocess.DEVNULL,
+        stderr: int | None = None,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        descriptors: Sequence[int] = (),
+    ) -> None:
+        self.returncode: int | None = None
+        self.stdin: IO[bytes] | None = None
+        self.stderr: IO[bytes] | None = None
+        given: dict[int, int] = {number: number for number in descriptors}
+        with contextlib.ExitStack() as passed:
+
+            def pipe(number: int, mode: str) -> IO[bytes]:
+                ours, theirs = os.pipe() if mode == "rb" else reversed(os.pipe())
+                passed.callback(os.close, theirs)
+                given[number] = theirs
+                return os.fdopen(ours, mode, 0 if mode == "rb" else -1)
+
+            if stdin == subprocess.PIPE:
+                self.stdin = pipe(0, "wb")
+            elif stdin == subprocess.DEVNULL:
+                given[0] = os.open(os.devnull, os.O_RDWR)
+                passed.callback(os.close, given[0])
+            else:
+                given[0] = stdin
+            self.stdout = pipe(1, "rb")
+            given[2] = 2
+            if stderr == subprocess.PIPE:
+                self.stderr = pipe(2, "rb")
+            self._told = pipe(-1, "rb")
+            _server(os.getpid()).ask(
+                {
+                    "role": role,
+                    "arguments": arguments,
+                    "folder": str(cwd or Path.cwd()),
+                    "umask": _umask(),
+                    "environment": dict(os.environ if environment is None else environment),
+                },
+                given,
+            )
+        self.pid = int(self._hear())
+
+    def _hear(self) -> bytes:
+        said = b""
+        while not said.endswith(b"\n"):
+            byte = self._told.read(1)
+            assert byte, "the server of warm processes has ended"
+            said += byte
+        return said
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for the number of a signal, or None while it lives."""
+        if self.returncode is None and select.select([self._told], [], [], 0)[0]:
+            self.returncode = int(self._hear())
+            self._told.close()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has one."""
+        if self.returncode is None:
+            ready, _, _ = select.select([self._told], [], [], timeout)
+            if not ready:
+                raise subprocess.TimeoutExpired("a warm process", timeout or 0)
+        code = self.poll()
+        assert code is not None
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """To a process that lives."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, given: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Give it its input, and take its two outputs to their ends; it has ended then."""
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        outputs: dict[Any, bytearray] = {self.stdout: bytearray()}
+        if self.stderr is not None:
+            outputs[self.stderr] = bytearray()
+        left, reading = memoryview(given), list(outputs)
+        if self.stdin is not None:
+            os.set_blocking(self.stdin.fileno(), False)
+        while reading:
+            writing = [self.stdin] if self.stdin is not None else []
+            readable, writable, _ = select.select(reading, writing, [], _until(deadline))
+            if not readable and not writable:
+                self.kill()
+                raise subprocess.TimeoutExpired("a warm process", timeout or 0)
+            if writable:
+                assert self.stdin is not None
+                try:
+                    left = left[os.write(self.stdin.fileno(), left[:65536]) if left else 0 :]
+                except BrokenPipeError:
+                    left = left[:0]
+                if not left:
+                    self.stdin.close()
+                    self.stdin = None
+            for stream in readable:
+                chunk = os.read(stream.fileno(), 1 << 20)
+                outputs[stream] += chunk
+                if not chunk:
+                    stream.close()
+                    reading.remove(stream)
+        self.wait(_until(deadline))
+        return tuple(bytes(output) for output in (*outputs.values(), b""))[:2]  # type: ignore[return-value]
+
+
+def _until(deadline: float) -> float | None:
+    return None if deadline == math.inf else max(0.0, deadline - time.monotonic())
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+# -- the server ------------------------------------------------------------------------------
+
+
+@functools.cache
+def _server(asking_process: int) -> "_Server":
+    """The one of this process: two that asked the same one would take each other's answers."""
+    return _Server()
+
+
+class _Server:
+    """The process that has everything imported; it ends with the one that asks it."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        code = f"import sys; sys.path.insert(0, {_TESTS!r}); from support.warm import serve; "
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"{code}serve({theirs.fileno()})"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            cwd="/",
+        )
+        theirs.close()
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+    def ask(self, request: dict[str, object], descriptors: Mapping[int, int]) -> None:
+        """For a process that has these as its descriptors, by number; -1 tells of its life."""
+        request["numbers"] = list(descriptors)
+        content = json.dumps(request).encode()
+        socket.send_fds(self._socket, [_LENGTH.pack(len(content))], [*descriptors.values()])
+        self._socket.sendall(content)
+
+
+_LENGTH = struct.Struct("!I")
+_MOST_DESCRIPTORS = 32
+
+
+def serve(descriptor: int) -> None:
+    """Fork whatever is asked for, and tell when it has ended, until nobody can ask any more."""
+    _import_everything()
+    # What is there now stays, so that no process copies it in order to look for garbage.
+    gc.freeze()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    asking = socket.socket(fileno=descriptor)
+    hears, ended = os.pipe()
+    os.set_blocking(ended, False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(ended)
+    lives: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([asking, hears], [], [])
+        if hears in ready:
+            os.read(hears, 4096)
+            _bury(lives)
+        if asking in ready:
+            length, received, _, _ = socket.recv_fds(asking, _LENGTH.size, _MOST_DESCRIPTORS)
+            if not length:
+                return
+            request = json.loads(asking.recv(_LENGTH.unpack(length)[0], socket.MSG_WAITALL))
+            given = dict(zip(request["numbers"], received, strict=True))
+            teller = given.pop(-1)
+            process = os.fork()
+            if process == 0:
+                signal.set_wakeup_fd(-1)
+                for number in (hears, ended, teller, *lives.values()):
+                    os.close(number)
+                asking.close()
+                _become(request, given)
+            lives[process] = teller
+            os.write(teller, b"%d\n" % process)
+            for number in given.values():
+                os.close(number)
+
+
+def _import_everything() -> None:
+    """All that a command may load, also what most load late."""
+    import inbox_orch
+
+    for package in ("inbox_orch.inbox", "inbox_orch.orch", "inbox_orch.shared"):
+        module = importlib.import_module(package)
+        for found in pkgutil.walk_packages(module.__path__, f"{package}."):
+            if not found.name.endswith("__main__") and "mcp" not in found.name:
+                importlib.import_module(found.name)
+    assert inbox_orch
+    for name in ("git", "pydantic", "rich.console", "rich.table", "sqlite_utils", "ulid", "yaml"):
+        importlib.import_module(name)
+
+
+def _bury(lives: dict[int, int]) -> None:
+    while lives:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if process == 0:
+            return
+        teller = lives.pop(process)
+        with contextlib.suppress(BrokenPipeError):
+            os.write(teller, b"%d\n" % os.waitstatus_to_exitcode(status))
+        os.close(teller)
+
+
+def _become(request: dict[str, Any], given: dict[int, int]) -> NoReturn:
+    """What a process is when its program starts: its descriptors, its place, its signals."""
+    # First out of the way of the numbers that are wanted.
+    free = max(*given, *given.values()) + 1
+    moved = {number: fcntl.fcntl(place, fcntl.F_DUPFD, free) for number, place in given.items()}
+    for place in given.values():
+        os.close(place)
+    for number, place in moved.items():
+        os.dup2(place, number)
+        os.close(place)
+    os.umask(request["umask"])
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.path.remove(_TESTS)
+    _ROLES[request["role"]](*request["arguments"])
+    sys.exit(0)
+
+
+def _command(path: str, *arguments: str) -> None:
+    """The program of that name."""
+    sys.argv = [path, *arguments]
+    name = Path(path).name
+    if sys.platform == "linux":
+        Path("/proc/self/comm").write_text(name)
+    importlib.import_module(f"inbox_orch.{name}.__main__").main()
+
+
+def _code(text: str, *arguments: str) -> None:
+    """`python -c`."""
+    sys.argv = ["-c", *arguments]
+    exec(compile(text, "<string>", "exec"), {"__name__": "__main__"})
+
+
+_ROLES: dict[str, Callable[..., None]] = {"command": _command, "code": _code}
