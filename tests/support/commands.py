@@ -79,31 +79,30 @@ def run(
 ) -> Outcome:
     """Run a command to its end. `closed`: descriptors that it starts without."""
     line: list[str | bytes] = [command_path(program), *arguments]
-    environment_of_it = {**os.environ, **environment}
-    if not closed and warm.is_enough(environment):
+    whole = {**os.environ, **environment}
+    if warm.is_enough(environment):
         process = warm.Forked(
             "command",
             [os.fsdecode(word) for word in line],
             stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
             stderr=subprocess.PIPE,
             cwd=folder,
-            environment=environment_of_it,
+            environment=whole,
+            closed=closed,
         )
-        stdout, stderr = process.communicate(
-            stdin if isinstance(stdin, bytes) else b"", timeout=PATIENCE_SECONDS
-        )
+        given = stdin if isinstance(stdin, bytes) else b""
+        stdout, stderr = process.communicate(given, timeout=PATIENCE_SECONDS)
         return Outcome(process.wait(), stdout, stderr)
     if closed:
         closing = " ".join(f"{number}{'<' if number == 0 else '>'}&-" for number in closed)
         line = ["sh", "-c", f'exec "$@" {closing}', "sh", *line]
-    given = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
     ended = subprocess.run(
         line,
         cwd=folder,
-        env=environment_of_it,
+        env=whole,
         capture_output=True,
         timeout=PATIENCE_SECONDS,
-        **given,  # type: ignore[call-overload]
+        **({"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}),  # type: ignore[call-overload]
     )
     return Outcome(ended.returncode, ended.stdout, ended.stderr)
 

@@ -2,8 +2,8 @@
 
 Starting Python and importing the product takes far longer than most commands do. A process from
 here is one of its own, with its own descriptors, folder, environment and end; only that beginning
-is not repeated. What depends on it (the locale, a module that has to be missing, a descriptor that
-is closed from the first moment) is tried with a program that is started anew.
+is not repeated. What depends on it (the locale, a module that has to be missing) is tried with a
+program that is started anew.
 """
 
 import atexit
@@ -42,7 +42,8 @@ class Forked:
     """A process, with what of `subprocess.Popen` the tests need.
 
     `role` is what it does (`command` or `code`), `arguments` what that is given, and `descriptors`
-    by their numbers what it has besides its standard streams.
+    by their numbers what it has besides its standard streams; it starts without those of the
+    standard streams that are `closed`.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Forked:
         cwd: Path | None = None,
         environment: Mapping[str, str] | None = None,
         descriptors: Sequence[int] = (),
+        closed: Sequence[int] = (),
     ) -> None:
         self.returncode: int | None = None
         self.stdin: IO[bytes] | None = None
@@ -85,6 +87,7 @@ class Forked:
                     "role": role,
                     "arguments": arguments,
                     "folder": str(cwd or Path.cwd()),
+                    "closed": list(closed),
                     "umask": _umask(),
                     "environment": dict(os.environ if environment is None else environment),
                 },
@@ -284,6 +287,9 @@ def _become(request: dict[str, Any], given: dict[int, int]) -> NoReturn:
     for number, place in moved.items():
         os.dup2(place, number)
         os.close(place)
+    for number in request["closed"]:
+        os.close(number)
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
     os.umask(request["umask"])
     os.chdir(request["folder"])
     os.environ.clear()
