@@ -83,7 +83,7 @@ class Integration(Scene):
         assert len(told) == len(set(map(tuple, told))), "told twice"
         assert tries <= 2, "one conflict, one new attempt"
         assert worktree_paths(self.repository) == paths
-        # A git that has outlived its leader may hold one for a moment.
+        # The git whose leader was killed `before` it does its work outlives him, and works on.
         until(lambda: lock_files(self.repository / ".git") == [])
         assert scheduler.doctor(verify=True).problems == 0
 
