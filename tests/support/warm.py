@@ -22,6 +22,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -179,7 +180,7 @@ def _umask() -> int:
 
 @functools.cache
 def _server(asking_process: int) -> "_Server":
-    """The one of this process: two that asked the same one would take each other's answers."""
+    """The one of this process: two would write into each other's requests."""
     return _Server()
 
 
@@ -197,6 +198,7 @@ class _Server:
             cwd="/",
         )
         theirs.close()
+        self._one_at_a_time = threading.Lock()
         atexit.register(self._close)
 
     def _close(self) -> None:
@@ -207,8 +209,9 @@ class _Server:
         """For a process that has these as its descriptors, by number; -1 tells of its life."""
         request["numbers"] = list(descriptors)
         content = json.dumps(request).encode()
-        socket.send_fds(self._socket, [_LENGTH.pack(len(content))], [*descriptors.values()])
-        self._socket.sendall(content)
+        with self._one_at_a_time:
+            socket.send_fds(self._socket, [_LENGTH.pack(len(content))], [*descriptors.values()])
+            self._socket.sendall(content)
 
 
 _LENGTH = struct.Struct("!I")
