@@ -51,7 +51,7 @@ _TRANSIENT = (
 NOT_STARTED = -1
 """The status in `details` of a git that could not even be started."""
 # What git passes on of the system's words when it is no fault of the repository's.
-_NO_SPACE = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
+_NO_SPACE = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "Out of diskspace")
 _NO_WRITING = os.strerror(errno.EROFS)
 # Of every run that this process has worked for: what git says may come from a filter or a helper
 # that was given them, and stands in errors that are stored and shown.
@@ -152,15 +152,20 @@ def _failed(
     )
     if any(reason in words for reason in _NO_SPACE):
         return disk_full(folder, failure)
-    # Of a folder that it cannot make, git does not say why.
-    unwritable = _NO_WRITING in words or (not reads and _is_read_only(folder))
-    return _read_only(folder, failure) if unwritable else failure
+    # Of a folder that it cannot make, or a ref that it cannot write, git does not say why.
+    without_room, unwritable = (False, False) if reads else _state_of_disk(folder)
+    if unwritable or _NO_WRITING in words:
+        return _read_only(folder, failure)
+    return disk_full(folder, failure) if without_room else failure
 
 
-def _is_read_only(folder: str) -> bool:
+def _state_of_disk(folder: str) -> tuple[bool, bool]:
+    """(it has no room left, it cannot be written), as far as that can be told."""
     with contextlib.suppress(OSError):
-        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
-    return False
+        disk = os.statvfs(folder)
+        # Some file systems count no blocks at all.
+        return disk.f_blocks > 0 and disk.f_bavail == 0, bool(disk.f_flag & os.ST_RDONLY)
+    return False, False
 
 
 def _read_only(folder: str, failure: InboxOrchError) -> InboxOrchError:

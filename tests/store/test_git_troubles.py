@@ -62,6 +62,26 @@ def test_where_git_does_not_say_why_the_disk_is_asked(tmp_path):
         git(str(disk.path), "update-ref", "refs/heads/folder/name", "HEAD")
 
 
+def test_where_git_does_not_say_that_the_disk_is_full_it_is_asked(tmp_path):
+    with small_disk(tmp_path / "disk") as disk:
+        git(str(disk.path), "init", "--quiet")
+        known = ("-c", "user.name=T", "-c", "user.email=t@example.invalid")
+        git(str(disk.path), *known, "commit", "--quiet", "--allow-empty", "--message", "one")
+
+        filling = disk.path / "filling"
+        with disk.full(), open(filling, "wb", buffering=0) as file:
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(b"x")
+            with refused("disk_full"):
+                git(str(disk.path), "update-ref", "refs/heads/folder/name", "HEAD")
+            with refused("git_failed"):
+                git(str(disk.path), "rev-parse", "--verify", "no-such-name", reads=True)
+        filling.unlink()
+
+        git(str(disk.path), "update-ref", "refs/heads/folder/name", "HEAD")
+
+
 @pytest.mark.parametrize("age_seconds", [0, 3600])
 def test_a_lock_that_a_git_has_left_on_a_ref_of_ours_goes_when_it_is_old(site: Site, age_seconds):
     repository = Repository(str(site.repository))
