@@ -125,7 +125,8 @@ def test_an_empty_fetch_gives_the_cursor_that_the_agent_has_come_to(alice, bob):
     assert bob.fetch(peek=True, limit=1).next_cursor == str(message.id)
     bob.mark_read(bob.fetch())
 
-    assert bob.fetch().next_cursor == str(message.id)
+    empty = bob.fetch()
+    assert (empty.agent, empty.items, empty.next_cursor) == ("bob", (), str(message.id))
     with refused("timeout") as failure:
         bob.fetch(wait_seconds=0)
     assert failure.value.data["next_cursor"] == str(message.id)

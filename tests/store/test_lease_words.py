@@ -412,6 +412,7 @@ def test_a_renewal_without_a_length_keeps_that_of_the_lease(office, leader, work
     at = office.clock.wall_ms + 60_000
 
     assert (renewed.lease.lease_ms, renewed.lease.expires_at, renewed.late) == (60_000, at, False)
+    assert renewed.thread == leader.show(thread).thread
     assert last_event(leader) == (
         "lease_renewed",
         "w1",
@@ -630,6 +631,7 @@ def test_a_failure_is_final_unless_a_retry_is_asked_for(leader, worker):
     assert (kind, data["reason"], data["fatal"]) == ("thread_failed", "failed", True)
     again = worker.fail(thread, token, body="broken", fatal=True)
     assert (again.already, again.late, again.message) == (True, False, failed.message)
+    assert again.thread == leader.show(thread).thread
     with refused("invalid_state"):
         worker.fail(thread, token, body="broken")
     with refused("invalid_state"):
@@ -655,6 +657,8 @@ def test_a_failure_with_a_retry_goes_back_to_the_queue(office, leader, worker):
     )
     kind, _, data = last_event(leader)
     assert (kind, data["available_at"], data["reason"]) == ("thread_deferred", at, "failed")
+    again = worker.fail(thread, token, body="broken", retry_in_seconds=2.5)
+    assert (again.already, again.thread, again.message) == (True, failed.thread, failed.message)
     with refused("nothing_available"):
         worker.claim(mailboxes=["workers"])
     office.clock.advance(2.5)
@@ -674,6 +678,8 @@ def test_a_retry_without_a_delivery_left_is_exhausted(leader, worker):
 
     assert (failed.thread.state, failed.thread.reason) == ("failed", "exhausted")
     assert last_event(leader)[2]["reason"] == "exhausted"
+    again = worker.fail(thread, token, body="broken", retry_in_seconds=1)
+    assert (again.already, again.thread, again.message) == (True, failed.thread, failed.message)
 
 
 def test_what_cannot_be_failed_is_refused(leader, worker):
@@ -702,6 +708,7 @@ def test_a_release_hands_back_untouched(office, leader, worker):
     assert (kind, data["reason"], data["deliveries"]) == ("thread_released", "released", 0)
     again = worker.release(thread, token, delay_seconds=1.5, body="not mine")
     assert (again.already, again.late, again.message) == (True, False, released.message)
+    assert again.thread == leader.show(thread).thread
     for changes in ({"delay_seconds": 1.5}, {"body": "not mine"}):
         with refused("invalid_state"):
             worker.release(thread, token, **changes)
