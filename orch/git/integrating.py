@@ -178,7 +178,7 @@ def fast_forward(
             *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", new),
         )
     except InboxOrchError as error:
-        if error.code not in ("git_failed", "read_only"):
+        if error.code not in ("disk_full", "git_failed", "read_only"):
             raise
         return Moved("refused", shown(tree.path), command, error.message)
     return Moved("fast_forwarded", shown(tree.path), command)

@@ -24,7 +24,7 @@ from .waiting import CHANGES, Waiting
 _MOST_EVENTS = 500
 _FIRST_HOLD_SECONDS, _MOST_HOLD_SECONDS = 2.0, 30.0
 _MOST_TRIES = 3
-_HOLDS = ("dirty_repository", "git_failed", "git_missing", "read_only")
+_HOLDS = ("dirty_repository", "disk_full", "git_failed", "git_missing", "read_only")
 """Why nothing can be dispatched for now, while what runs goes on."""
 
 

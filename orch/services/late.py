@@ -56,7 +56,7 @@ class Late(Folding):
                 return False
             repository.keep(late_ref(attempt), head)
         except InboxOrchError as error:
-            if error.code not in ("git_failed", "read_only"):
+            if error.code not in ("disk_full", "git_failed", "read_only"):
                 raise
             return False  # one damaged worktree must not hold the others up
         return self._note_late(run, attempt, head, count)

@@ -25,7 +25,7 @@ from .equipping import Equipment, SetupFailed, equip
 from .recounting import FirstMessage, Recounting
 from .surroundings import command_environment
 
-LATER = ("busy", "git_failed", "io_error", "read_only", "unsafe_link")
+LATER = ("busy", "disk_full", "git_failed", "io_error", "read_only", "unsafe_link")
 """What keeps something that was begun from being finished now, and may not do so the next time.
 `doctor` tells of it; what else there is in the run must not have to wait for it."""
 

@@ -136,6 +136,23 @@ def test_a_worktree_that_cannot_be_made_does_not_stop_the_drive(
     assert items(drive(site, run))["a"]["number"] == 2
 
 
+@pytest.mark.parametrize("reason", ["disk_full", "git_failed", "read_only"])
+def test_a_disk_that_takes_nothing_now_does_not_stop_the_drive(
+    site: Site, monkeypatch: pytest.MonkeyPatch, reason: str
+):
+    run = site.open_run()
+    site.add(run, "a")
+    with monkeypatch.context() as patch:
+
+        def refuse(*_: object, **__: object) -> None:
+            raise InboxOrchError(reason, "not now")
+
+        patch.setattr(Scheduler, "dispatch", refuse)
+        steps = drive(site, run)
+    assert (lines(steps, "notice"), code(steps)) == ([("notice", reason)], reason)
+    assert set(items(drive(site, run))) == {"a"}
+
+
 def test_a_drive_finishes_what_an_earlier_call_of_its_own_process_could_not(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ):

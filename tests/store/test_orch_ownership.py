@@ -375,15 +375,16 @@ def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
     assert not is_abandoned(me._replace(namespace=1, process=4194303))
 
 
+@pytest.mark.parametrize("code", ["disk_full", "read_only"])
 def test_an_attempt_that_cannot_be_made_now_keeps_nothing_else_from_it(
-    site: Site, run, monkeypatch
+    site: Site, run, monkeypatch, code
 ):
     site.add(run, "b")
     item = site.dispatch(run, "b")["b"]
     begin_and_die(site, run, monkeypatch)
 
     def refuse(*arguments):
-        raise InboxOrchError("read_only", "the git directory cannot be written")
+        raise InboxOrchError(code, "the git directory cannot be written")
 
     monkeypatch.setattr(site.scheduler, "provision", refuse)
     site.deliver(item, "b.txt")

@@ -257,14 +257,11 @@ def serve(descriptor: int) -> None:
 
 def _import_everything() -> None:
     """All that a command may load, also what most load late."""
-    import inbox_orch
-
     for package in ("inbox_orch.inbox", "inbox_orch.orch", "inbox_orch.shared"):
         module = importlib.import_module(package)
         for found in pkgutil.walk_packages(module.__path__, f"{package}."):
             if not found.name.endswith("__main__") and "mcp" not in found.name:
                 importlib.import_module(found.name)
-    assert inbox_orch
     for name in ("git", "pydantic", "rich.console", "rich.table", "sqlite_utils", "ulid", "yaml"):
         importlib.import_module(name)
 
