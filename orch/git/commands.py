@@ -48,6 +48,8 @@ _TRANSIENT = (
     "Invalid path",
     "did not send all necessary objects",
 )
+FAILURES = ("disk_full", "git_failed", "read_only")
+"""The codes of a git command that was run and has failed; see `git`."""
 NOT_STARTED = -1
 """The status in `details` of a git that could not even be started."""
 # What git passes on of the system's words when it is no fault of the repository's.

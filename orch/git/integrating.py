@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from .commands import git, output_of
+from .commands import FAILURES, git, output_of
 from .failures import shown
 from .repository import Repository
 
@@ -178,7 +178,7 @@ def fast_forward(
             *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", new),
         )
     except InboxOrchError as error:
-        if error.code not in ("disk_full", "git_failed", "read_only"):
+        if error.code not in FAILURES:
             raise
         return Moved("refused", shown(tree.path), command, error.message)
     return Moved("fast_forwarded", shown(tree.path), command)

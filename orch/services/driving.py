@@ -17,6 +17,7 @@ from inbox_orch.shared.ids import check_name
 from ..domain.model import Run
 from ..domain.readiness import Picture, Standing
 from ..domain.states import TASK_FINAL
+from ..git.commands import FAILURES
 from ..store import attempts, runs
 from .viewing import Question
 from .waiting import CHANGES, Waiting
@@ -24,7 +25,7 @@ from .waiting import CHANGES, Waiting
 _MOST_EVENTS = 500
 _FIRST_HOLD_SECONDS, _MOST_HOLD_SECONDS = 2.0, 30.0
 _MOST_TRIES = 3
-_HOLDS = ("dirty_repository", "disk_full", "git_failed", "git_missing", "read_only")
+_HOLDS = ("dirty_repository", "git_missing", *FAILURES)
 """Why nothing can be dispatched for now, while what runs goes on."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain.model import Attempt, Run
+from ..git.commands import FAILURES
 from ..git.heads import Heads, commits_beyond
 from ..git.repository import Repository
 from ..store import attempts
@@ -56,7 +57,7 @@ class Late(Folding):
                 return False
             repository.keep(late_ref(attempt), head)
         except InboxOrchError as error:
-            if error.code not in ("disk_full", "git_failed", "read_only"):
+            if error.code not in FAILURES:
                 raise
             return False  # one damaged worktree must not hold the others up
         return self._note_late(run, attempt, head, count)

@@ -18,6 +18,7 @@ from ..domain.config import config_of
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git import worktrees
+from ..git.commands import FAILURES
 from ..git.worktrees import Hold, Place
 from ..store import attempts, runs, tasks
 from ..store.attempts import Intent
@@ -25,7 +26,7 @@ from .equipping import Equipment, SetupFailed, equip
 from .recounting import FirstMessage, Recounting
 from .surroundings import command_environment
 
-LATER = ("busy", "disk_full", "git_failed", "io_error", "read_only", "unsafe_link")
+LATER = ("busy", "io_error", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
 `doctor` tells of it; what else there is in the run must not have to wait for it."""
 

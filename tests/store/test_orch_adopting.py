@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.domain.config import Config
+from inbox_orch.orch.git.repository import Repository
+from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
 
@@ -102,6 +104,29 @@ def test_no_git_is_started_where_nothing_came_late(site: Site, run, monkeypatch)
 
     monkeypatch.setattr("inbox_orch.orch.git.heads.git", started)
     assert site.leader().keep_late_work(run) == 0
+
+
+@pytest.mark.parametrize("code", ["disk_full", "git_failed", "read_only"])
+def test_late_work_that_git_cannot_keep_now_holds_up_no_other_and_is_kept_later(
+    site: Site, run, monkeypatch: pytest.MonkeyPatch, code: str
+):
+    ended = {key: failed(site, run, key, commits=False) for key in ("a", "b")}
+    late = {key: commit(item["worktree"], "late.txt", key) for key, item in ended.items()}
+    first, second = (site.attempts(run, key)[0] for key in ("a", "b"))
+    keep = Repository.keep
+
+    def refuse(repository: Repository, ref: str, head: str) -> None:
+        if ref == late_ref(first):
+            raise InboxOrchError(code, "not now")
+        keep(repository, ref, head)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Repository, "keep", refuse)
+        assert site.scheduler.reconcile(run).late == 1
+    assert (late_head(site, first), late_head(site, second)) == ("", late["b"])
+
+    assert site.scheduler.reconcile(run).late == 1
+    assert late_head(site, first) == late["a"]
 
 
 def test_late_work_on_another_branch_or_none_is_kept(site: Site, run):

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.domain.integration import branch_of
+from inbox_orch.orch.git import integrating
+from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.runs import Site, commit, git, lock_files
 
@@ -98,6 +100,30 @@ def test_a_file_that_would_be_overwritten_stops_the_merge_back_and_loses_nothing
     assert site.states(run) == {"a": "succeeded"}
     assert len(site.attempts(run, "a")) == 1
     assert lock_files(site.repository / ".git") == []
+
+
+@pytest.mark.parametrize("code", ["disk_full", "git_failed", "read_only"])
+def test_a_branch_that_git_cannot_move_now_is_told_and_comes_forward_later(
+    site: Site, run, monkeypatch: pytest.MonkeyPatch, code: str
+):
+    before = head_of(site.repository)
+    real = integrating.git
+
+    def refuse(folder: str, *arguments: str, **options):
+        if "--ff-only" in arguments:
+            raise InboxOrchError(code, "not now")
+        return real(folder, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(integrating, "git", refuse)
+        done = site.scheduler.integrate(run, onto="main")
+    assert done.onto is not None
+    assert (done.onto["state"], done.onto["reason"]) == ("refused", "not now")
+    assert (done.moved, head_of(site.repository)) == (True, before)
+
+    again = site.scheduler.integrate(run, onto="main")
+    assert again.onto is not None
+    assert (again.onto["state"], head_of(site.repository)) == ("fast_forwarded", done.tip)
 
 
 def test_a_branch_checked_out_in_a_linked_worktree_comes_forward_there(site: Site, run):
