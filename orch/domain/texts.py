@@ -79,8 +79,9 @@ def fits(earlier: Sequence[str]) -> bool:
 
 def _cut_to_fit(earlier: Sequence[str], *, attached: bool) -> str:
     note = f"(All of this, whole, is attached as {EARLIER_NAME}.)\n\n" if attached else ""
-    if fits(earlier) and _size(note) + _size("\n\n".join(earlier)) <= MAX_EARLIER_BYTES:
-        return note + "\n\n".join(earlier)
+    whole = note + "\n\n".join(earlier)
+    if _size(whole) <= MAX_EARLIER_BYTES:
+        return whole
     room = MAX_EARLIER_BYTES - _size(note) - _size(_LEFT_OUT)
     kept: list[str] = []
     for section in reversed(earlier):

@@ -272,6 +272,7 @@ def lone(name: str, title: str, **options) -> Item:
 def test_groups_come_by_support_then_gravity_then_confidence_then_name():
     items = [
         lone("a/minor", "apple", confidence=10),
+        lone("a/nothing", "apricot", confidence=0),
         lone("a/unknown", "banana"),
         lone("b/sure", "cherry", confidence=95),
         lone("b/nit", "date", severity="nit", confidence=100),
@@ -286,6 +287,7 @@ def test_groups_come_by_support_then_gravity_then_confidence_then_name():
         "c/grave",
         "b/sure",
         "a/minor",
+        "a/nothing",
         "a/unknown",
         "c/zero",
         "b/nit",
@@ -532,6 +534,14 @@ def test_a_merge_says_which_override_made_it():
         "consensus",
         "majority",
     )
+
+
+def test_what_it_was_before_a_leader_s_word_has_the_ballots_in_it():
+    votes = [Vote("b", "a/1", "agree", same_as="c/3")]
+    items = [item("a/1", "Enable WAL", WAL), item("c/3", "Rotate", LOGS)]
+    (counted,) = tally(council_of(items), [over(1, "note", "a/1")], votes).groups
+
+    assert (counted.bucket, counted.automatic_bucket) == ("majority", "majority")
 
 
 def test_overrides_are_counted_where_their_items_are_now():

@@ -32,7 +32,7 @@ def test_before_anybody_has_worked_the_most_tasks_count():
     found = path(dict.fromkeys("abcd", "waiting"), "a>b b>c a>d", {})
 
     assert (keys(found), found.measure, found.seconds) == ("abc", "count", None)
-    assert [step.seconds for step in found.steps] == [None, None, None]
+    assert [(step.seconds, step.estimated) for step in found.steps] == [(None, False)] * 3
 
 
 def test_one_long_task_outweighs_two_short_ones():
@@ -55,6 +55,15 @@ def test_what_was_skipped_takes_no_time():
     found = path(states, "a>b", {"b": 5, "c": 6})
 
     assert (keys(found), found.seconds) == ("c", 6)
+
+
+def test_of_two_ways_that_take_as_long_that_of_more_tasks_counts_then_the_older():
+    states = {"a": "succeeded", "b": "skipped", "c": "succeeded"}
+    more = path(states, "a>b a>c b>c", {"a": 5, "c": 6})
+    older = path(dict.fromkeys("abc", "succeeded"), "a>c b>c", dict.fromkeys("abc", 5))
+
+    assert (keys(more), [step.seconds for step in more.steps]) == ("abc", [5, 0, 6])
+    assert keys(older) == "ac"
 
 
 def test_a_run_without_tasks_has_an_empty_path():

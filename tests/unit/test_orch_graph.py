@@ -84,6 +84,7 @@ def test_edges_out_of_the_given_nodes_do_not_hold_anything_up():
 
 def test_a_graph_without_a_cycle_has_none_and_one_with_a_cycle_is_told_from_its_first_node():
     assert graph.cycle([], {}) is None
-    assert graph.cycle(["c", "b", "a"], {"c": ["b", "a"], "b": ["a"]}) is None
+    assert graph.cycle(["a", "c", "b"], {"c": ["b", "a"], "b": ["a"]}) is None
+    assert graph.cycle(["b", "a", "c", "d"], {"b": ["a"], "c": ["d"], "d": ["c"]}) == [*"cdc"]
     assert graph.cycle(["d", "a", "b"], {"d": ["a"], "a": ["b"], "b": ["a"]}) == ["a", "b", "a"]
     assert graph.cycle(["a"], {"a": ["b"], "b": ["a"]}) is None, "only these nodes count"

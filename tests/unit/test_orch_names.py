@@ -74,6 +74,7 @@ def test_no_two_attempts_share_a_folder_or_a_branch(attempts: list[tuple[str, in
         ("Ärger über 3 Dinge", "rger-ber-3-dinge"),
         ("x" * 30, "x" * 24),
         ("x" * 23 + " yz", "x" * 23),
+        ("..." + "x" * 30, "x" * 24),
         ("...", "run"),
     ],
 )

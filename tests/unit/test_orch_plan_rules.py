@@ -94,10 +94,10 @@ def test_a_run_without_a_repository_has_no_worktrees():
     message = "a run without a repository has no worktrees"
     tasks = [a_task("a", worktree=False), a_task("b")]
 
-    assert found(*tasks, repository=False) == [
-        Fault(("tasks", 1), message, "write `worktree: false`")
-    ]
+    missing = Fault(("tasks", 1), message, "write `worktree: false`")
+    assert found(*tasks, repository=False) == [missing]
     assert found(*tasks) == []
+    assert len(found(*tasks, present=("a",), repository=False)) == 2, "beside the others"
 
 
 def test_a_task_without_a_worktree_has_no_place_for_checks():

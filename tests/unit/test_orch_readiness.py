@@ -105,6 +105,15 @@ def test_what_is_unreachable_names_the_task_that_began_it():
     assert picture.of("end").because == ("root",)
 
 
+def test_a_picture_has_the_run_and_what_waits_for_what():
+    tasks, edge = [a_task("up", "active"), a_task("me")], ("me", "up", "success")
+    run = a_run()
+    picture = standings(tasks, [edge], run)
+
+    assert (picture.run, picture.dependencies) == (run, [Dependency(*edge)])
+    assert [standing.task for standing in picture.standings] == tasks
+
+
 def test_what_waits_names_only_what_is_open():
     tasks = [a_task("done", "succeeded"), a_task("running", "active"), a_task("me")]
     edges = [("me", "done", "success"), ("me", "running", "success")]

@@ -151,6 +151,14 @@ def test_what_is_attached_is_said_first():
 
     assert earlier_part(texts.task_text("T", "", ["a", "b"], attached=True)) == f"{note}\n\na\n\nb"
 
+    room = texts.MAX_EARLIER_BYTES - len(note) - 2
+    most, more = (
+        earlier_part(texts.task_text("T", "", ["x" * size], attached=True))
+        for size in (room, room + 1)
+    )
+    assert most == f"{note}\n\n{'x' * room}"
+    assert more.endswith(" … (cut)")
+
 
 def test_the_oldest_attempts_are_left_out_and_the_last_of_them_is_cut():
     earlier = ["old", "middle" * 2000, "new" * 3000]
@@ -168,4 +176,5 @@ def test_too_little_room_is_not_used_for_a_piece_of_an_attempt():
         return earlier_part(texts.task_text("T", "", ["o" * 20_000, "n" * newest])).split("\n\n")
 
     assert told(room - 201) == ["(older attempts are left out)", "n" * (room - 201)]
+    assert told(room) == ["(older attempts are left out)", "n" * room]
     assert told(room - 202) == ["o" * 190 + " … (cut)", "n" * (room - 202)]
