@@ -189,6 +189,12 @@ def test_a_short_secret_does_not_spoil_the_names_of_secrets(tmp_path):
     assert shown["environment"] == {"TOKEN": "***"}
 
 
+def test_that_a_secret_is_empty_is_not_shown(tmp_path):
+    shown = read(tmp_path, "environment: {TOKEN: ''}\nsecrets: [TOKEN]").shown()
+
+    assert shown["environment"] == {"TOKEN": "***"}
+
+
 def test_a_task_has_its_own_settings_before_those_of_the_run():
     config = Config(limits=Limits(run_seconds=5, block_seconds=6), checks=("make",))
 
