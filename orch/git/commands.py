@@ -51,10 +51,13 @@ _TRANSIENT = (
 FAILURES = ("disk_full", "git_failed", "read_only")
 """The codes of a git command that was run and has failed; see `git`."""
 NOT_STARTED = -1
-"""The status in `details` of a git that could not even be started."""
+"""The status in `details` of a git that could not even be started, or would not look at the
+repository at all."""
 # What git passes on of the system's words when it is no fault of the repository's.
 _NO_SPACE = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "Out of diskspace")
 _NO_WRITING = os.strerror(errno.EROFS)
+# Whatever was asked, this is no answer (git-config(1), safe.directory).
+_FATAL, _NOT_LOOKED_AT = 128, "detected dubious ownership"
 # Of every run that this process has worked for: what git says may come from a filter or a helper
 # that was given them, and stands in errors that are stored and shown.
 _secrets: set[str] = set()
@@ -78,8 +81,8 @@ def git(
     half-done work of another process. `shared_locks` are descriptors of our own locks that git
     shares, so that they stay held while it runs, even if we are killed. `given` is its standard
     input.
-    Errors: `git_missing`; `git_failed` for a status that is not in `accepted`, or `disk_full` or
-    `read_only` when git says that.
+    Errors: `git_missing`; `git_failed` for a status that is not in `accepted`, and for a
+    repository that git will not look at; or `disk_full` or `read_only` when git says that.
     """
     # `-C`, because GitPython falls back to the present folder when this one is not there.
     command = ["git", "-C", folder, *_OPTIONS, *(() if reads else _LASTING), *arguments]
@@ -91,6 +94,8 @@ def git(
         pause()
         status, output, complaint = _execute(folder, command, variables, shared_locks, given)
     text = output.decode("utf-8", "surrogateescape")
+    if status == _FATAL and _NOT_LOOKED_AT in complaint:
+        status = NOT_STARTED
     if status not in accepted:
         raise _failed(folder, arguments, status, complaint.strip() or text.strip(), reads=reads)
     return status, text
@@ -109,6 +114,24 @@ def git_bytes(
     if status != 0:
         raise _failed(folder, arguments, status, complaint.strip(), reads=True)
     return content
+
+
+def with_settings(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Variables that put settings, by their names, before all others (git-config(1),
+    GIT_CONFIG_COUNT). Unlike with `-c`, a name may have any character in it."""
+    pairs = list(settings)
+    variables = {"GIT_CONFIG_COUNT": str(len(pairs))}
+    for number, (name, value) in enumerate(pairs):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
+def exact_names(working_tree: str) -> tuple[str, ...]:
+    """Options without which git may take a new file for a tracked one whose name differs in the
+    case of letters alone: a setting that came with a copy from a disk where that is so. Where
+    it is so here, there are none (git itself looks for that in this way)."""
+    same = os.path.lexists(os.path.join(working_tree, ".GIT"))
+    return () if same else ("-c", "core.ignoreCase=false")
 
 
 def keep_secret(values: Iterable[str]) -> None:

@@ -8,8 +8,11 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from inbox_orch.shared.errors import InboxOrchError
+
 from . import administration, manifest
-from .commands import git
+from .commands import exact_names, git
+from .failures import shown
 from .hidden import marked_paths, unmarked_index
 from .nested import Nested, nested_repositories
 
@@ -79,6 +82,7 @@ def look(worktree: str) -> Condition:
     """How a worktree stands. Error `git_failed` when git cannot tell, `io_error`."""
     admin = administration.folder_of(worktree)
     assert admin is not None
+    _refuse_other_files(worktree)
     marked = marked_paths(worktree)
     index = os.path.join(admin, "index")
     with unmarked_index(worktree, index, marked) as within:
@@ -106,10 +110,24 @@ def look(worktree: str) -> Condition:
     )
 
 
+def _refuse_other_files(worktree: str) -> None:
+    """Git must be looking at the files of this folder, and not where a setting of the worktree's
+    own (core.worktree) sends it."""
+    _, text = git(worktree, "rev-parse", "--show-toplevel", reads=True)
+    top = text.removesuffix("\n")
+    if os.path.realpath(top) != os.path.realpath(worktree):
+        raise InboxOrchError(
+            "git_failed",
+            f"git looks for the files of {shown(worktree)} in {shown(top)}",
+            hint="`git config --worktree --unset core.worktree` there",
+        )
+
+
 def _status(worktree: str, environment: dict[str, str]) -> str:
     _, text = git(
         worktree,
         *_CLOSELY,
+        *exact_names(worktree),
         *("status", "--porcelain=v2", "-z", "--branch", "--no-renames"),
         *("--untracked-files=all", "--ignored=traditional", "--ignore-submodules=none"),
         reads=True,

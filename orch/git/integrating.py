@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from .commands import FAILURES, git, output_of
+from .commands import FAILURES, git, output_of, with_settings
 from .failures import shown
 from .repository import Repository
 
@@ -92,17 +92,15 @@ def commit_time(repository: Repository, commit: str) -> int:
 def move_branch(repository: Repository, branch: str, new: str, old: str | None) -> bool:
     """Point a branch at another commit if it is still where it was (None: not there); False
     when it is not. To be used for branches that no working tree has checked out."""
-    ref, before = f"refs/heads/{branch}", old or "0" * len(new)
-    status, _ = git(
-        repository.path,
-        *("update-ref", "-m", "orch integrate", ref, new, before),
-        accepted=(0, 1, 128),
-    )
+    ref = f"refs/heads/{branch}"
+    # Never through a symbolic ref, which leads to a branch that may be checked out.
+    moving = ("update-ref", "--no-deref", "-m", "orch integrate", ref, new, old or "0" * len(new))
+    status, _ = git(repository.path, *moving, accepted=(0, 1, 128))
     if status == 0:
         return True
     if repository.ref_commit(ref) == old:
         # It is where it was, and yet cannot be moved: git says why.
-        git(repository.path, "update-ref", "-m", "orch integrate", ref, new, before)
+        git(repository.path, *moving)
         return True
     return False
 
@@ -176,11 +174,15 @@ def fast_forward(
             tree.path,
             *("-c", "submodule.recurse=false", "merge", "--quiet", "--ff-only", "--no-autostash"),
             *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", new),
+            # Of the branch's own options some outdo these: to squash it, or to make a merge of it.
+            environment=with_settings([(f"branch.{branch}.mergeOptions", "")]),
         )
     except InboxOrchError as error:
         if error.code not in FAILURES:
             raise
         return Moved("refused", shown(tree.path), command, error.message)
+    if repository.ref_commit(f"refs/heads/{branch}") != new:
+        return Moved("refused", shown(tree.path), command, "git has not moved the branch there")
     return Moved("fast_forwarded", shown(tree.path), command)
 
 

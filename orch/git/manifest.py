@@ -17,7 +17,7 @@ from typing import NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 
 from . import administration
-from .commands import git
+from .commands import exact_names, git
 from .failures import failure
 
 MAX_HASHED_BYTES = 1024 * 1024
@@ -73,7 +73,7 @@ def changed(worktree: str, untracked: Iterable[str]) -> list[str]:
 def untracked_files(worktree: str) -> Iterator[str]:
     """Every untracked file, ignored or not, by its path below the worktree, bytes that are not
     UTF-8 as surrogates; nested repositories are left out."""
-    _, text = git(worktree, "ls-files", "-z", "--others", reads=True)
+    _, text = git(worktree, *exact_names(worktree), "ls-files", "-z", "--others", reads=True)
     return (path for path in text.split("\0") if path and not path.endswith("/"))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .commands import git
+from .commands import git, with_settings
 from .repository import Repository
 
 
@@ -72,6 +72,19 @@ def _tree_of(repository: Repository, commit: str) -> str | None:
     return repository.ref_commit(f"{commit}^{{tree}}")
 
 
+def _by_content_alone(repository: Repository) -> dict[str, str]:
+    """Variables with which a file that a program of somebody's would merge is a conflict: one
+    may well say that one side's changes count for nothing ("ours")."""
+    _, text = git(
+        repository.path,
+        *("config", "--null", "--name-only", "--get-regexp", r"^merge\..*\.driver$"),
+        reads=True,
+        accepted=(0, 1),
+    )
+    drivers = dict.fromkeys(filter(None, text.split("\0")), "false")
+    return with_settings({**drivers, "merge.renormalize": "false"}.items())
+
+
 def _merge_adds_nothing(repository: Repository, commit: str, target: Target) -> bool:
     status, text = git(
         repository.path,
@@ -79,5 +92,6 @@ def _merge_adds_nothing(repository: Repository, commit: str, target: Target) -> 
         reads=True,
         # No common history is an error; so is a conflict: neither proves anything.
         accepted=(0, 1, 128),
+        environment=_by_content_alone(repository),
     )
     return status == 0 and text.rstrip("\0\n") == _tree_of(repository, target.commit)

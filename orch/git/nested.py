@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from .commands import git
+from .commands import git, with_settings
 
 # What a partial clone lacks is fetched from where its own settings say, by the programs that they
 # name: nothing is fetched here. Older releases of git know the second one only.
@@ -211,7 +211,7 @@ _INSIDE_A_CLONE = ("--ignore-submodules=dirty", "--ignored=traditional")
 
 
 def _without_filters(folder: str) -> dict[str, str]:
-    """Settings that take out every filter of a repository (git-config(1), GIT_CONFIG_COUNT)."""
+    """Variables that take out every filter of a repository."""
     _, text = git(
         folder,
         *("config", "--null", "--name-only", "--get-regexp", r"^filter\."),
@@ -221,10 +221,7 @@ def _without_filters(folder: str) -> dict[str, str]:
     )
     drivers = {name.rpartition(".")[0] for name in text.split("\0") if name.count(".") > 1}
     settings = [(f"{d}.{key}", value) for d in sorted(drivers) for key, value in _NO_FILTER.items()]
-    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (name, value) in enumerate(settings):
-        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return variables
+    return with_settings(settings)
 
 
 def _output_of(folder: str, *arguments: str) -> str:

@@ -114,7 +114,8 @@ def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[
         if present is None or not _still_holds(repository, target, present):
             return False
         lines.append(f"verify {target.ref} {present}")
-    lines += [f"delete {ref} {commit}", "prepare", "commit"]
+    # A symbolic ref goes by itself: what it leads to is another branch.
+    lines += ["option no-deref", f"delete {ref} {commit}", "prepare", "commit"]
     if ref.startswith("refs/orch/"):
         forget_lock(repository.common_directory, ref)
     status, _ = git(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 
-from .commands import git, output_of
+from .commands import exact_names, git, output_of
 from .failures import shown
 from .hidden import hidden_changes
 from .nested import unpushed_submodules
@@ -69,6 +69,11 @@ class Repository:
         common = _common_directory_at(folder)
         bare = output_of(common, "rev-parse", "--is-bare-repository") == "true"
         path = common if bare else _main_working_tree(common, folder)
+        if not cls(path).is_at(path) or not os.path.samefile(_common_directory_at(path), common):
+            raise usage(
+                f"{shown(common)} has its files in {shown(path)}, from where git does not find it",
+                hint="`git config core.worktree` names that folder; its `.git` must lead back",
+            )
         if shown(path) != path or not path.isprintable():
             raise usage(
                 f"{shown(path)!r} cannot be the path of a run's repository",
@@ -109,7 +114,7 @@ class Repository:
     # -- commits -----------------------------------------------------------------------------
 
     def commit_of(self, revision: str, within: str | None = None) -> str:
-        """The id of the commit that `revision` names; error `usage`.
+        """The id of the commit that `revision` names. Errors: `usage`, `git_failed`.
 
         `within` is the folder where it was said: in a linked worktree `HEAD` is another one.
         """
@@ -125,6 +130,7 @@ class Repository:
             accepted=(0, 1, 128),
         )
         if status != 0:
+            output_of(folder, "rev-parse", "--git-dir")  # whether there is a repository at all
             raise usage(
                 f"{revision!r} names no commit in {self.path}",
                 hint="the repository needs a first commit"
@@ -152,12 +158,29 @@ class Repository:
         """Whether a branch of exactly this name exists."""
         return self.ref_commit(f"refs/heads/{name}") is not None
 
+    def branch_at(self, name: str) -> str | None:
+        """The branch of exactly this name, or that to which it leads: a symbolic ref is another
+        name of one. None when there is none."""
+        ref = f"refs/heads/{name}"
+        status, _ = git(
+            self.path, "show-ref", "--verify", "--quiet", ref, reads=True, accepted=(0, 1, 128)
+        )
+        if status != 0:
+            return None
+        status, text = git(self.path, "symbolic-ref", "--quiet", ref, reads=True, accepted=(0, 1))
+        real = text.strip() if status == 0 else ref
+        return real.removeprefix("refs/heads/") if real.startswith("refs/heads/") else None
+
     def ref_commit(self, ref: str) -> str | None:
-        """What a full ref name points at."""
+        """What a full ref name points at. Error `git_failed`."""
         status, text = git(
             self.path, "rev-parse", "--verify", "--quiet", ref, reads=True, accepted=(0, 1, 128)
         )
-        return text.strip() if status == 0 else None
+        if status == 0:
+            return text.strip()
+        if status != 1:
+            output_of(self.path, "rev-parse", "--git-dir")  # whether there is a repository at all
+        return None
 
     def merge(self, commits: Sequence[str], message: str, *, at: int | None = None) -> Merged:
         """Merge commits one after the other, in memory: no working tree is touched.
@@ -188,11 +211,11 @@ class Repository:
         """Point a ref of ours (`refs/orch/…`) at a commit, so that it stays reachable.
         `shared_locks` stay held until git has ended, even if we are killed."""
         forget_lock(self.common_directory, ref)
-        git(self.path, "update-ref", ref, commit, shared_locks=shared_locks)
+        git(self.path, "update-ref", "--no-deref", ref, commit, shared_locks=shared_locks)
 
     def drop(self, ref: str, commit: str) -> None:
         """Remove a ref if it still points at `commit` (compare and swap)."""
-        git(self.path, "update-ref", "-d", ref, commit, accepted=(0, 1, 128))
+        git(self.path, "update-ref", "--no-deref", "-d", ref, commit, accepted=(0, 1, 128))
 
     def change_summary(self, head: str, base: str) -> str:
         """What `head` changes against `base`, as `git diff --stat`; "" when one of them is gone.
@@ -242,16 +265,12 @@ class Repository:
         """
         if folder is None and self.bare:
             return ()
+        working_tree = folder or self.path
         _, text = git(
-            folder or self.path,
-            "-c",
-            "status.relativePaths=false",
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--untracked-files=all",
-            "--ignore-submodules=none",
-            "--no-renames",
+            working_tree,
+            *("-c", "status.relativePaths=false", *exact_names(working_tree)),
+            *("status", "--porcelain=v1", "-z", "--untracked-files=all"),
+            *("--ignore-submodules=none", "--no-renames"),
             reads=True,
         )
         known = {f"?? {path}" for path in untracked_at_start}
@@ -261,7 +280,10 @@ class Repository:
     def untracked_paths(self, folder: str) -> tuple[str, ...]:
         """What is neither in the index of a working tree nor ignored, at most 100 paths."""
         _, text = git(
-            folder, "ls-files", "-z", "--others", "--exclude-standard", "--full-name", reads=True
+            folder,
+            *exact_names(folder),
+            *("ls-files", "-z", "--others", "--exclude-standard", "--full-name"),
+            reads=True,
         )
         return tuple(shown(path) for path in text.split("\0") if path)[:_MOST_PATHS]
 

@@ -77,6 +77,7 @@ def restore(repository: Repository, commit: str, folder: str) -> Restored:
     try:
         unfiltered = _check_out(repository, rest, partial)
         _write(repository, list(raw.values()), partial)
+        _complete_git_directories(partial)
         # Takes the place of an empty folder, and of nothing else (rename(2)).
         os.rename(partial, folder)
     except OSError as error:
@@ -118,6 +119,14 @@ def _entries(repository: Repository, commit: str) -> list[Entry]:
             )
         entries.append(Entry(mode, name, 0 if size == "-" else int(size), path))
     return entries
+
+
+def _complete_git_directories(folder: str) -> None:
+    """Git takes a folder for a repository only with its `refs`, which is empty where all of them
+    are packed; and an empty folder is in no tree."""
+    for inner, folders, files in os.walk(folder):
+        if "HEAD" in files and "objects" in folders and "refs" not in folders:
+            os.mkdir(os.path.join(inner, "refs"))
 
 
 # -- what was not changed --------------------------------------------------------------------

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from . import administration
@@ -50,25 +51,35 @@ def sizes(worktree: str, condition: Condition) -> Sizes:
     return Sizes(count, total)
 
 
-def snapshot(repository: Repository, worktree: str, condition: Condition, title: str) -> str | None:
+def snapshot(
+    repository: Repository,
+    worktree: str,
+    condition: Condition,
+    title: str,
+    leaving: Mapping[str, str] = MappingProxyType({}),
+) -> str | None:
     """Store what exists only in a worktree; returns the commit, None when there is nothing.
+    `leaving` are the refs that go with it, and the commit of each.
 
     Makes objects and no ref: `Repository.keep` is to follow before anything is removed. Errors:
     `git_failed` (also for a file that cannot be read), `disk_full`, `read_only`, `io_error`.
     """
-    kept = lone_commits(repository, worktree, condition)
+    kept = lone_commits(repository, worktree, condition, leaving)
     if not condition.dirty and not kept:
         return None
     with temporary_folder() as folder:
         return _Snapshot(worktree, condition, folder).commit(title, kept)
 
 
-def lone_commits(repository: Repository, worktree: str, condition: Condition) -> list[str]:
-    """Commits that this worktree alone keeps, newest first: a detached HEAD, the other side of a
-    merge, what was amended or rebased away."""
+def lone_commits(
+    repository: Repository, worktree: str, condition: Condition, leaving: Mapping[str, str]
+) -> list[str]:
+    """Commits that this worktree and the refs that are `leaving` alone keep, newest first: work
+    that is elsewhere as another commit, a detached HEAD, the other side of a merge, what was
+    amended or rebased away."""
     admin = administration.folder_of(worktree)
     assert admin is not None
-    named = dict.fromkeys(_named_in(admin))
+    named = dict.fromkeys((*leaving.values(), *_named_in(admin)))
     if condition.head is not None:
         named = {condition.head: None, **named}
     commits = _existing_commits(repository, named)
@@ -78,7 +89,9 @@ def lone_commits(repository: Repository, worktree: str, condition: Condition) ->
     # Only refs count. The heads and reflogs of other worktrees go when those go.
     _, text = git(
         repository.path,
-        *("rev-list", "--stdin", "--not", "--glob=refs/*"),
+        *("rev-list", "--stdin", "--not"),
+        *(f"--exclude={ref}" for ref in leaving),
+        "--glob=refs/*",
         reads=True,
         given=lines.encode(),
     )

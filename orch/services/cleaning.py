@@ -22,7 +22,7 @@ from ..store import attempts, tasks
 from ..store.attempts import Intent
 from .inspecting import Inspected, Inspecting
 from .provisioning import LATER
-from .removing import Removal, deletions, planned, removal_from
+from .removing import Removal, deletions, is_contained, planned, removal_from
 
 KEPT, REMOVED, WOULD_REMOVE = "kept", "removed", "would_remove"
 
@@ -223,13 +223,16 @@ class Cleaning(Inspecting):
         self, run: Run, repository: Repository, attempt: Attempt, key: str, seen: Inspected
     ) -> Removal:
         commit = None
-        if seen.condition is not None:
-            title = f"Salvage of {key}/{attempt.number} of run {run.name}"
-            path = str(attempt.worktree_path)
-            commit = salvage.snapshot(repository, path, seen.condition, title)
         gone = deletions(
             repository, attempt, self.targets(run, repository), _proven_head(seen), seen.proof
         )
+        if seen.condition is None:
+            # Nothing is salvaged, so what goes must be elsewhere as the very same commit.
+            gone = [each for each in gone if is_contained(repository, each)]
+        else:
+            title = f"Salvage of {key}/{attempt.number} of run {run.name}"
+            path, leaving = str(attempt.worktree_path), {each.ref: each.commit for each in gone}
+            commit = salvage.snapshot(repository, path, seen.condition, title, leaving)
         return planned(gone, commit, was_there=seen.condition is not None)
 
     def _begin_removal(self, run: Run, attempt: Attempt, plan: Removal) -> bool:

@@ -68,10 +68,10 @@ class Examining(Desk):
         for run in open_runs:
             if run.repository is not None:
                 try:
-                    self.repository(run)
+                    self.repository(run).ref_commit("HEAD")  # git itself may not look at it
                 except InboxOrchError as error:
                     gone.append(error.message)
-        return _check("repositories", gone, PROBLEM, "not where their run says")
+        return _check("repositories", gone, PROBLEM, "not where their run says, or not for git")
 
     def _leftovers(self, open_runs: list[Run]) -> Check:
         """Worktrees that a killed git left half made, whoever began them."""

@@ -154,13 +154,14 @@ class _Merging:
 
 
 def _target(repository: Repository, name: str) -> Target:
-    branch = name.removeprefix("refs/heads/")
-    if branch.startswith("orch/"):
+    named = name.removeprefix("refs/heads/")
+    branch = repository.branch_at(named)
+    if (branch or named).startswith("orch/"):
         raise usage(
             f"{name[:100]!r} is a branch of orch's own", hint="--onto names one of yours, as main"
         )
-    commit = repository.ref_commit(f"refs/heads/{branch}") if branch else None
-    if commit is None:
+    commit = None if branch is None else repository.ref_commit(f"refs/heads/{branch}")
+    if branch is None or commit is None:
         raise not_found("branch", name[:100], hint="--onto takes a local branch; `git branch`")
     return Target(branch, commit)
 

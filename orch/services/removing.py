@@ -72,6 +72,12 @@ def deletions(
     return gone
 
 
+def is_contained(repository: Repository, deletion: Deletion) -> bool:
+    """Whether the commit of a ref that goes stays in the history of another."""
+    target = deletion.target
+    return target is None or repository.contains(target.commit, deletion.commit)
+
+
 def _proof(
     repository: Repository, commit: str, targets: Sequence[Target], branch: str
 ) -> Proof | None:

@@ -162,7 +162,7 @@ class Verifying(Folding):
 
     def _unreadable(self, run: Run, attempt: Attempt, error: InboxOrchError) -> Verdict | None:
         """The verdict when git cannot make sense of a worktree; raises what is this machine's
-        trouble, not the worker's: that git could not even be started."""
+        trouble, not the worker's: that git could not even be started, or would not look at it."""
         if error.code != "git_failed" or error.details.get("status") == NOT_STARTED:
             raise error
         if not is_there(str(attempt.worktree_path)):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.git import commands
 from inbox_orch.orch.git.commands import git
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.stale import forget_lock
@@ -118,3 +119,48 @@ def test_work_is_not_rejected_because_the_disk_cannot_be_written(site: Site, tmp
 
     site.scheduler.reconcile(run)
     assert site.states(run)["a"] == "succeeded"
+
+
+def test_a_repository_that_git_will_not_look_at_is_told_in_its_words(site: Site, monkeypatch):
+    run = site.open_run()
+    site.add(run, "a", "b")
+    item = site.dispatch(run, "a")["a"]
+    site.deliver(item, "file")
+
+    with monkeypatch.context() as meanwhile:
+        # As after `chown`: git asks of this variable in its own tests (t0033-safe-directory.sh).
+        meanwhile.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+        kept = {*commands.KEPT_VARIABLES, "GIT_TEST_ASSUME_DIFFERENT_OWNER"}
+        meanwhile.setattr(commands, "KEPT_VARIABLES", kept)
+        for asked in (
+            lambda: site.leader().dispatch(run),
+            lambda: site.leader().dispatch(run, base="main"),
+            lambda: site.leader().reconcile(run),
+            lambda: site.leader().integrate(run),
+            lambda: site.leader().integrate(run, onto="main"),
+        ):
+            with refused("git_failed") as caught:
+                asked()
+            assert "dubious ownership" in caught.value.message
+        found = {check.name: check for check in site.leader().doctor().checks}
+        assert (found["repositories"].status, found["repositories"].total) == ("problem", 1)
+
+    assert site.states(run) == {"a": "active", "b": "ready"}
+    site.scheduler.reconcile(run)
+    assert site.states(run)["a"] == "succeeded"
+    (cleaned,) = site.scheduler.cleanup(run).items
+    assert cleaned.action == "kept"
+
+
+def test_a_repository_whose_files_do_not_lead_back_to_it_is_refused(site: Site):
+    files = site.folder / "files"
+    files.mkdir()
+    apart = site.folder / "apart.git"
+    git(str(site.folder), "clone", "-q", "--separate-git-dir", str(apart), str(site.repository),
+        str(site.folder / "tree"))  # fmt: skip
+    git(str(apart), "config", "core.worktree", str(files))
+
+    with refused("usage"):
+        Repository.at(str(apart))
+    git(str(apart), "config", "--unset", "core.worktree")
+    assert Repository.at(str(site.folder / "tree")).common_directory == str(apart)

@@ -20,7 +20,7 @@ from inbox_orch.orch.services.checking import AT_WORK
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
-from support.predicaments import Scene, picture, process_inside
+from support.predicaments import Scene, picture, process_inside, rejected
 from support.runs import Site, branches, commit, git, worktree_paths
 
 
@@ -335,6 +335,35 @@ def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene):
     assert item.action == "removed"
     assert branches(scene.repository) == {scene.item["branch"]}
     assert git(mine, "status", "--porcelain") == ""
+
+
+def test_a_branch_that_is_another_name_goes_without_the_one_that_it_leads_to(scene: Scene):
+    scene.delivered()
+    own = f"refs/heads/{scene.item['branch']}"
+    git(scene.repository, "branch", "feature", own)
+    git(scene.worktree, "checkout", "--quiet", "--detach")
+    git(scene.repository, "symbolic-ref", own, "refs/heads/feature")
+
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert item.action == "removed"
+    assert branches(scene.repository) == set()
+    assert branches(scene.repository, "feature") == {"feature"}
+
+
+def test_a_branch_of_which_only_the_content_is_merged_stays_where_nothing_is_salvaged(
+    scene: Scene,
+):
+    scene.commit("work.txt")
+    rejected(scene)
+    scene.merge("--squash")
+    git(scene.repository, "commit", "--quiet", "--message", "Squashed")
+    git(scene.repository, "worktree", "remove", "--force", "--force", str(scene.worktree))
+
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert (item.action, item.salvage) == ("removed", None)
+    assert branches(scene.repository) == {scene.item["branch"]}
 
 
 def test_a_branch_stays_when_its_target_has_gone_back(scene: Scene, monkeypatch):

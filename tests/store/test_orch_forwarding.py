@@ -126,6 +126,62 @@ def test_a_branch_that_git_cannot_move_now_is_told_and_comes_forward_later(
     assert (again.onto["state"], head_of(site.repository)) == ("fast_forwarded", done.tip)
 
 
+@pytest.mark.parametrize("checked_out", ["main", "other"])
+def test_another_name_of_a_branch_that_is_checked_out_moves_nothing_behind_its_owner(
+    site: Site, run, checked_out: str
+):
+    git(site.repository, "symbolic-ref", "refs/heads/other", "refs/heads/main")
+    git(site.repository, "symbolic-ref", "HEAD", f"refs/heads/{checked_out}")
+    before = head_of(site.repository)
+    (site.repository / "mine.txt").write_text("mine\n")
+    git(site.repository, "add", "mine.txt")
+
+    done = site.scheduler.integrate(run, onto="other")
+    assert done.onto is not None
+    assert (done.onto["state"], done.onto["branch"]) == ("checked_out", "main")
+    assert head_of(site.repository) == before
+    assert git(site.repository, "status", "--porcelain") == "A  mine.txt"
+
+    git(site.repository, "commit", "--quiet", "--message", "Mine")
+    done = site.scheduler.integrate(run, onto="other")
+    assert done.onto is not None
+    assert (done.onto["state"], head_of(site.repository)) == ("fast_forwarded", done.tip)
+    assert (site.repository / "new.txt").exists()
+    assert git(site.repository, "symbolic-ref", "refs/heads/other") == "refs/heads/main"
+
+
+@pytest.mark.parametrize("name", ["main", "a=b.c"])
+@pytest.mark.parametrize("options", ["--squash", "-s ours --no-ff", "--no-commit --no-ff"])
+def test_what_a_branch_says_of_its_merges_does_not_count(site: Site, run, name: str, options: str):
+    if name != "main":
+        git(site.repository, "switch", "--quiet", "-c", name)
+    git(site.repository, "config", f"branch.{name}.mergeOptions", options)
+
+    done = site.scheduler.integrate(run, onto=name)
+
+    assert done.onto is not None
+    assert (done.onto["state"], head_of(site.repository, name)) == ("fast_forwarded", done.tip)
+    assert git(site.repository, "status", "--porcelain") == ""
+    assert (site.repository / "new.txt").exists()
+
+
+def test_a_merge_that_does_not_move_the_branch_is_told(site: Site, run, monkeypatch):
+    before = head_of(site.repository)
+    real = integrating.git
+
+    def squash(folder: str, *arguments: str, **options):
+        if "--ff-only" in arguments:
+            arguments = ("merge", "--squash", arguments[-1])
+        return real(folder, *arguments, **options)
+
+    monkeypatch.setattr(integrating, "git", squash)
+    done = site.scheduler.integrate(run, onto="main")
+
+    assert done.onto is not None
+    assert (done.onto["state"], head_of(site.repository)) == ("refused", before)
+    assert done.onto["reason"] == "git has not moved the branch there"
+
+
 def test_a_branch_checked_out_in_a_linked_worktree_comes_forward_there(site: Site, run):
     tree = site.folder / "linked"
     git(site.repository, "worktree", "add", "--quiet", "-b", "release", str(tree))
@@ -212,7 +268,10 @@ def test_a_branch_that_conflicts_with_what_was_integrated_stays_and_says_where(s
 def test_a_branch_of_orch_s_own_and_one_that_is_not_there_are_refused(site: Site, run):
     with refused("usage"):
         site.scheduler.integrate(run, onto=branch_of(run))
-    for name in ("nowhere", "", "HEAD", "origin/main", "refs/tags/x"):
+    git(site.repository, "symbolic-ref", "refs/heads/ours", f"refs/heads/{branch_of(run)}")
+    git(site.repository, "symbolic-ref", "refs/heads/remote", "refs/remotes/origin/main")
+    git(site.repository, "update-ref", "refs/remotes/origin/main", "HEAD")
+    for name in ("nowhere", "", "HEAD", "origin/main", "refs/tags/x", "main~0", "remote", "ours"):
         with refused("not_found"):
             site.scheduler.integrate(run, onto=name)
     assert git(site.repository, "for-each-ref", f"refs/heads/{branch_of(run)}") == ""

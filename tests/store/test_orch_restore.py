@@ -195,6 +195,17 @@ def test_a_file_that_was_only_announced_to_the_index_comes_back(scene: Scene):
     assert tree_of(restored(scene)) == before
 
 
+def test_a_bare_repository_whose_refs_are_packed_comes_back_as_one(scene: Scene):
+    ended(scene)
+    bare = scene.worktree / "mirror.git"
+    git(scene.worktree, "clone", "--quiet", "--mirror", str(scene.repository), str(bare))
+    assert not any(path.is_file() for path in (bare / "refs").rglob("*"))
+
+    folder = restored(scene)
+
+    assert git(folder / "mirror.git", "log", "--format=%s", "main")
+
+
 def test_many_files_come_back(scene: Scene):
     for number in range(300):
         scene.write(f"many/{number % 7}/{number}.txt")

@@ -56,6 +56,19 @@ def test_no_commit_is_rejected_as_empty(site: Site, run, item):
     assert site.standing(run, "a").state == "backing_off"
 
 
+def test_a_file_whose_name_differs_in_letters_alone_has_to_be_committed_as_well(
+    site: Site, run, item
+):
+    git(site.repository, "config", "core.ignoreCase", "true")
+    commit(item["worktree"], "a.txt", "text\n")
+    Path(item["worktree"], "A.TXT").write_text("another file\n")
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert (attempt.state, attempt.reason) == ("rejected", "dirty: not committed: A.TXT")
+
+
 def test_no_commit_is_accepted_where_that_is_allowed(site: Site, run):
     site.add(run, "a", allow_empty=True)
     site.done(site.dispatch(run)["a"])

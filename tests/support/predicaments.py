@@ -314,12 +314,71 @@ def without_its_pointer(scene: Scene) -> None:
     (scene.worktree / ".git").unlink()
 
 
+def rejected(scene: Scene) -> None:
+    """Work that is not accepted, so that no ref of ours keeps its commits."""
+    left = scene.worktree / "left.txt"
+    left.write_text("not committed\n")
+    scene.site.done(scene.item)
+    scene.site.scheduler.reconcile(scene.run)
+    assert scene.site.attempts(scene.run, "a")[0].state == "rejected"
+    left.unlink()
+
+
+def taken_back(scene: Scene) -> None:
+    scene.commit("first.txt")
+    git(scene.worktree, "revert", "--no-edit", "HEAD")
+    rejected(scene)
+
+
+def replaced_and_squashed(scene: Scene) -> None:
+    scene.commit("first.txt")
+    git(scene.worktree, "rm", "--quiet", "first.txt")
+    scene.commit("second.txt")
+    rejected(scene)
+    scene.merge("--squash")
+    git(scene.repository, "commit", "--quiet", "--message", "Squashed")
+    commit(scene.repository, "after.txt", "elsewhere\n")
+
+
+def merged_by_a_program_of_the_users(scene: Scene) -> None:
+    """One that keeps their own version of a file, whatever the other side has done."""
+    git(scene.repository, "config", "merge.ours.driver", "true")
+    (scene.repository / ".git" / "info" / "attributes").write_text("README.md merge=ours\n")
+    scene.commit("README.md")
+    rejected(scene)
+    commit(scene.repository, "README.md", "of the user\n")
+
+
+def in_other_letters(scene: Scene) -> None:
+    git(scene.repository, "config", "core.ignoreCase", "true")
+    scene.delivered()
+    scene.write("Work.txt")
+    scene.write("readme.md")
+
+
+def files_elsewhere(scene: Scene) -> None:
+    scene.delivered()
+    scene.write("README.md")
+    elsewhere = scene.site.folder / "elsewhere"
+    elsewhere.mkdir()
+    git(scene.worktree, f"--work-tree={elsewhere}", "checkout", "-q", "--force", "HEAD", "--", ".")
+    git(scene.worktree, "config", "extensions.worktreeConfig", "true")
+    git(scene.worktree, "config", "--worktree", "core.worktree", str(elsewhere))
+
+
 PREDICAMENTS: dict[str, Row] = {
     "clean and merged": Row(clean_and_merged, None, REMOVED, REMOVED),
     "squash-merged by hand": Row(squashed_by_hand, None, REMOVED, REMOVED),
     "cherry-picked by hand": Row(cherry_picked_by_hand, None, REMOVED, REMOVED),
+    "taken back, rejected": Row(taken_back, None, REMOVED, REMOVED, True),
+    "squashed, rejected": Row(replaced_and_squashed, None, REMOVED, REMOVED, True),
+    "merge driver": Row(
+        merged_by_a_program_of_the_users, "unmerged_work", KEPT, REMOVED, False, False
+    ),
     "dirty": Row(dirty, "dirty", KEPT, REMOVED, True),
     "staged, changed again": Row(staged_and_changed_again, "dirty", KEPT, REMOVED, True),
+    "in other letters": Row(in_other_letters, "untracked", KEPT, REMOVED, True),
+    "files elsewhere": Row(files_elsewhere, "unreadable", KEPT, KEPT),
     "untracked": Row(untracked, "untracked", KEPT, REMOVED, True),
     "ignored and changed": Row(ignored_and_changed, "ignored_changed", KEPT, REMOVED, True),
     "ignored, as handed out": Row(ignored_as_handed_out, None, REMOVED, REMOVED),
