@@ -82,7 +82,7 @@ def look(worktree: str) -> Condition:
     """How a worktree stands. Error `git_failed` when git cannot tell, `io_error`."""
     admin = administration.folder_of(worktree)
     assert admin is not None
-    _refuse_other_files(worktree)
+    _refuse_other_files(worktree, admin)
     marked = marked_paths(worktree)
     index = os.path.join(admin, "index")
     with unmarked_index(worktree, index, marked) as within:
@@ -110,9 +110,11 @@ def look(worktree: str) -> Condition:
     )
 
 
-def _refuse_other_files(worktree: str) -> None:
+def _refuse_other_files(worktree: str, admin: str) -> None:
     """Git must be looking at the files of this folder, and not where a setting of the worktree's
-    own (core.worktree) sends it."""
+    own (core.worktree; git-worktree(1), "Configuration file") sends it."""
+    if not _exists(admin, "config.worktree"):
+        return
     _, text = git(worktree, "rev-parse", "--show-toplevel", reads=True)
     top = text.removesuffix("\n")
     if os.path.realpath(top) != os.path.realpath(worktree):
