@@ -14,6 +14,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.kept import Kept
 
 from ..domain.model import Thread
+from ..domain.working import Hold, Standing
 from ..services.working import Working
 from .result import Result, read_result
 
@@ -172,6 +173,17 @@ def outcome_of(planned: str, thread: Thread | None) -> str:
         if thread.reason == "exhausted":
             return "exhausted"
     return planned
+
+
+def without_us(seen: Standing) -> str:
+    """What has become of a thread on which the worker has nothing more to write."""
+    if seen.hold is Hold.CANCELLED:
+        return "cancelled"
+    if seen.hold is not Hold.ENDED:
+        return "lease_lost"
+    if seen.ended_by == "failed" and (seen.taken_over or seen.thread.state == "pending"):
+        return "handed_back"
+    return str(seen.ended_by)
 
 
 def failure_text(remains: Remains) -> str:

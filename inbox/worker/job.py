@@ -2,7 +2,8 @@
 
 A job is driven by the loop: it says when it wants to be called next, and never waits. Each of
 its steps on the bus may be refused for the moment (busy, disk full) and is then tried again,
-until the lease is lost.
+until the lease is lost. Whatever else goes wrong fails this thread, so that its tries are counted,
+and no other.
 """
 
 import os
@@ -23,10 +24,11 @@ from ..domain.working import Hold, Standing, Verdict, verdict
 from ..services.claiming import Claimed
 from ..services.working import Working
 from . import handover
+from .faults import alone, is_machines, reason_of
 from .handover import Handover, NotYet, Remains
 from .happenings import Happening
 from .plan import Plan
-from .task import BadTask, Terms, terms_of, write_task
+from .task import BadTask, Terms, clear_away, terms_of, write_task
 
 RETRY_MS = 500
 _SOON_MS = 20
@@ -83,6 +85,8 @@ class Job:
         self._step: Callable[[], None] | None = self._prepare
         self._step_at = 0
         self._complained = False
+        self._broken: Exception | None = None
+        self._failing = False  # because of that
 
     # -- what the loop calls -----------------------------------------------------------------
 
@@ -96,6 +100,7 @@ class Job:
         """The private folder of its command, once there is one."""
         return self._folder
 
+    @alone
     def begin(self) -> None:
         """Say that the thread is claimed, and start its command."""
         thread = self._thread
@@ -119,6 +124,7 @@ class Job:
             times.append(self._step_at)
         return min(times)
 
+    @alone
     def tick(self) -> None:
         """Do what has fallen due."""
         now = self._now()
@@ -144,6 +150,7 @@ class Job:
                 return max(now.monotonic_ms + deadline - now.wall_ms, self._renew_not_before)
         return now.monotonic_ms + 3_600_000
 
+    @alone
     def look(self) -> None:
         """See how the lease stands, and act on it."""
         try:
@@ -151,12 +158,14 @@ class Job:
         except InboxOrchError as error:
             self._put_off(error)
 
+    @alone
     def look_if_lapsed(self) -> None:
         """After the process was stopped (SIGSTOP, a debugger) for longer than the lease: look
         before anything else is done in its name."""
         if self._renews and self.phase is not Phase.OVER and self._now() >= self._expires_at:
             self.look()
 
+    @alone
     def command_ended(self, ending: Ending) -> None:
         """The command has ended: find out what that means for the thread."""
         assert self.child is not None and self._folder is not None
@@ -166,6 +175,9 @@ class Job:
         if self._timed_out:
             ending = ending._replace(timed_out=self._terms.timeout_seconds)
         self._last_ending = ending
+        if self._broken is not None:
+            self._fail_broken(self._broken)
+            return
         result_path = os.path.join(self._folder, "result")
         self._remains = Remains(ending, child.stdout, child.stderr, result_path)
         self.phase, self._step = Phase.ENDED, self._settle
@@ -184,6 +196,7 @@ class Job:
             self.phase = Phase.STOPPING
             self.child.kill()
 
+    @alone
     def release_soon(self) -> None:
         """The worker is told to end: stop the command, then hand the thread back."""
         self._worker_stops = True
@@ -198,6 +211,30 @@ class Job:
         if self.phase is not Phase.OVER:
             self._keep_remains(reason)
             self._over("abandoned")
+
+    def break_off(self, error: Exception) -> None:
+        """Fail the thread, once its command has ended, because of a fault that nobody foresaw.
+        One that cannot be failed either is left to its lease, whose end counts the try as well."""
+        if self._broken is None:
+            self._broken = error
+            self._notice(f"thread {self.thread_id}: {reason_of(error)}")
+        if self.child is not None:
+            # Nothing more is looked at: that may be what breaks.
+            self._limit_at, self._renews = None, False
+            if self._kill_at is None:
+                self.phase = Phase.RUNNING  # it may have broken before that was said
+                self.stop()
+        elif not self._failing:
+            self._fail_broken(self._broken)
+        else:
+            self._notice(f"thread {self.thread_id} is left to its lease: {reason_of(error)}")
+            self.give_up("it could not be failed")
+
+    @alone
+    def _fail_broken(self, error: Exception) -> None:
+        self._failing = True
+        retry_in = self._backoff() if is_machines(error) else self._plan.retry_in_seconds
+        self._hand_over(self._not_started(reason_of(error), retry_in))
 
     # -- starting ----------------------------------------------------------------------------
 
@@ -242,7 +279,7 @@ class Job:
 
     def _write_task(self, folder: str) -> int:
         for name in ("task", "result"):
-            _clear_away(os.path.join(folder, name))
+            clear_away(os.path.join(folder, name))
         return write_task(self._bus, self._thread, os.path.join(folder, "task"))
 
     def _started(self) -> None:
@@ -319,7 +356,7 @@ class Job:
         if decision is Verdict.WRITE_NOTHING:
             self._write_nothing(seen)
         elif decision is Verdict.LEAVE:
-            self._hand_over(Handover(_without_us(seen), [self._attach()]))
+            self._hand_over(Handover(handover.without_us(seen), [self._attach()]))
         elif decision is Verdict.WAIT:
             self._hand_over(Handover("waiting", [self._attach()]))
         else:
@@ -385,7 +422,7 @@ class Job:
         def end() -> None:
             if seen.hold is Hold.CANCELLED:
                 self._acknowledge_cancel()
-            self._over(_without_us(seen))
+            self._over(handover.without_us(seen))
 
         # The step, so that it is tried again when it is refused for the moment.
         self._step = end
@@ -430,7 +467,7 @@ class Job:
             if self._handover is not None and self._handover.outcome in ("done", "failed"):
                 self._keep_remains(error.message)
             self.standing = self._bus.standing(self.thread_id, self._token)
-            self._over(_without_us(self.standing))
+            self._over(handover.without_us(self.standing))
 
     def _keep_remains(self, reason: str) -> None:
         """A result that could not be handed in is left on the disk, and its place is told."""
@@ -469,22 +506,3 @@ class Job:
 
     def _now(self) -> int:
         return self._bus.database.clock.now().monotonic_ms
-
-
-def _clear_away(path: str) -> None:
-    """Whatever a command has left at this path."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    elif os.path.lexists(path):
-        os.unlink(path)
-
-
-def _without_us(seen: Standing) -> str:
-    """What has become of a thread on which the worker has nothing more to write."""
-    if seen.hold is Hold.CANCELLED:
-        return "cancelled"
-    if seen.hold is not Hold.ENDED:
-        return "lease_lost"
-    if seen.ended_by == "failed" and (seen.taken_over or seen.thread.state == "pending"):
-        return "handed_back"
-    return str(seen.ended_by)

@@ -3,12 +3,14 @@ that its command is given."""
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.ids import printable
 
+from ..domain import limits
 from ..domain.model import Message, Thread
 from ..services.working import Working
 
@@ -27,15 +29,25 @@ class Terms(NamedTuple):
 def terms_of(payload: str | None, timeout_seconds: float | None) -> Terms:
     """The terms in the payload of a task; the shorter of two time limits holds.
 
-    Raises `BadTask` for a folder that is not there and for a limit that is none.
+    Raises `BadTask` for a folder that is not there, and for a limit that is none or longer than
+    `--timeout` may be.
     """
     asked = {} if payload is None else json.loads(payload)
     limit = asked.get("timeout_seconds")
     if limit is not None:
-        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit <= 0:
-            raise BadTask(f"payload.timeout_seconds is {limit!r}, not a number above zero.")
+        limit = _checked_limit(limit)
         timeout_seconds = min(limit, timeout_seconds or limit)
     return Terms(_folder(asked.get("worktree")), timeout_seconds)
+
+
+def _checked_limit(limit: object) -> float:
+    most = limits.MAX_DELAY_SECONDS
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit <= most:
+        given = printable(repr(limit))
+        raise BadTask(
+            f"payload.timeout_seconds is {given}, not a number above zero and up to {most:.0f}."
+        )
+    return limit
 
 
 def _folder(worktree: object) -> str:
@@ -47,6 +59,14 @@ def _folder(worktree: object) -> str:
     if not os.path.isdir(folder):
         raise BadTask(f"The worktree {printable(folder, 4096)} is not there, or is no folder.")
     return folder
+
+
+def clear_away(path: str) -> None:
+    """Whatever a command has left at this path."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
 
 
 def write_task(bus: Working, thread: Thread, path: str) -> int:

@@ -120,10 +120,15 @@ def test_a_worktree_that_is_no_folder_is_refused(worktree):
         terms_of(json.dumps({"worktree": worktree}), None)
 
 
-@pytest.mark.parametrize("limit", [0, -1, "5", True, []])
+@pytest.mark.parametrize("limit", [0, -1, "5", True, [], 1e308, 10**400, 366 * 86400 + 1])
 def test_a_time_limit_that_is_none_is_refused(limit):
     with pytest.raises(BadTask):
         terms_of(json.dumps({"timeout_seconds": limit}), None)
+
+
+def test_a_time_limit_may_be_as_long_as_the_option_takes():
+    longest = 366 * 24 * 3600
+    assert terms_of(json.dumps({"timeout_seconds": longest}), None).timeout_seconds == longest
 
 
 def test_a_later_message_says_who_when_and_everything_that_came_with_it():

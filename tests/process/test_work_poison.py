@@ -1,0 +1,136 @@
+"""`inbox work`: what goes wrong with one thread ends that thread's try, and nothing else."""
+
+import sys
+
+import pytest
+
+from support.commands import Project
+from support.workers import Worker, kinds, show
+
+# In a process of its own, as the command is, with one fault in it.
+FAULTY = """
+import sys
+from inbox_orch.inbox.worker import job
+
+def strike(place, name, error):
+    whole = getattr(place, name)
+    def faulty(self, *arguments):
+        if "poison" in self._thread.subject:
+            raise error
+        return whole(self, *arguments)
+    setattr(place, name, faulty)
+
+{fault}
+from inbox_orch.inbox.__main__ import main
+sys.argv = sys.argv[1:]
+sys.exit(main())
+"""
+POISON = '{"timeout_seconds": 1e308}'
+COMMAND = ("sh", "-c", "cat")
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path / "project")
+
+
+def work(project, *options, fault="", command=COMMAND, **more):
+    """Everything that is there, two at a time; the worker's `finished` lines by thread."""
+    launcher = (sys.executable, "-P", "-c", FAULTY.replace("{fault}", fault)) if fault else ()
+    options = ("--slots", "2", "--idle-exit", "0.2", *options)
+    with Worker(project, *options, command=command, launcher=launcher, **more) as worker:
+        assert worker.end() == 0, worker.said
+    return {x["thread"]: x for x in worker.lines if x["type"] == "finished"}, worker.said
+
+
+def test_a_limit_that_no_clock_can_hold_fails_its_thread_alone(project):
+    poison, healthy = project.send(payload=POISON), [project.send() for _ in range(3)]
+    finished, _ = work(project)
+    assert [finished[t]["outcome"] for t in (poison, *healthy)] == ["failed", *["done"] * 3]
+    assert "payload.timeout_seconds" in show(project, poison).messages[-1].body
+    assert finished[poison]["runs"] == 0
+
+
+FAULTS = {
+    "preparing": 'strike(job.Job, "_prepare", OverflowError("a number"))',
+    "writing the task": 'strike(job.Job, "_write_task", OverflowError("a number"))',
+    "running": 'strike(job.Job, "_started", OverflowError("a number"))',
+    "settling": 'strike(job.Job, "_settle", OverflowError("a number"))',
+    "finishing": 'strike(job.Job, "_finish", OverflowError("a number"))',
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_met_with_one_thread_fails_it_and_leaves_its_neighbour_alone(project, fault):
+    poison, *healthy = project.send("poison"), project.send(), project.send()
+    finished, said = work(project, fault=fault)
+    assert [finished[t]["outcome"] for t in (poison, *healthy)] == ["failed", "done", "done"]
+    shown = show(project, poison)
+    assert (shown.thread.state, shown.thread.deliveries) == ("failed", 1)
+    assert "OverflowError: a number" in shown.messages[-1].body
+    assert "OverflowError: a number" in said
+    assert "thread_released" not in kinds(project, poison)
+
+
+def test_a_fault_met_while_the_command_runs_ends_the_command_first(project):
+    poison, healthy = project.send("poison", "poison"), project.send()
+    # Another process writes to the thread, so that the worker looks at it.
+    script = 'grep -q poison || exit 0; "$INBOX" update --body seen; exec sleep 600'
+    finished, _ = work(
+        project,
+        fault='strike(job.Job, "_act_on", OverflowError("a number"))',
+        command=("sh", "-c", script),
+    )
+    assert [finished[t]["outcome"] for t in (poison, healthy)] == ["failed", "done"]
+    assert finished[poison]["signal"] == 15
+    assert "OverflowError: a number" in show(project, poison).messages[-1].body
+
+
+def test_a_fault_counts_its_tries_as_any_other_failure_does(project):
+    poison, healthy = project.send("poison", max_deliveries=3), project.send()
+    finished, _ = work(project, "--retry-in", "0", fault=FAULTS["preparing"])
+    assert finished[healthy]["outcome"] == "done"
+    assert finished[poison]["outcome"] == "exhausted"
+    thread = show(project, poison).thread
+    assert (thread.state, thread.reason, thread.deliveries) == ("failed", "exhausted", 3)
+
+
+def test_a_fault_of_the_machine_comes_back_later_and_counts(project):
+    poison, healthy = project.send("poison"), project.send()
+    fault = 'strike(job.Job, "_prepare", OSError(24, "Too many open files"))'
+    finished, _ = work(project, fault=fault)
+    assert finished[healthy]["outcome"] == "done"
+    assert finished[poison]["outcome"] == "handed_back"
+    shown = show(project, poison)
+    assert (shown.thread.state, shown.thread.deliveries) == ("pending", 1)
+    assert shown.thread.available_at - shown.messages[-1].created_at >= 2000
+
+
+def test_a_thread_that_cannot_even_be_failed_is_left_to_its_lease(project):
+    poison, healthy = project.send("poison"), project.send()
+    fault = FAULTS["preparing"] + "\n" + 'strike(job.Job, "_go_on", OverflowError("again"))'
+    finished, said = work(project, fault=fault)
+    assert finished[healthy]["outcome"] == "done"
+    assert finished[poison]["outcome"] == "abandoned"
+    thread = show(project, poison).thread
+    assert (thread.state, thread.deliveries) == ("claimed", 1)
+    assert "again" in said
+
+
+def test_a_payload_that_this_process_cannot_read_fails_its_thread_alone(project):
+    poison, healthy = project.send(payload='{"n": ' + "1" * 1000 + "}"), project.send()
+    finished, _ = work(project, environment={"PYTHONINTMAXSTRDIGITS": "640"})
+    assert [finished[t]["outcome"] for t in (poison, healthy)] == ["failed", "done"]
+
+
+def test_what_concerns_every_thread_still_ends_the_worker(project):
+    threads = [project.send("poison"), project.send()]
+    fault = (
+        "from inbox_orch.shared.errors import InboxOrchError\n"
+        'strike(job.Job, "_prepare", InboxOrchError("no_database", "it is gone"))'
+    )
+    launcher = (sys.executable, "-P", "-c", FAULTY.replace("{fault}", fault))
+    with Worker(project, "--slots", "2", command=COMMAND, launcher=launcher) as worker:
+        assert worker.end() == 6
+    states = [show(project, t).thread for t in threads]
+    assert [(t.state, t.deliveries) for t in states] == [("pending", 0)] * 2
