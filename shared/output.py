@@ -49,6 +49,11 @@ class Output:
         terminal = os.environ.get("TERM", "dumb")
         return self._on_terminal() and not self.as_json and terminal not in ("dumb", "")
 
+    @property
+    def on_terminal(self) -> bool:
+        """Whether bytes that are written as they are would reach a terminal and drive it."""
+        return self._on_terminal()
+
     # -- results -----------------------------------------------------------------------------
 
     def result(self, data: Mapping[str, Any], *blocks: Block) -> None:

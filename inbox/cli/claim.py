@@ -4,7 +4,7 @@ import os
 
 import click
 
-from inbox_orch.shared.blocks import Block, Facts
+from inbox_orch.shared.blocks import Block, Facts, harmless
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import usage
 
@@ -65,8 +65,11 @@ def command(
     )
     if export:
         lines = _export_lines(claimed, bus.database.layout.database, bus.database.id)
-        # The bytes of the path, whatever the locale.
-        output.raw(os.fsencode(lines))
+        if output.on_terminal:
+            output.text(harmless(lines, lines=True))
+        else:
+            # The bytes of the path, whatever the locale.
+            output.raw(os.fsencode(lines))
     else:
         output.result(claimed.as_json(), *_blocks(claimed, bus.now_ms))
 

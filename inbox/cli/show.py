@@ -28,7 +28,11 @@ _CHUNK = 1024 * 1024
 @click.option("--full", is_flag=True, help="Every message, every body whole.")
 @click.option("--artifact", metavar="NAME", help="The newest artifact of this name instead.")
 @click.option(
-    "--output", "target", type=PATH, metavar="FILE|-", help="Where to write the artifact."
+    "--output",
+    "target",
+    type=PATH,
+    metavar="FILE|-",
+    help="Where to write the artifact; needed on a terminal.",
 )
 @mailbox_option
 @click.pass_context
@@ -44,6 +48,11 @@ def command(
     output = shell_of(context).output
     if target is not None and artifact is None:
         raise usage("--output goes with --artifact")
+    if artifact is not None and target is None and not output.as_json and output.on_terminal:
+        raise usage(
+            "an artifact is not printed on a terminal: what is in it could drive it",
+            hint="--output FILE writes it into a file, --output - prints it as it is",
+        )
     bus = open_group(context, Reading)
     if artifact is not None:
         found, content = bus.artifact(thread, artifact, mailboxes=mailboxes)

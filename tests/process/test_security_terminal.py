@@ -148,6 +148,37 @@ def test_json_drives_no_terminal_and_says_the_same(project: Enterprise, name: st
     assert json.loads(shown.text)["data"].keys() == piped.data.keys()
 
 
+@pytest.mark.parametrize("more", [(), ("--mailbox", "workers")])
+def test_an_artifact_is_printed_on_a_terminal_only_when_that_is_asked_for(
+    tmp_path: Path, more: tuple[str, ...]
+):
+    own = Enterprise(tmp_path / "own")
+    (own.folder / "art.txt").write_text(NASTY)
+    with own.bus("leader") as bus:
+        sent = bus.send(to="workers", subject="s", body="b", attach=[str(own.folder / "art.txt")])
+    line = ("show", sent.thread.id, "--artifact", "art.txt", *more)
+
+    shown = show(*line, folder=own.folder)
+    assert (shown.code, shown.text) == (2, "")
+    assert "--output FILE" in shown.stderr and "--output -" in shown.stderr
+    assert own.run(*line).stdout == NASTY.encode()
+    assert own.run(*line, FORCE_COLOR="1").stdout == NASTY.encode()
+    assert "\x1b[2J" in show(*line, "--output", "-", folder=own.folder).text
+    assert show(*line, "--json", folder=own.folder).code == 0
+
+
+def test_what_claim_exports_drives_no_terminal(tmp_path: Path):
+    own = Enterprise(tmp_path / "own \x1b[2J\u202e")
+    for _ in range(2):
+        own.send()
+    line = ("claim", "--export", "--agent", "w1", "--mailbox", "workers")
+
+    assert "\x1b[2J\u202e" in own.run(*line).text
+    shown = show(*line, folder=own.folder)
+    assert shown.code == 0 and "export INBOX_TOKEN=" in shown.text
+    assert DRIVING & set(shown.text) == set()
+
+
 def test_text_is_the_same_after_the_way_through_json(tmp_path: Path):
     own = Enterprise(tmp_path / "own")
     thread = own.send(body=NASTY)
