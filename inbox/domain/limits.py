@@ -4,6 +4,7 @@ import json
 from typing import Any, NoReturn
 
 from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.json_words import whole_number
 
 DEFAULT_LEASE_SECONDS = 300.0
 MIN_LEASE_SECONDS, MAX_LEASE_SECONDS = 1.0, 24 * 3600.0
@@ -87,7 +88,9 @@ def check_payload(text: str) -> str:
             hint="attach it as a file with --attach",
         )
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        value = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=whole_number
+        )
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError as error:
         raise _too_deep() from error

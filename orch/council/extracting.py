@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.json_words import whole_number, words_of
+
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.M | re.S)
 _OBJECT_START = re.compile(r"\{\s*[\"}]")
 _MOST_STARTS = 2000
@@ -77,7 +79,8 @@ def _parse(text: str) -> dict[str, Any]:
         words = f"line {error.lineno}, column {error.colno}: {error.msg}"
         raise NotJson(words) from error
     except (ValueError, RecursionError) as error:
-        raise NotJson(f"this is no JSON that can be read: {error}"[:300]) from error
+        words = f"this is no JSON that can be read: {words_of(error)}"
+        raise NotJson(words[:300]) from error
     if not isinstance(value, dict):
         raise NotJson("the value is no object")
     return value
@@ -93,7 +96,9 @@ def _shifted(text: str, offset: int, error: NotJson) -> str:
 
 
 def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+    return json.JSONDecoder(
+        object_pairs_hook=_object, parse_constant=_constant, parse_int=whole_number
+    )
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

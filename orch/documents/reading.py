@@ -15,6 +15,7 @@ import yaml
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.inputs import read_input
+from inbox_orch.shared.json_words import whole_number, words_of
 
 from .problems import Path, Problem, refusal
 
@@ -254,11 +255,13 @@ def _json(name: str, text: str) -> Source:
         return found
 
     try:
-        value = json.loads(text, object_pairs_hook=unique, parse_constant=_no_number)
+        value = json.loads(
+            text, object_pairs_hook=unique, parse_constant=_no_number, parse_int=whole_number
+        )
     except json.JSONDecodeError as error:
         raise _refused(name, error.lineno, f"it is not JSON: {_lower(error.msg)}") from error
     except (ValueError, RecursionError) as error:
-        raise _refused(name, 1, f"it is not JSON that is read here: {error}") from error
+        raise _refused(name, 1, f"it is not JSON that is read here: {words_of(error)}") from error
     if repeated:
         raise refusal(name, _Positions(text).repeated, lambda path: 1)
     # Only a problem needs lines: they are looked for then.

@@ -5,6 +5,7 @@ is only ever added; each time there is a new revision, and the old ones can be c
 """
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -371,7 +372,7 @@ def find_group(tally: "Tally", name: str) -> "Group":
     for group in tally.groups:
         if any(item.id == name for item in group.members):
             return group
-    if name[:1] in "gG" and name[1:].isdigit() and 1 <= int(name[1:]) <= len(tally.groups):
+    if re.fullmatch("[gG][0-9]{1,9}", name) and 1 <= int(name[1:]) <= len(tally.groups):
         return tally.groups[int(name[1:]) - 1]
     raise _no_item(tally, name)
 

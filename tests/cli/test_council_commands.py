@@ -142,6 +142,8 @@ def test_a_brief_that_is_no_text_is_refused_with_the_place(project):
     "content, said",
     [
         ("{", "not JSON"),
+        pytest.param(f"[{'9' * 5000}]", "not JSON: a number has too many digits", id="digits"),
+        pytest.param("[" * 5000, "not JSON: it is nested too deeply", id="deep"),
         ("[]", "no list `items`"),
         ('{"items": {}}', "no list `items`"),
         ('{"items": []}', "no pair"),
@@ -168,6 +170,15 @@ def test_a_file_that_cannot_be_applied_says_where(project, content, said):
 
     assert refused.error["code"] == "usage" and said in refused.error["message"]
     assert project.contents() == before
+
+
+@pytest.mark.parametrize("name", ["G" + "1" * 5000, "G\u00b2", "G0", "g99"], ids=lambda n: n[:3])
+def test_a_number_that_no_group_has_is_not_found(project, name):
+    orch_cells_council.counted(project)
+
+    assert (
+        project.orch("council", "tally", "--explain", name, "--json").error["code"] == "not_found"
+    )
 
 
 def test_what_suggest_prints_is_what_apply_takes(project):

@@ -180,6 +180,7 @@ def test_a_payload_that_is_nested_too_deeply_is_refused(depth):
         ('{"a": Infinity}', "Infinity is not JSON"),
         ('{"a": 1e999}', "1e999 is out of range"),
         ('{"a": -1e999}', "-1e999 is out of range"),
+        pytest.param(f'{{"a": -{"9" * 5000}}}', "a number has too many digits", id="digits"),
     ],
 )
 def test_a_payload_that_is_no_json_is_refused(text, message):

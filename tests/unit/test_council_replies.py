@@ -159,6 +159,19 @@ def test_nothing_to_say_is_an_abstention_with_its_reason():
     assert found == Read("abstained", None, ("not my field",))
 
 
+@pytest.mark.parametrize(
+    "value, said",
+    [
+        pytest.param("9" * 5000, "a number has too many digits", id="digits"),
+        pytest.param("[" * 5000, "it is nested too deeply", id="deep"),
+    ],
+)
+def test_what_the_library_cannot_read_is_said_in_our_words(value, said):
+    found = looked_at(f'{{"items": {value}}}')
+
+    assert found.state == "invalid" and said in found.errors[0]
+
+
 def test_lines_without_json_are_a_reply():
     text = "- [do] Enable WAL mode :: wal, sqlite, journal mode\n* [AVOID] Sharding\nD1=wal\n"
 

@@ -133,6 +133,18 @@ def test_what_is_no_document_is_refused_with_its_line(tmp_path, name, text, line
     assert found["line"] == line
 
 
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        pytest.param("9" * 5000, "a number has too many digits", id="digits"),
+        pytest.param("[" * 200000, "it is nested too deeply", id="deep"),
+    ],
+)
+def test_json_that_the_library_cannot_read_is_refused_in_our_words(tmp_path, text, said):
+    (found,) = problems(tmp_path, text, "run.json")
+    assert found["message"].endswith(said)
+
+
 def test_bytes_that_are_not_utf_8_are_refused_with_their_line(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_bytes(b"lfs: skip\ncopy: [\xff]\n")
