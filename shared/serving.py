@@ -9,7 +9,8 @@ the process. Decides nothing about threads or runs.
 import json
 import os
 import signal
-from collections.abc import Mapping
+import threading
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from types import FrameType
 from typing import Any, NamedTuple
@@ -23,13 +24,16 @@ from mcp import MCPError
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
+from pydantic import ValidationError
 
 from .errors import EXIT_CODES
 from .tool_calls import Answer, Call, Delivery, Place, carry_out
 from .tools import Described, lean
 
 _MOST_AT_ONCE = 64
-_TAKEN_ABACK = -32602  # "invalid params" of JSON-RPC 2.0, for a tool that there is not
+# Of JSON-RPC 2.0, section 5.1. The second is for a tool that there is not.
+_NOT_JSON, _NO_REQUEST, _TAKEN_ABACK = -32700, -32600, -32602
+_MOST_DIGITS = 300
 
 
 class Offer(NamedTuple):
@@ -76,11 +80,22 @@ class _Service:
         )
         async with anyio.create_task_group() as self._threads:
             try:
-                async with stdio_server(stdout=self._wire.stream) as (read, write):
+                lines: Any = self._readable_lines()
+                async with stdio_server(lines, self._wire.stream) as (read, write):
                     await server.run(read, write, server.create_initialization_options())
             finally:
                 for call in self._calls:
                     call.give_up()
+
+    async def _readable_lines(self) -> AsyncIterator[str]:
+        """What the client says, for the SDK, which leaves what it cannot read without an answer:
+        that is refused here."""
+        async for line in anyio.wrap_file(self._wire.input):
+            refusal = _refusal_of(line) if line.strip() else None
+            if refusal is not None:
+                await anyio.to_thread.run_sync(self._wire.send, json.dumps(refusal) + "\n")
+            elif line.strip():
+                yield line
 
     async def _list(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
@@ -129,6 +144,40 @@ class _Service:
             ended.set()
 
 
+def _refusal_of(line: str) -> dict[str, Any] | None:
+    """The error for a line that the SDK cannot read, None for one that it can."""
+    try:
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError as error:
+        return _refusal(line, error.errors(include_url=False)[0]["msg"])
+    # With an id that is none a request would be taken for a notification.
+    if isinstance(message, types.JSONRPCNotification) and "id" in _loaded(line):
+        return _refusal(line, "the id is neither text nor a whole number")
+    return None
+
+
+def _refusal(line: str, reason: str) -> dict[str, Any]:
+    """The error, with the request's id if that can be had: `json` reads more than the SDK."""
+    code, request = _NO_REQUEST, None
+    try:
+        message = _loaded(line)
+    except (ValueError, RecursionError):
+        code = _NOT_JSON
+    else:
+        # The id of an answer is one that we have given, and stands for no request of the client.
+        if isinstance(message, dict) and not message.keys() & {"result", "error"}:
+            request = message.get("id")
+    if isinstance(request, bool) or not isinstance(request, (str, int, float)):
+        request = None
+    error = {"code": code, "message": f"this message cannot be read: {reason}"[:200]}
+    return {"jsonrpc": "2.0", "id": request, "error": error}
+
+
+def _loaded(line: str) -> Any:
+    """The value of a line, without its longest numbers. Raises ValueError and RecursionError."""
+    return json.loads(line, parse_int=lambda n: int(n) if len(n) <= _MOST_DIGITS else None)
+
+
 def _tool_of(about: Described) -> types.Tool:
     tool = about.tool
     return types.Tool(
@@ -164,13 +213,22 @@ def _result_of(answer: Answer | None) -> types.CallToolResult:
 
 
 class _Wire:
-    """Standard output, as a text stream that tells which answers have been written."""
+    """Standard input; and standard output, as a text stream that tells which answers have been
+    written. No command and no process that it starts has either."""
 
     def __init__(self) -> None:
         self._expected: dict[Any, Delivery] = {}
-        # Whatever else is printed must not get between the messages.
+        # Nothing else may take messages away, and whatever else is printed must not get between.
+        # What is no UTF-8 is refused, not replaced: bytes are stored as they came, or not at all.
+        self.input = open(  # noqa: SIM115 - as long as the process
+            os.dup(0), encoding="utf-8", errors="surrogateescape", closefd=False
+        )
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
         self._descriptor = os.dup(1)
         os.dup2(2, 1)
+        self._sending = threading.Lock()
 
     @property
     def stream(self) -> anyio.AsyncFile[str]:
@@ -188,18 +246,23 @@ class _Wire:
 
     def write(self, text: str) -> int:
         """One message, all of it."""
-        delivered = True
-        view = memoryview(text.encode())
-        try:
-            while view:
-                view = view[os.write(self._descriptor, view) :]
-        except OSError:
-            delivered = False  # the end of the input will follow
+        delivered = self.send(text)
         if self._expected:
             delivery = self._expected.pop(json.loads(text).get("id"), None)
             if delivery is not None:
                 delivery.settle(delivered=delivered)
         return len(text)
+
+    def send(self, text: str) -> bool:
+        """Write a message, whole and between others; False when nobody reads any more."""
+        view = memoryview(text.encode())
+        try:
+            with self._sending:
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
+        except OSError:
+            return False  # the end of the input will follow
+        return True
 
     def flush(self) -> None:
         """Nothing stays here."""

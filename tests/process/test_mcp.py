@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -126,6 +127,96 @@ def test_bad_input_gives_the_codes_and_hints_of_the_command_line(project: Projec
             await client.call_tool("inbox_explode", {})
 
     with_clients(project.folder, ["w1"], talk)
+
+
+def begun(project: Project, program: str = "inbox") -> subprocess.Popen[bytes]:
+    """A server that is met by lines alone, once it has answered the first of them."""
+    server = subprocess.Popen(
+        [command_path(program), "mcp", "--agent", "w1"],
+        cwd=project.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    first = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    assert answered(server, json.dumps(first).encode())["id"] == 0
+    return server
+
+
+def answered(server: subprocess.Popen[bytes], line: bytes) -> dict:
+    """What the server says next after a line."""
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.write(line + b"\n")
+    server.stdin.flush()
+    assert select.select([server.stdout], [], [], PATIENCE_SECONDS)[0], line[:200]
+    return json.loads(server.stdout.readline())
+
+
+def asking(arguments: str, number: str = "7") -> bytes:
+    """A call of a tool, with its arguments as text."""
+    params = f'{{"name": "inbox_send", "arguments": {{{arguments}}}}}'
+    called = f'"method": "tools/call", "params": {params}, "jsonrpc": "2.0"'
+    return f'{{{called}, "id": {number}}}'.encode()
+
+
+DEEP = '"payload": ' + '{"a":' * 250 + "1" + "}" * 250
+UNREADABLE = {
+    "half a character": (asking(r'"body": "x\ud800"'), -32600, 7),
+    "nested too deeply": (asking(DEEP), -32600, 7),
+    "too many digits": (asking(f'"priority": {"1" * 5000}'), -32600, 7),
+    "with an id of text": (asking(r'"body": "x\udfff"', '"a\u00e4"'), -32600, "aä"),
+    "with a half id": (asking("", r'"\ud800"'), -32600, "\ud800"),
+    "with an id that is no id": (asking("", "true"), -32600, None),
+    "with an id that is a fraction": (asking("", "1.5"), -32600, 1.5),
+    "with an id of too many digits": (asking("", "1" * 5000), -32600, None),
+    "not a request": (b'{"jsonrpc": "2.0", "id": 7}', -32600, 7),
+    "with a list for its parameters": (
+        b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', -32600, 7,
+    ),
+    "of another protocol": (b'{"id": 7, "method": "ping"}', -32600, 7),
+    "several at once": (b'[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', -32600, None),
+    "an answer that is none": (b'{"jsonrpc": "2.0", "id": 7, "result": 5}', -32600, None),
+    "a number": (b"7", -32600, None),
+    "not JSON": (b'{"jsonrpc": "2.0", "id": 7, "method"', -32700, None),
+    "not UTF-8 in a text": (asking('"body": "x?"').replace(b"?", b"\xff"), -32600, 7),
+    "not UTF-8": (b"\xff\xfe", -32700, None),
+    "no end of nesting": (asking("[" * 200_000), -32700, None),
+}  # fmt: skip
+
+
+@with_sdk
+def test_a_line_that_cannot_be_read_is_answered_with_an_error(project: Project):
+    with begun(project) as server:
+        for name, (line, code, number) in UNREADABLE.items():
+            answer = answered(server, line)
+            assert (answer["error"]["code"], answer["id"]) == (code, number), name
+            assert answer["jsonrpc"] == "2.0" and 10 < len(answer["error"]["message"]) < 300
+            # It goes on, and its next answer is that to the next call.
+            assert answered(server, asking('"limit": 1', "8"))["id"] == 8, name
+        server.stdin.close()
+        assert server.stdout.read() == b""
+        assert server.wait(PATIENCE_SECONDS) == 0
+
+
+@with_sdk
+def test_blank_lines_and_notifications_are_not_answered(project: Project):
+    with begun(project) as server:
+        for line in (b"", b"  ", b'{"jsonrpc": "2.0", "method": "notifications/initialized"}'):
+            server.stdin.write(line + b"\n")
+        assert answered(server, asking("", "8"))["id"] == 8
+        server.stdin.close()
+        assert server.stdout.read() == b""
+
+
+@with_sdk
+def test_what_the_leaders_server_cannot_read_is_answered_as_well(tmp_path: Path):
+    with begun(Enterprise(tmp_path / "project"), "orch") as server:
+        assert answered(server, asking(DEEP))["id"] == 7
+        server.stdin.close()
 
 
 def bells(project: Project) -> list[str]:
