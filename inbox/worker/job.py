@@ -153,6 +153,8 @@ class Job:
     @alone
     def look(self) -> None:
         """See how the lease stands, and act on it."""
+        if self._broken is not None:
+            return  # looking may be what breaks; that the lease is lost is told by the refusal
         try:
             self._act_on(self._bus.standing(self.thread_id, self._token))
         except InboxOrchError as error:
@@ -218,9 +220,10 @@ class Job:
         if self._broken is None:
             self._broken = error
             self._notice(f"thread {self.thread_id}: {reason_of(error)}")
+        if self.phase is Phase.OVER:
+            return
+        self._limit_at, self._renews = None, False
         if self.child is not None:
-            # Nothing more is looked at: that may be what breaks.
-            self._limit_at, self._renews = None, False
             if self._kill_at is None:
                 self.phase = Phase.RUNNING  # it may have broken before that was said
                 self.stop()
@@ -233,6 +236,7 @@ class Job:
     @alone
     def _fail_broken(self, error: Exception) -> None:
         self._failing = True
+        self._keep_remains(reason_of(error))
         retry_in = self._backoff() if is_machines(error) else self._plan.retry_in_seconds
         self._hand_over(self._not_started(reason_of(error), retry_in))
 

@@ -1,6 +1,7 @@
 """`inbox work`: what goes wrong with one thread ends that thread's try, and nothing else."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +61,15 @@ FAULTS = {
 }
 
 
+AFTERWARDS = """
+whole = job.Job._over
+def over(self, outcome):
+    whole(self, outcome)
+    raise OverflowError("a number")
+job.Job._over = over
+"""
+
+
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_met_with_one_thread_fails_it_and_leaves_its_neighbour_alone(project, fault):
     poison, *healthy = project.send("poison"), project.send(), project.send()
@@ -70,6 +80,23 @@ def test_a_fault_met_with_one_thread_fails_it_and_leaves_its_neighbour_alone(pro
     assert "OverflowError: a number" in shown.messages[-1].body
     assert "OverflowError: a number" in said
     assert "thread_released" not in kinds(project, poison)
+
+
+def test_what_a_command_has_left_is_kept_when_the_worker_cannot_hand_it_in(project):
+    poison = project.send("poison")
+    script = 'echo output; echo result > "$INBOX_RESULT"'
+    _, said = work(project, fault=FAULTS["finishing"], command=("sh", "-c", script))
+    assert show(project, poison).thread.state == "failed"
+    folder = Path(said.rpartition("its result and output are in ")[2].strip())
+    assert (folder / "result").read_text() == "result\n"
+    assert (folder / "stdout").read_text() == "output\n"
+
+
+def test_a_fault_that_comes_when_all_is_over_changes_nothing(project):
+    threads = [project.send("poison"), project.send()]
+    finished, _ = work(project, fault=AFTERWARDS)
+    assert [finished[t]["outcome"] for t in threads] == ["done", "done"]
+    assert [show(project, t).thread.state for t in threads] == ["done", "done"]
 
 
 def test_a_fault_met_while_the_command_runs_ends_the_command_first(project):
