@@ -4,6 +4,7 @@ A handover is put together once and can be tried again: every try asks the bus f
 thing, so a repeat after a failure that was none is an exact repeat.
 """
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -21,6 +22,8 @@ from .result import Result, read_result
 BODY_TAIL_BYTES = 64 * 1024
 FAILURE_TAIL_BYTES = 16 * 1024
 _LARGE_BYTES = 16 * 1024 * 1024
+TOKEN_SERVES_NO_MORE = frozenset({"lease_lost", "cancelled", "invalid_state", "not_found"})
+"""Refusals after which nothing can be written with a token any more."""
 
 
 class NotYet(Exception):
@@ -48,6 +51,17 @@ class Remains:
             artifacts.add_bytes(kept.name, kept.content()) for kept in (self.stdout, self.stderr)
         ]
         return (*output, result) if result is not None else tuple(output)
+
+    def keep_output(self, folder: str) -> str:
+        """Put the output beside the result in `folder`; returns what is to be said of it, which
+        is nothing when that succeeds."""
+        try:
+            for kept in (self.stdout, self.stderr):
+                with open(os.path.join(folder, kept.name), "wb") as file:
+                    file.write(kept.content())
+        except OSError as error:
+            return f"; not all of it could be kept: {error.strerror}"
+        return ""
 
     def _store_result(self, artifacts: ArtifactStore) -> Stored | None:
         """None when a process that the command left behind has taken the file away."""
@@ -173,6 +187,15 @@ def outcome_of(planned: str, thread: Thread | None) -> str:
         if thread.reason == "exhausted":
             return "exhausted"
     return planned
+
+
+def acknowledge_cancel(bus: Working, thread_id: str, token: str) -> None:
+    """The command has ended, so that whoever cancelled may now go on with its worktree."""
+    try:
+        bus.renew(thread_id, token)
+    except InboxOrchError as error:
+        if error.code not in TOKEN_SERVES_NO_MORE:
+            raise
 
 
 def without_us(seen: Standing) -> str:

@@ -33,7 +33,6 @@ from .task import BadTask, Terms, clear_away, terms_of, write_task
 RETRY_MS = 500
 _SOON_MS = 20
 _PASSING = frozenset({"busy", "disk_full", "io_error", "read_only"})
-_TOKEN_SERVES_NO_MORE = frozenset({"lease_lost", "cancelled", "invalid_state", "not_found"})
 
 Tell = Callable[[Happening], None]
 Notice = Callable[[str], None]
@@ -425,20 +424,12 @@ class Job:
     def _write_nothing(self, seen: Standing) -> None:
         def end() -> None:
             if seen.hold is Hold.CANCELLED:
-                self._acknowledge_cancel()
+                handover.acknowledge_cancel(self._bus, self.thread_id, self._token)
             self._over(handover.without_us(seen))
 
         # The step, so that it is tried again when it is refused for the moment.
         self._step = end
         end()
-
-    def _acknowledge_cancel(self) -> None:
-        """The command has ended, so that whoever cancelled may now go on with its worktree."""
-        try:
-            self._bus.renew(self.thread_id, self._token)
-        except InboxOrchError as error:
-            if error.code not in _TOKEN_SERVES_NO_MORE:
-                raise
 
     # -- trying again ------------------------------------------------------------------------
 
@@ -453,7 +444,7 @@ class Job:
 
     def _put_off(self, error: InboxOrchError) -> None:
         """Another try soon, or the end of the job when its token serves no more."""
-        if error.code in _TOKEN_SERVES_NO_MORE:
+        if error.code in handover.TOKEN_SERVES_NO_MORE:
             self._refused(error)
         elif error.code in _PASSING:
             self._step_at = self._now() + RETRY_MS
@@ -478,12 +469,7 @@ class Job:
         remains, folder = self._remains, self._folder
         if remains is None or folder is None:
             return
-        try:
-            for kept in (remains.stdout, remains.stderr):
-                with open(os.path.join(folder, kept.name), "wb") as file:
-                    file.write(kept.content())
-        except OSError as error:
-            reason += f"; not all of it could be kept: {error.strerror}"
+        reason += remains.keep_output(folder)
         self._notice(f"thread {self.thread_id}: {reason}; its result and output are in {folder}")
         self._folder = None
 
