@@ -16,6 +16,7 @@ from .errors import InboxOrchError, usage
 from .folders import refuse_links
 from .gate import file_failure
 from .ids import printable
+from .live import refuse_live
 
 MAX_ARTIFACT_BYTES = 1024 * 1024 * 1024
 MAX_NAME_BYTES = 255
@@ -52,8 +53,8 @@ class ArtifactStore:
     def add_file(self, path: str) -> Stored:
         """Copy a regular file in under its own base name.
 
-        Errors: `usage` (missing, not a regular file, name or size not allowed), `disk_full`,
-        `read_only`, `io_error`.
+        Errors: `usage` (missing, not a regular file, a file of the open database, name or size
+        not allowed), `disk_full`, `read_only`, `io_error`.
         """
         name = check_artifact_name(_as_text(os.path.basename(path)))
         with _open_source(path) as source:
@@ -154,6 +155,7 @@ def _as_text(name: str) -> str:
 
 def _open_source(path: str) -> BinaryIO:
     """Never blocks: a pipe or a device is refused before it is read."""
+    refuse_live(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:

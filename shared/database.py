@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 
 from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
-from . import bells
+from . import bells, live
 from .clock import Clock, SystemClock
 from .errors import InboxOrchError
 from .folders import refuse_links
@@ -44,6 +44,7 @@ class Database:
         busy_seconds: float,
         notice: Notice,
         identity: tuple[int, int],
+        ticket: object,
     ) -> None:
         self.layout = layout
         self.clock = clock
@@ -57,6 +58,7 @@ class Database:
         self._depth = 0
         self._last_notice = float("-inf")
         self._identity = identity
+        self._ticket = ticket
         self.id = ""
 
     @classmethod
@@ -79,23 +81,25 @@ class Database:
         if identity is None:
             raise missing(layout)
         refuse_links(*layout.own)
-        with translated(layout):
-            connection = patiently(layout, busy_seconds, lambda: _connect(layout))
-        database = cls(
-            layout,
-            connection,
-            clock=clock or SystemClock(),
-            busy_seconds=busy_seconds,
-            notice=notice,
-            identity=identity,
-        )
-        try:
+        with contextlib.ExitStack() as failing:
+            ticket = live.enter(layout)
+            failing.callback(live.leave, ticket)
+            with translated(layout):
+                connection = patiently(layout, busy_seconds, lambda: _connect(layout))
+            failing.callback(connection.close)
+            database = cls(
+                layout,
+                connection,
+                clock=clock or SystemClock(),
+                busy_seconds=busy_seconds,
+                notice=notice,
+                identity=identity,
+                ticket=ticket,
+            )
             # The same before and after: that is the file which the connection has opened.
             database.check_in_place()
             database._check(expected_id)
-        except BaseException:
-            connection.close()
-            raise
+            failing.pop_all()
         return database
 
     def close(self) -> None:
@@ -103,6 +107,7 @@ class Database:
         if self._process == os.getpid():
             with translated(self.layout):
                 self._connection.close()
+            live.leave(self._ticket)
 
     def __enter__(self) -> "Database":
         return self

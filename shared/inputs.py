@@ -6,6 +6,7 @@ import sys
 
 from .errors import usage
 from .ids import printable
+from .live import refuse_live
 
 
 def given_text(text: str | None, path: str | None, most_bytes: int) -> str | None:
@@ -38,12 +39,17 @@ def decode_body(content: bytes, most_bytes: int) -> str:
 
 
 def read_input(path: str, most_bytes: int) -> bytes:
-    """At most `most_bytes` + 1 bytes of a file or of standard input (`-`); error `usage`."""
+    """At most `most_bytes` + 1 bytes of a file or of standard input (`-`); error `usage`.
+
+    Commands read before they open the database: its file harms nobody then, unless another
+    thread has it open.
+    """
     try:
         if path == "-":
             if sys.stdin is None:
                 raise usage("standard input is closed", hint="give the text in a file")
             return _read_descriptor(sys.stdin.fileno(), most_bytes + 1)
+        refuse_live(path)
         with open(path, "rb") as file:
             return file.read(most_bytes + 1)
     except (OSError, ValueError) as error:

@@ -2,7 +2,8 @@
 
 Only SQLite ever opens the database file and its `-wal` and `-shm`: a process that opens and
 closes one of them itself drops SQLite's POSIX locks (fcntl(2): closing any descriptor of a
-file releases the process's locks on it), and commits of others are then lost.
+file releases the process's locks on it), and commits of others are then lost. `live` refuses
+such files to whatever reads what a caller has named.
 """
 
 import os
@@ -31,10 +32,19 @@ class Layout(NamedTuple):
         return self.database + "-shm"
 
     @property
+    def journal(self) -> str:
+        """The rollback journal, which there is only without a log."""
+        return self.database + "-journal"
+
+    @property
+    def sqlite_files(self) -> tuple[str, ...]:
+        """What only SQLite opens."""
+        return self.database, self.wal, self.shm, self.journal
+
+    @property
     def own(self) -> tuple[str, ...]:
         """What lies beside the database and must not be a link; the gate sees to itself."""
-        journal = self.database + "-journal"
-        return self.wal, self.shm, journal, self.artifacts, self.bells, self.hooks
+        return self.wal, self.shm, self.journal, self.artifacts, self.bells, self.hooks
 
     @property
     def hooks(self) -> str:
@@ -45,7 +55,7 @@ class Layout(NamedTuple):
         """Whether a path leads to a file of this database, or into the folder of any project's:
         writing there by any other way than SQLite's would lose what is stored."""
         real = os.path.realpath(path)
-        if real in (self.database, self.wal, self.shm, self.database + "-journal", self.gate):
+        if real in (*self.sqlite_files, self.gate):
             return True
         if FOLDER_NAME in real.split(os.sep):
             return True

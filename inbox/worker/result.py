@@ -7,6 +7,7 @@ from typing import NamedTuple
 from inbox_orch.shared.artifacts import MAX_ARTIFACT_BYTES
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.inputs import decode_body
+from inbox_orch.shared.live import is_live
 
 from ..domain import limits
 
@@ -27,6 +28,8 @@ class Result(NamedTuple):
 
 def read_result(path: str) -> Result:
     """Look at the file; one that is not there is an empty `Result`. Never blocks on a pipe."""
+    if is_live(path):
+        return Result(note="$INBOX_RESULT is a file of the database, so it is not attached.")
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

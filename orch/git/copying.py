@@ -11,6 +11,8 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from inbox_orch.shared.live import is_live
+
 from .failures import named_failures, shown
 
 _BUFFER_BYTES = 1024 * 1024
@@ -105,11 +107,12 @@ class _Copying:
             self.leave_out(path, "it is not there")  # removed while it was being copied
 
     def _copy_entry(self, path: str, info: os.stat_result) -> None:
+        place = os.path.join(self._source, path)
         if stat.S_ISLNK(info.st_mode):
             self._copy_link(path)
         elif not stat.S_ISREG(info.st_mode):
             self.leave_out(path, "neither a file, a folder nor a link")
-        elif self._is_ours(os.path.join(self._source, path)):
+        elif self._is_ours(place) or is_live(place):
             self.leave_out(path, "it is the database's")
         else:
             self._copy_file(path)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.live import is_live
 
 from . import administration
 from .commands import exact_names, git
@@ -116,12 +117,13 @@ def _entry(path: str, *, hashed: bool) -> Entry | None:
 
 
 def _digest(path: str, found: os.stat_result) -> str | None:
-    """None for what has no content, or may not be read: it counts as changed once its times do."""
+    """None for what has no content, or may not be read (a hard link to the database, say): it
+    counts as changed once its times do."""
     import hashlib
 
     if stat.S_ISLNK(found.st_mode):
         return hashlib.sha256(os.fsencode(os.readlink(path))).hexdigest()
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(found.st_mode) or is_live(path):
         return None
     try:
         with open(path, "rb", buffering=0) as file:

@@ -305,12 +305,33 @@ def test_every_writing_transaction_takes_the_write_lock_before_it_reads(leader, 
     assert written > 20
 
 
-def test_no_code_but_sqlite_opens_the_files_of_the_database(path):
+def test_no_code_but_sqlite_opens_the_files_of_the_database(path, tmp_path, monkeypatch):
     code = """
+import os
 from inbox_orch.inbox import Bus
+from inbox_orch.inbox.worker.result import read_result
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.inputs import read_input
 from support.processes import say
-opened = []
-sys.addaudithook(lambda name, given: opened.append(str(given[0])) if name == "open" else None)
+opened, own = [], {}
+
+def identity(path):
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+def note(name, given):
+    if name == "open" and isinstance(given[0], (str, bytes)) and os.path.exists(given[0]):
+        opened.append(own.get(identity(given[0]), os.fsdecode(given[0])))
+
+def refused(call, *given, **options):
+    try:
+        call(*given, **options)
+    except InboxOrchError as error:
+        assert error.code == "usage" and "inbox backup" in error.hint, error
+        return
+    raise AssertionError("a file of the database was read")
+
+sys.addaudithook(note)
 with Bus.open(sys.argv[1], agent="w1") as bus:
     bus.send(to="w1", subject="task", attach=[sys.executable])
     bus.mark_read(bus.fetch())
@@ -323,12 +344,54 @@ with Bus.open(sys.argv[1], agent="w1") as bus:
     bus.done(thread, token)
     list(bus.watch(after="0", wait_seconds=0))
     bus.list(), bus.show(thread), bus.stats(), bus.overview()
+    for end in ("", "-wal", "-shm"):
+        os.link(sys.argv[1] + end, "hard-link" + end)
+        os.symlink(sys.argv[1] + end, "link" + end)
+        own[identity(sys.argv[1] + end)] = "bus.db" + end
+        for name in (sys.argv[1] + end, "hard-link" + end, "link" + end):
+            refused(bus.send, to="w1", subject="task", attach=[name])
+            refused(read_input, name, 1000)
+            assert not read_result(name).attach
 say(opened)
 """
+    monkeypatch.chdir(tmp_path)
     with crew(Child(code, path)) as (child,):
         opened = child.hear()
     assert any(name.endswith("/gate") for name in opened)
     assert [name for name in opened if os.path.basename(name).startswith("bus.db")] == []
+
+
+@pytest.mark.parametrize("name", ["bus.db", "bus.db-shm", "hard-link", "link"])
+def test_who_attaches_the_database_keeps_what_was_acknowledged_to_it(path, tmp_path, name):
+    """Closed once, the file is without SQLite's locks: the next command that ends would take the
+    log away from under this process."""
+    code = """
+import os
+from inbox_orch.inbox import Bus
+from inbox_orch.shared.errors import InboxOrchError
+from support.processes import say
+bus = Bus.open(sys.argv[1], agent="leader")
+bus.send(to="w1", subject="before")
+try:
+    bus.send(to="w1", subject="attached", attach=[sys.argv[2]])
+    say("attached")
+except InboxOrchError as error:
+    say(error.code)
+sys.stdin.readline()
+bus.send(to="w1", subject="after")
+os._exit(0)
+"""
+    os.link(path, tmp_path / "hard-link")
+    (tmp_path / "link").symlink_to(path)
+    given = (path.parent if name.startswith("bus") else tmp_path) / name
+    with crew(Child(code, path, given)) as (child,):
+        said = child.hear()
+        assert run_json("inbox", "list", "--db", str(path)).exit_code == 0
+        child.tell("go on")
+        assert child.process.wait() == 0
+    with Bus.open(path) as bus:
+        subjects = [thread.subject for thread in bus.list().items]
+    assert (said, sorted(subjects)) == ("usage", ["after", "before"])
 
 
 def test_the_gate_is_left_at_once_by_whoever_gives_up(path):

@@ -59,6 +59,17 @@ def test_a_result_that_cannot_be_a_body_is_attached_and_that_is_said(project, ma
     assert "result" in [a.name for a in shown.messages[-1].artifacts]
 
 
+@pytest.mark.parametrize("making", ["ln", "ln -s"])
+def test_a_result_that_is_the_database_is_not_read_and_that_is_said(project, making):
+    thread = project.send()
+    _, finished = work_once(project, f'{making} "$INBOX_DB" "$INBOX_RESULT"; echo instead')
+    message = last_message(project, thread)
+    assert finished["outcome"] == "done"
+    assert "a file of the database, so it is not attached" in message.body
+    assert message.body.endswith("instead\n")
+    assert [a.name for a in message.artifacts] == ["stdout", "stderr"]
+
+
 @pytest.mark.parametrize("making", ['mkdir "$INBOX_RESULT"', 'mkfifo "$INBOX_RESULT"'])
 def test_a_result_that_is_no_file_is_said_and_holds_nobody_up(project, making):
     thread = project.send()

@@ -1,6 +1,7 @@
 """Untracked files count as changed exactly when they differ from what was handed out."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -109,3 +110,20 @@ def test_many_files_take_seconds_at_most(worktree: Path):
     assert manifest.write(str(worktree)) == 50_000
     assert changed(worktree) == []
     assert time.process_time() - began < 10
+
+
+def test_the_database_under_another_name_is_not_opened(worktree: Path, site: Site):
+    own = (site.office.path, Path(f"{site.office.path}-shm"))
+    for number, file in enumerate(own):
+        os.link(file, worktree / f"{number}.env")
+    opened: list[str] = []
+    watching = [opened]
+    sys.addaudithook(
+        lambda name, given: watching[0].append(str(given[0])) if name == "open" else None
+    )
+
+    assert manifest.write(str(worktree)) == 2
+    assert changed(worktree) == []
+    watching[0] = []  # a hook cannot be taken out
+
+    assert [name for name in opened if name.endswith(".env")] == []

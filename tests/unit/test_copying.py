@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.inbox import Bus
 from inbox_orch.orch.git.copying import Copied, copy_untracked
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.layout import layout_of
+from support.templates import make_database
 
 
 @pytest.fixture
@@ -210,3 +212,19 @@ def test_a_bare_repository_has_nothing_to_copy(worktree: Path):
     result = copy_untracked(None, str(worktree), [".env"], lambda path: False)
 
     assert reasons(result) == {".env": "the repository is bare"}
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
+def test_the_database_is_not_copied_under_another_name_of_its_file(
+    main: Path, worktree: Path, end: str
+):
+    path = main / ".inbox" / "bus.db"
+    make_database(path)
+    with Bus.open(path, agent="leader") as bus:
+        bus.send(to="w1", subject="task")
+        os.link(f"{path}{end}", main / "other-name")
+
+        result = copied(main, worktree, "other-name")
+
+    assert reasons(result) == {"other-name": "it is the database's"}
+    assert list(worktree.iterdir()) == []
