@@ -10,13 +10,14 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from typing import BinaryIO, NamedTuple
 
 from .errors import InboxOrchError, usage
 from .folders import refuse_links
 from .gate import file_failure
 from .ids import printable
-from .live import refuse_live
+from .live import is_live, refuse_live
 
 MAX_ARTIFACT_BYTES = 1024 * 1024 * 1024
 MAX_NAME_BYTES = 255
@@ -32,6 +33,10 @@ class Stored(NamedTuple):
     size: int
 
 
+class _OtherContent(Exception):
+    """What was copied has not the digest that it should have."""
+
+
 class ArtifactStore:
     """The folder of one database's artifacts."""
 
@@ -45,10 +50,22 @@ class ArtifactStore:
     def has(self, stored: Stored) -> bool:
         """Whether the content is there in full; call it behind the gate before naming it."""
         try:
-            found = os.lstat(self.path(stored.sha256))
+            return self.length(stored.sha256) == stored.size
         except OSError:
             return False
-        return stat.S_ISREG(found.st_mode) and found.st_size == stored.size
+
+    def length(self, sha256: str) -> int | None:
+        """The length of the content in bytes; None when there is none, or something else than a
+        file in its own folder. Raises OSError."""
+        path = self.path(sha256)
+        if os.path.islink(os.path.dirname(path)):
+            return None
+        try:
+            found = os.lstat(path)
+        except FileNotFoundError:
+            return None
+        own = stat.S_ISREG(found.st_mode) and not is_live(path)
+        return found.st_size if own else None
 
     def add_file(self, path: str) -> Stored:
         """Copy a regular file in under its own base name.
@@ -58,18 +75,33 @@ class ArtifactStore:
         """
         name = check_artifact_name(_as_text(os.path.basename(path)))
         with _open_source(path) as source:
-            return self._add(name, lambda: source.read(_CHUNK))
+            return self._add(name, _reader(source, path))
+
+    def add_content(self, sha256: str, content: BinaryIO) -> bool:
+        """Copy in what is to have this digest; False, and nothing stays, when it has another.
+
+        Errors as for `add_file`.
+        """
+        try:
+            self._add(sha256, _reader(content, sha256), wanted=sha256)
+        except _OtherContent:
+            return False
+        return True
 
     def add_bytes(self, name: str, content: bytes) -> Stored:
         """Store `content` under `name`; errors as for `add_file`."""
         parts = iter((content,))
         return self._add(check_artifact_name(name), lambda: next(parts, b""))
 
-    def open(self, sha256: str) -> BinaryIO:
+    def open(self, sha256: str) -> BufferedReader:
         """The content, for reading; error `not_found` when it is not there."""
         path = self.path(sha256)
+        # Without O_NONBLOCK, a pipe that has taken the file's place would hold us up.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+            if self.length(sha256) is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            return open(os.open(path, flags), "rb")
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP):
                 raise file_failure(path, error) from error
@@ -102,13 +134,13 @@ class ArtifactStore:
                 if os.lstat(path).st_mtime_ns // 1_000_000 < older_than_wall_ms:
                     yield path
 
-    def _add(self, name: str, read: Callable[[], bytes]) -> Stored:
+    def _add(self, name: str, read: Callable[[], bytes], wanted: str | None = None) -> Stored:
         try:
-            return self._copy_in(name, read)
+            return self._copy_in(name, read, wanted)
         except OSError as error:
             raise file_failure(error.filename or self._folder, error) from error
 
-    def _copy_in(self, name: str, read: Callable[[], bytes]) -> Stored:
+    def _copy_in(self, name: str, read: Callable[[], bytes], wanted: str | None) -> Stored:
         """Temporary name, fsync of the file, rename, fsync of the folders (rename(2), fsync(2))."""
         incoming = os.path.join(self._folder, _INCOMING)
         os.makedirs(incoming, 0o700, exist_ok=True)
@@ -116,6 +148,8 @@ class ArtifactStore:
         temporary = os.path.join(incoming, f"{os.getpid()}-{os.urandom(8).hex()}")
         try:
             sha256, size = _write(temporary, name, read)
+            if wanted not in (None, sha256):
+                raise _OtherContent
             final = self.path(sha256)
             os.makedirs(os.path.dirname(final), 0o700, exist_ok=True)
             refuse_links(os.path.dirname(final))
@@ -171,6 +205,23 @@ def _open_source(path: str) -> BinaryIO:
             path=printable(path),
         )
     return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def _reader(source: BinaryIO, path: str) -> Callable[[], bytes]:
+    """Reads on with every call. Error `io_error`, which names the source."""
+
+    def read() -> bytes:
+        try:
+            return source.read(_CHUNK)
+        except OSError as error:
+            raise InboxOrchError(
+                "io_error",
+                f"cannot read {printable(path)}: {error.strerror}",
+                hint="check the file and its disk, then repeat the command",
+                details={"path": printable(path), "errno": error.errno},
+            ) from error
+
+    return read
 
 
 def _write(path: str, name: str, read: Callable[[], bytes]) -> tuple[str, int]:

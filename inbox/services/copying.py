@@ -209,14 +209,25 @@ def _copy_contents(
     for sha256, size in wanted:
         if sha256 in copied:
             continue
-        try:
-            source = desk.artifacts.path(sha256)
-            whole = os.stat(source).st_size == size and store.add_file(source).sha256 == sha256
-        except FileNotFoundError:
-            whole = False
-        copied.add(sha256) if whole else None
-        missing += not whole
+        if _copy_content(desk, store, sha256, size):
+            copied.add(sha256)
+        else:
+            missing += 1
     return missing
+
+
+def _copy_content(desk: Desk, store: ArtifactStore, sha256: str, size: int) -> bool:
+    """False when it is not there, or not what it should be: then nothing is copied."""
+    if desk.artifacts.length(sha256) != size:
+        return False
+    try:
+        content = desk.artifacts.open(sha256)
+    except InboxOrchError as error:
+        if error.code != "not_found":
+            raise
+        return False
+    with content:
+        return store.add_content(sha256, content)
 
 
 # -- export --------------------------------------------------------------------------------

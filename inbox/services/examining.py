@@ -333,13 +333,16 @@ def _contents(desk: Desk, stored: list[tuple[str, int]], verify: bool) -> Check:
 
 def _defect(desk: Desk, sha256: str, size: int, verify: bool) -> str | None:
     try:
-        actual = os.stat(desk.artifacts.path(sha256)).st_size
+        actual = desk.artifacts.length(sha256)
+        if actual is None:
+            there = os.path.lexists(desk.artifacts.path(sha256))
+            return "is no file of its own" if there else "is missing"
         if actual != size:
             return f"has {actual} bytes instead of {size}"
         if verify and _digest(desk, sha256) != sha256:
             return "its content has changed"
-    except FileNotFoundError:
-        return "is missing"
+    except InboxOrchError as error:
+        return "is missing" if error.code == "not_found" else f"cannot be read: {error.message}"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     return None
@@ -348,7 +351,7 @@ def _defect(desk: Desk, sha256: str, size: int, verify: bool) -> str | None:
 def _digest(desk: Desk, sha256: str) -> str:
     import hashlib
 
-    with open(desk.artifacts.path(sha256), "rb") as file:
+    with desk.artifacts.open(sha256) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -358,7 +361,7 @@ def _unreferenced(desk: Desk) -> Check:
         for sha256, path in desk.artifacts.contents():
             if not care.is_referenced(connection, sha256):
                 with contextlib.suppress(FileNotFoundError):
-                    size += os.stat(path).st_size
+                    size += os.lstat(path).st_size
                     count += 1
     text = f"{count} files of {size} bytes belong to no thread"
     text += "; `inbox prune` collects those that stay so" if count else ""

@@ -183,7 +183,10 @@ def _remove_content(
 
 
 def _size_of_old(path: str, latest_ms: int | None) -> int | None:
-    """The length of a file last written before then; None when it is newer or gone."""
+    """The length of a file last written before then; None when it is newer or gone, or its
+    folder is a link."""
+    if os.path.islink(os.path.dirname(path)):
+        return None
     try:
         status = os.lstat(path)
     except FileNotFoundError:

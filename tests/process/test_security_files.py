@@ -221,6 +221,74 @@ def test_no_artifact_is_written_or_read_through_a_link(office, precious, tmp_pat
     assert contents(precious) == before
 
 
+@pytest.mark.parametrize("place", ["content", "prefix", "pipe", "folder", "database"])
+def test_no_backup_copies_what_is_planted_among_the_artifacts(office, precious, tmp_path, place):
+    attached = tmp_path / "report.txt"
+    attached.write_text("letter.txt")  # as long, and the same, as what a link leads to
+    with Bus.open(office, agent="leader") as bus:
+        stored = bus.send(to="w1", subject="s", attach=[str(attached)])
+        path = Path(bus.artifacts.path(bus.show(stored.thread.id).artifacts[0].sha256))
+        plant(place, path, precious, office)
+
+        made = bus.backup(tmp_path / "copy.db", artifacts=True)
+
+        (found,) = (c for c in bus.doctor().checks if c.name == "artifact_files")
+        (again,) = (c for c in bus.doctor(verify=True).checks if c.name == "artifact_files")
+        with refused("not_found"):
+            bus.artifact(stored.thread.id, "report.txt")
+    assert (made.artifacts, made.missing) == (0, 1)
+    copies = tmp_path / "copy.db.artifacts"
+    assert [p for p in copies.rglob("*") if not p.is_dir()] == []
+    for check in (found, again):
+        assert (check.status, check.total) == ("problem", 1)
+        assert "is no file of its own" in check.items[0]
+
+
+def plant(place: str, path: Path, precious: Path, database: Path) -> None:
+    """Put something in the place of an artifact that is not it."""
+    path.unlink()
+    if place == "content":
+        path.symlink_to(precious / "letter.txt")
+    elif place == "prefix":
+        (precious / path.name).write_text("letter.txt")
+        path.parent.rmdir()
+        path.parent.symlink_to(precious)
+    elif place == "pipe":
+        os.mkfifo(path)
+    elif place == "folder":
+        path.mkdir()
+    else:
+        os.link(database, path)
+
+
+def test_of_an_artifact_with_another_content_nothing_comes_into_a_backup(office, tmp_path):
+    (tmp_path / "report.txt").write_text("report")
+    with Bus.open(office, agent="leader") as bus:
+        bus.send(to="w1", subject="s", attach=[str(tmp_path / "report.txt")])
+        (path,) = office.parent.glob("artifacts/??/*")
+        path.write_text("secret")
+
+        made = bus.backup(tmp_path / "copy.db", artifacts=True)
+
+    assert (made.artifacts, made.missing) == (0, 1)
+    copies = tmp_path / "copy.db.artifacts"
+    assert [p for p in copies.rglob("*") if not p.is_dir()] == []
+
+
+def test_no_artifact_is_pruned_behind_a_link(office, precious, tmp_path):
+    (tmp_path / "report.txt").write_text("report")
+    with Bus.open(office, agent="leader") as bus:
+        sent = bus.send(to="w1", subject="s", attach=[str(tmp_path / "report.txt")])
+        bus.cancel(sent.thread.id)
+        (path,) = office.parent.glob("artifacts/??/*")
+        plant("prefix", path, precious, office)
+        before = contents(precious)
+
+        bus.prune(0)
+
+    assert contents(precious) == before
+
+
 def test_what_is_no_bell_is_not_rung(office, precious, tmp_path):
     """Opening a device can do something; so nothing but a FIFO in a folder of ours is opened."""
     place = office.parent / "bells"
