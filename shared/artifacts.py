@@ -23,6 +23,7 @@ MAX_ARTIFACT_BYTES = 1024 * 1024 * 1024
 MAX_NAME_BYTES = 255
 _CHUNK = 1024 * 1024
 _INCOMING = "incoming"
+_UNFINISHED = re.compile("[0-9]+-[0-9a-f]{16}")  # what `_copy_in` calls them
 
 
 class Stored(NamedTuple):
@@ -126,9 +127,12 @@ class ArtifactStore:
                         yield prefix + rest, path
 
     def leftovers(self, older_than_wall_ms: int) -> Iterator[str]:
-        """Paths of copies that were never completed, last written before the given time."""
+        """Paths of copies that were never completed, last written before the given time.
+
+        What has another name is not ours.
+        """
         folder = os.path.join(self._folder, _INCOMING)
-        for name in sorted(_names(folder)):
+        for name in filter(_UNFINISHED.fullmatch, sorted(_names(folder))):
             path = os.path.join(folder, name)
             with contextlib.suppress(FileNotFoundError):
                 if os.lstat(path).st_mtime_ns // 1_000_000 < older_than_wall_ms:

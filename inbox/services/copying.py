@@ -4,6 +4,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from ..store import care, copies
 from .desk import Desk
 
 _PART = ".part"
+_LOGS = "(-wal|-shm|-journal)?"  # what SQLite makes beside it
 
 
 class BackedUp(NamedTuple):
@@ -134,19 +136,22 @@ def _temporary_beside(path: str) -> Iterator[str]:
     try:
         yield temporary
     finally:
-        for leftover in (temporary, temporary + "-wal", temporary + "-shm"):
+        for leftover in (temporary, *(temporary + end for end in ("-wal", "-shm", "-journal"))):
             with contextlib.suppress(OSError):  # what went wrong before is what counts
                 os.unlink(leftover)
 
 
 def _collect_parts(folder: str, name: str) -> None:
-    """Remove what a backup into the same file left behind when it was killed."""
+    """Remove what a backup into the same file left behind when it was killed.
+
+    By the whole of its name: `.project.db.2026…` may be a part of a backup to `project.db.2026`.
+    """
+    part = re.compile(rf"\.{re.escape(name)}\.([0-9]+)-[0-9a-f]{{8}}{re.escape(_PART)}{_LOGS}")
     for other in os.listdir(folder):
-        if other.startswith(f".{name}.") and _PART in other:
-            process = other.removeprefix(f".{name}.").split("-", 1)[0]
-            if process.isdigit() and start_time(int(process)) is None:
-                with contextlib.suppress(OSError):
-                    os.unlink(os.path.join(folder, other))
+        found = part.fullmatch(other)
+        if found and start_time(int(found[1])) is None:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, other))
 
 
 # -- the copy ------------------------------------------------------------------------------

@@ -165,13 +165,33 @@ def test_an_interrupted_backup_leaves_nothing(leader, thread, target, folder, mo
 def test_parts_of_killed_backups_are_collected_and_those_of_live_ones_are_not(
     leader, target, folder
 ):
-    dead, live = (folder / f".{target.name}.{process}-ab.part" for process in (2**22, os.getpid()))
-    dead.write_text("")
-    live.write_text("")
+    dead, live = (
+        folder / f".{target.name}.{process}-0123abcd.part" for process in (2**22, os.getpid())
+    )
+    logs = [folder / f"{dead.name}{end}" for end in ("-wal", "-shm", "-journal")]
+    for part in (dead, live, *logs):
+        part.write_text("")
 
     leader.backup(target)
 
     assert names(folder) == sorted([target.name, live.name])
+
+
+def test_nothing_but_parts_of_backups_into_the_same_file_is_collected(leader, target, folder):
+    others = [
+        f".{target.name}.2026-11-28.{os.getpid()}-0123abcd.part",  # of a backup with a longer name
+        f".{target.name}.{2**22}-0123abcd.db.{os.getpid()}-0123abcd.part",
+        f".{target.name}.{2**22}-notes.party",
+        f".{target.name}.{2**22}-0123abcd.part.txt",
+        f".{target.name}.{2**22}-0123abcd.part\n",
+        f".{target.name}.{2**22}-notes.part",
+    ]
+    for name in others:
+        (folder / name).write_text("")
+
+    leader.backup(target)
+
+    assert names(folder) == sorted([target.name, *others])
 
 
 def test_a_backup_sees_one_commit_though_others_write_between_its_batches(

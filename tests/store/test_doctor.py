@@ -227,7 +227,9 @@ def test_fix_takes_dead_bells_and_old_unfinished_copies_away(path, office, docto
     bell = path.parent / "bells" / "workers" / "1-aa"
     bell.parent.mkdir()
     os.mkfifo(bell)
-    old, new = (path.parent / "artifacts" / "incoming" / name for name in ("1-old", "1-new"))
+    old, new = (
+        path.parent / "artifacts" / "incoming" / name for name in (f"1-{'0' * 16}", f"1-{'1' * 16}")
+    )
     for file, age in ((old, 2 * 24 * 3600), (new, 3600)):
         file.write_text("part")
         os.utime(file, (office.clock.wall_ms / 1000 - age,) * 2)

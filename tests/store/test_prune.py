@@ -125,14 +125,15 @@ def test_unreferenced_files_and_unfinished_copies_are_collected_once_they_are_ol
         stored = store.add_bytes(name, name.encode())
         os.utime(store.path(stored.sha256), (office.clock.wall_ms / 1000 - age,) * 2)
     incoming = office.path.parent / "artifacts" / "incoming"
-    for name, age in (("1-old", 2 * DAY), ("1-new", DAY / 2)):
+    old, new, other = f"1-{'0' * 16}", f"1-{'1' * 16}", "2026-notes"
+    for name, age in ((old, 2 * DAY), (new, DAY / 2), (other, 2 * DAY)):
         (incoming / name).write_text("part")
         os.utime(incoming / name, (office.clock.wall_ms / 1000 - age,) * 2)
 
     assert leader.prune(1, dry_run=True)[-3:] == (1, 3, 1)
     assert leader.prune(1)[-3:] == (1, 3, 1)
     assert contents(office) == ["new"]
-    assert [path.name for path in incoming.iterdir()] == ["1-new"]
+    assert sorted(path.name for path in incoming.iterdir()) == [new, other]
 
 
 def test_a_send_whose_copy_was_collected_is_refused_and_never_names_a_missing_file(
