@@ -14,7 +14,7 @@ from .folders import refuse_links
 from .gate import Gate, file_failure
 from .ids import new_id, printable
 from .layout import FOLDER_NAME, Layout, layout_of
-from .refusals import translated
+from .refusals import require_file, translated
 
 # Network and host-shared file systems have no shared memory between machines, or wrong locks
 # (sqlite.org/wal.html, section 2.2; reports of damage within a minute on virtiofs and drvfs).
@@ -28,7 +28,7 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
 
     The file appears whole or not at all: it is made under another name, behind the gate, and
     then renamed. Errors: `unsafe_filesystem`, `read_only`, `disk_full`, `busy`, `corrupt`,
-    `unsafe_link`.
+    `unsafe_link`, `wrong_database` (something else than a file is there).
     """
     clock = clock or SystemClock()
     layout = layout_of(path)
@@ -36,6 +36,7 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
         refuse_unsafe_filesystem(os.path.dirname(layout.database))
     refuse_links(*layout.own)
     try:
+        require_file(layout)
         _make_folders(layout)
     except OSError as error:
         raise file_failure(error.filename or layout.database, error) from error

@@ -19,7 +19,7 @@ from .errors import InboxOrchError
 from .folders import refuse_links
 from .gate import Gate, file_failure
 from .layout import Layout, layout_of
-from .refusals import missing, named, oldest_reader, patiently, translated
+from .refusals import missing, named, oldest_reader, patiently, require_file, translated
 from .transactions import Transaction
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
@@ -73,13 +73,14 @@ class Database:
     ) -> "Database":
         """Open an existing database and bring its schema up to date.
 
-        Errors: `no_database`, `wrong_database` (another kind of file's id, or not
+        Errors: `no_database`, `wrong_database` (another kind of file, or not
         `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`, `unsafe_link`.
         """
         layout = layout_of(path)
         identity = _identity(layout)
         if identity is None:
             raise missing(layout)
+        require_file(layout)
         refuse_links(*layout.own)
         with contextlib.ExitStack() as failing:
             ticket = live.enter(layout)

@@ -8,6 +8,7 @@ import os
 from typing import NamedTuple
 
 from .errors import InboxOrchError
+from .folders import refuse_links
 from .layout import DATABASE_NAME, FOLDER_NAME, database_in
 
 _MAX_POINTER_BYTES = 4096
@@ -45,7 +46,7 @@ def locate(
     option: str | None, environment: str | None, working_directory: str | None = None
 ) -> Location:
     """The database to use; error `no_database` when there is none to be found, `foreign_owner`
-    when what was found is another user's.
+    when what was found is another user's, `unsafe_link` when it is a link.
 
     The path of an option or of the environment is not checked for existence. The search starts
     in `working_directory`, by default the present one.
@@ -116,6 +117,7 @@ def _starting_points(start: str) -> list[tuple[str, str]]:
 def _walk_up(folder: str) -> str | None:
     while True:
         candidate = database_in(folder)
+        refuse_links(candidate)
         if os.path.exists(candidate):
             _require_own(candidate)
             return candidate

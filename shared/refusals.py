@@ -6,17 +6,26 @@ Also who that is, where the system tells. Opens nothing of the database and deci
 import contextlib
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from .errors import InboxOrchError
-from .layout import Layout
+from .layout import DATABASE_NAME, Layout, database_in
 
 Result = TypeVar("Result")
 
 # PROTOCOL: a reader lost the race for the log too often (sqlite.org/rescode.html#protocol).
 _REFUSED_BY_A_LOCK = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 @contextlib.contextmanager
@@ -96,6 +105,30 @@ def _busy(layout: Layout, waited_seconds: float | None) -> InboxOrchError:
         "busy",
         f"another program holds the write lock of {layout.database}{waited}",
         hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
+        details={"path": layout.database},
+    )
+
+
+def require_file(layout: Layout) -> None:
+    """Error `wrong_database` when what is at the path is no regular file: SQLite would not say so,
+    and a pipe would be replaced. Nothing is opened; what is not there is no matter of this.
+
+    Raises OSError.
+    """
+    try:
+        mode = os.stat(layout.database).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISREG(mode):
+        return
+    kind = next((name for is_it, name in _KINDS if is_it(mode)), "no regular file")
+    within = (database_in(layout.database), os.path.join(layout.database, DATABASE_NAME))
+    inner = next(filter(os.path.isfile, within), None)
+    hint = "move it away, or name the file of a database with --db or INBOX_DB"
+    raise InboxOrchError(
+        "wrong_database",
+        f"{layout.database} is {kind}, and no database",
+        hint=hint if inner is None else f"did you mean --db {inner}?",
         details={"path": layout.database},
     )
 

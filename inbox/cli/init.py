@@ -6,6 +6,7 @@ from inbox_orch.shared import creating, database
 from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import usage
+from inbox_orch.shared.folders import refuse_links
 from inbox_orch.shared.layout import database_in
 from inbox_orch.shared.locate import absolute, project_root, working_folder
 
@@ -29,6 +30,8 @@ def command(context: click.Context, folder: str | None, force: bool) -> None:
         path = absolute(shell.database)
     else:
         path = database_in(project_root(working_folder()))
+    if shell.database is None:
+        refuse_links(path)  # one that is named may be a link: that is its user's own word
     created = creating.create(path, forced=force)
     with database.Database.open(
         path, expected_id=shell.expected_id, busy_seconds=shell.busy_seconds

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -393,3 +394,57 @@ def test_a_limit_on_file_sizes_is_a_full_disk_too(project: Project):
     assert outcome.code == 6
     assert outcome.error["code"] in ("disk_full", "io_error")
     assert project.contents() == before
+
+
+@pytest.mark.parametrize("command", [("init",), ("list",), SEND, ("where",), ("doctor",)])
+@pytest.mark.parametrize(
+    "kind, said", [("folder", "a folder"), ("fifo", "a named pipe"), ("socket", "a socket")]
+)
+def test_what_is_no_file_is_named_for_what_it_is_and_left_alone(
+    tmp_path, monkeypatch, kind, said, command
+):
+    path = tmp_path / ".inbox" / "bus.db"
+    path.parent.mkdir()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        monkeypatch.chdir(path.parent)  # the name has to be short
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path.name)
+    before = sorted(tmp_path.rglob("*"))
+
+    error = run("--json", *command, folder=tmp_path).error
+
+    assert (error["code"], error["details"]["path"]) == ("wrong_database", str(path))
+    assert f"is {said}" in error["message"]
+    assert "--db" in error["hint"]
+    assert sorted(tmp_path.rglob("*")) == before
+    assert not path.is_file()
+
+
+def test_a_project_that_is_given_for_its_database_is_told_where_that_is(project: Project):
+    error = run("--json", "list", "--db", str(project.folder)).error
+
+    assert error["code"] == "wrong_database"
+    assert str(project.path) in error["hint"]
+
+
+@pytest.mark.parametrize("command", [("init",), ("list",), SEND, ("where",)])
+@pytest.mark.parametrize("target", ["real/bus.db", "nowhere/bus.db"])
+def test_a_link_in_the_place_of_the_database_is_not_followed(tmp_path, target, command):
+    (tmp_path / "real").mkdir()
+    run("init", "--db", str(tmp_path / "real" / "bus.db"))
+    run("init", str(tmp_path))  # what is above would be found
+    below = tmp_path / "project"
+    (below / ".inbox").mkdir(parents=True)
+    (below / ".inbox" / "bus.db").symlink_to(tmp_path / target)
+    before = sorted(tmp_path.rglob("*"))
+
+    error = run("--json", *command, folder=below).error
+
+    assert error["code"] == "unsafe_link"
+    assert sorted(tmp_path.rglob("*")) == before
+    if command == ("init",):
+        assert run("--json", "init", str(below)).error["code"] == "unsafe_link"
