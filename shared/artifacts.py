@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from .errors import InboxOrchError, usage
 from .folders import refuse_links
 from .gate import file_failure
-from .ids import printable
+from .ids import printable, quoted
 from .live import is_live, refuse_live
 
 MAX_ARTIFACT_BYTES = 1024 * 1024 * 1024
@@ -180,7 +180,7 @@ def check_artifact_name(name: str) -> str:
         or not name.isprintable()
     ):
         raise usage(
-            f"{printable(name)!r} cannot be the name of an artifact",
+            f"{quoted(name)} cannot be the name of an artifact",
             hint="a name is printable UTF-8 of 1 to 255 bytes without a slash, not '.' or '..'",
         )
     return name

@@ -33,7 +33,7 @@ def check_id(text: str, kind: str) -> str:
     if not re.fullmatch(_ULID_PATTERN, candidate):
         raise InboxOrchError(
             "not_found",
-            f"there is no {kind} {printable(text)!r}",
+            f"there is no {kind} {quoted(text)}",
             hint=f"a {kind} id has 26 characters; `list` shows them",
             details={"kind": kind, "id": printable(text)},
         )
@@ -44,7 +44,7 @@ def check_name(text: str, what: str) -> str:
     """A mailbox or agent name, compared exactly; error `usage`."""
     if not re.fullmatch(MAILBOX_PATTERN, text):
         raise usage(
-            f"{what} {printable(text)!r} is not a valid name",
+            f"{what} {quoted(text)} is not a valid name",
             hint="1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit",
         )
     return text
@@ -54,10 +54,16 @@ def check_key(text: str) -> str:
     """An idempotency key: printable, not blank, at most 256 bytes; error `usage`."""
     if not text.strip() or not text.isprintable() or len(text.encode()) > MAX_KEY_BYTES:
         raise usage(
-            f"the key {printable(text)!r} cannot be used",
+            f"the key {quoted(text)} cannot be used",
             hint=f"a key is printable text of 1 to {MAX_KEY_BYTES} bytes, not blank",
         )
     return text
+
+
+def quoted(text: str, limit: int = 80) -> str:
+    """`printable` in quotes; `repr` would escape what is escaped already."""
+    shown = printable(text, limit)
+    return f'"{shown}"' if "'" in shown and '"' not in shown else f"'{shown}'"
 
 
 def printable(text: str, limit: int = 80) -> str:

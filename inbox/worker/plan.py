@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.ids import printable
+from inbox_orch.shared.ids import printable, quoted
 
 from ..domain import limits
 
@@ -45,7 +45,7 @@ def find_command(arguments: Sequence[str]) -> tuple[str, ...]:
     if found is None:
         reason = "cannot be run" if os.path.exists(program) and "/" in program else "is not found"
         raise usage(
-            f"the command {printable(program)!r} {reason}",
+            f"the command {quoted(program)} {reason}",
             hint="nothing was claimed; check its name, PATH and its executable bit",
             command=printable(program),
         )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.ids import check_name, printable
+from inbox_orch.shared.ids import check_name, quoted
 
 from ..domain.config import DEFAULT_SETUP_SECONDS, Config, from_given
 from ..domain.limits import CANCEL_GRACE_SECONDS, MOST_PARALLEL
@@ -30,7 +30,7 @@ def _check_path(path: str) -> None:
         raise usage("a path is text without control characters")
     if path.startswith("/") or any(part in ("", ".", "..") for part in parts):
         raise usage(
-            f"{printable(path)!r} must lead from the top of the repository to a file below it",
+            f"{quoted(path)} must lead from the top of the repository to a file below it",
             hint="without a leading '/', './', '..', and without '/' at the end",
         )
     if parts[0].lower() == ".git":
@@ -40,7 +40,7 @@ def _check_path(path: str) -> None:
 def _check_variable(name: str) -> None:
     if not _VARIABLE.fullmatch(name):
         raise usage(
-            f"{printable(name)!r} cannot be the name of an environment variable",
+            f"{quoted(name)} cannot be the name of an environment variable",
             hint="letters, digits and '_', the first not a digit",
         )
 
@@ -105,7 +105,7 @@ class ConfigPart(Part):
         for name, entries in (("copy", self.copy_), ("secrets", self.secrets)):
             twice = sorted({entry for entry in entries if entries.count(entry) > 1})
             if twice:
-                raise ValueError(f"`{name}` names {printable(twice[0])!r} twice\nkeep one")
+                raise ValueError(f"`{name}` names {quoted(twice[0])} twice\nkeep one")
         return self
 
     def value(self) -> Config:

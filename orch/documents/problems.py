@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import printable
+from inbox_orch.shared.ids import printable, quoted
 
 MOST_SHOWN = 50
 Path = tuple[str | int, ...]
@@ -148,7 +148,7 @@ def _kind(value: Any) -> str:
     if isinstance(value, (int, float)):
         return f"the number {printable(str(value)[:40])}"
     if isinstance(value, str):
-        return f"the text {printable(value[:40])!r}"
+        return f"the text {quoted(value[:40])}"
     return "a list" if isinstance(value, list) else "a mapping"
 
 

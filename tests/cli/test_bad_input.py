@@ -158,6 +158,26 @@ def test_what_cannot_be_attached_is_refused_at_once(project: Project, tmp_path: 
         assert ATTACHMENTS[name] in ended.error["message"]
 
 
+def test_a_file_that_fails_while_it_is_read_is_named_itself(project: Project):
+    """Nobody can read the first page of a process."""
+    before = project.contents()
+    error = project.json(*SEND, "--attach", "/proc/self/mem").error
+
+    assert project.contents() == before
+    assert error["code"] == "io_error"
+    assert "/proc/self/mem" in error["message"]
+    assert error["details"]["path"] == "/proc/self/mem"
+    assert ".inbox" not in error["message"]
+
+
+def test_what_cannot_be_printed_is_escaped_once(project: Project, tmp_path: Path):
+    (tmp_path / "bad\x1bname").write_text("x")
+    error = project.json(*SEND, "--attach", str(tmp_path / "bad\x1bname")).error
+    assert "'bad\\x1bname'" in error["message"]
+    error = project.json("list", "--mailbox", "it's \x1b").error
+    assert '"it\'s \\x1b"' in error["message"]
+
+
 def test_a_name_of_any_kind_reaches_the_receiver_and_no_other_place(project: Project, tmp_path):
     for name in ("a b", "..txt", "-x", "\u202eexe.txt"[1:], "\U0001f600", "[red]", "%s"):
         (tmp_path / name).write_bytes(name.encode())
