@@ -1,5 +1,6 @@
 """Bringing accepted work together: what there is to bring, and what came of each piece."""
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -103,6 +104,24 @@ def pieces(
         if task.state == "succeeded" and task.accepted_head is not None and attempt is not None:
             found.append(Piece(task, attempt, task.accepted_head))
     return found
+
+
+def in_conflict(
+    tasks: Iterable[Task], attempts: Iterable[Attempt], live: Iterable[Attempt]
+) -> list[Result]:
+    """What conflicted earlier, in the order of the attempts; `live` are those of the run, of which
+    one may be at it."""
+    by_id = {task.id: task for task in tasks}
+    at_it = {attempt.task_id: attempt.id for attempt in live}
+    return [
+        Result(
+            Piece(by_id[attempt.task_id], attempt, str(attempt.head_commit)),
+            CONFLICT,
+            paths=tuple(json.loads(str(attempt.conflict))["paths"]),
+            offered=at_it.get(attempt.task_id),
+        )
+        for attempt in attempts
+    ]
 
 
 def branch_of(run: Run) -> str:

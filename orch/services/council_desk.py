@@ -226,7 +226,8 @@ def missing_reason(view: SeatView) -> str | None:
     if reply is not None:
         return reply.reason
     if state == "timed_out":
-        return view.seat.closing or "its time limit is over"
+        closing = view.seat.closing
+        return "its time limit is over" if closing is None else f"at the deadline: {closing}"
     return on_the_way(view)
 
 

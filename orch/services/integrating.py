@@ -47,7 +47,7 @@ class Integrated(NamedTuple):
 
     @property
     def conflicts(self) -> list[Result]:
-        """The pieces that do not merge."""
+        """The pieces that do not merge, or did not earlier and are being worked on again."""
         return [result for result in self.results if result.state == CONFLICT]
 
     @property
@@ -136,9 +136,9 @@ class Integrating(Trying):
             dependencies = tasks.dependencies_of_run(connection, run.id)
             accepted = integrations.accepted(connection, run.id)
             in_conflict = integrations.in_open_conflict(connection, run.id)
-        keys = {task.id: task.key for task in of_run}
+            live = attempts.live_of_run(connection, run.id)
         pieces = integration.pieces(of_run, dependencies, accepted)
-        return Work(pieces, [(keys[attempt.task_id], attempt) for attempt in in_conflict])
+        return Work(pieces, integration.in_conflict(of_run, in_conflict, live))
 
     # -- moving the branch -------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class Integrating(Trying):
         opened now is ready, and a later dispatch opens it."""
         offered: dict[str, dict[str, Any]] = {}
         problem = None
-        for result in done.conflicts:
+        for result in done.plan.of(CONFLICT):
             task = result.piece.task
             if not self._has_room_for(run, task):
                 continue
@@ -361,4 +361,4 @@ def _facts(plan: Plan) -> dict[str, Any]:
 def _done(plan: Plan, moved: Moved | None, *, dry_run: bool) -> Integrated:
     onto = None if plan.target is None else merging.as_json(plan.target, moved, plan.tip)
     tip = None if plan.before is None and plan.changes_nothing else plan.tip
-    return Integrated(plan, tip, plan.results, dry_run, onto)
+    return Integrated(plan, tip, (*plan.results, *plan.unresolved), dry_run, onto)

@@ -10,7 +10,7 @@ from inbox_orch.shared.errors import not_found, usage
 
 from ..domain import integration
 from ..domain.integration import CONFLICT, HELD_BACK, MERGED, Piece, Result
-from ..domain.model import Attempt, Run
+from ..domain.model import Run
 from ..git import integrating as git_integrating
 from ..git.integrating import Commit
 from ..git.repository import Repository
@@ -28,7 +28,7 @@ class Target(NamedTuple):
 class Plan(NamedTuple):
     """What would be merged. `before` is where the branch of the integration is, None when it is
     not there; `start` where merging begins; `tip` where it comes to. `already`: how many pieces
-    are in it."""
+    are in it; `unresolved`: what conflicted earlier, and is being worked on again."""
 
     branch: str
     before: str | None
@@ -37,6 +37,7 @@ class Plan(NamedTuple):
     target: Target | None
     results: tuple[Result, ...]
     already: int
+    unresolved: tuple[Result, ...] = ()
 
     def of(self, state: str) -> list[Result]:
         """The pieces of which this came."""
@@ -57,10 +58,10 @@ class Plan(NamedTuple):
 
 class Work(NamedTuple):
     """What there is: the accepted pieces in order, and those that conflicted earlier and are
-    being worked on again, with the keys of their tasks."""
+    being worked on again, older ones of a task first."""
 
     pieces: Sequence[Piece]
-    in_conflict: Sequence[tuple[str, Attempt]]
+    in_conflict: Sequence[Result]
 
 
 def plan(
@@ -79,11 +80,25 @@ def plan(
     missing = [piece for piece in work.pieces if piece.head in history]
     at = git_integrating.commit_time(repository, start) if missing else 0
     merging = _Merging(repository, run, missing, history, start, at)
-    for key, attempt in work.in_conflict:
-        merging.in_conflict.setdefault(str(attempt.head_commit), key)
+    for earlier in work.in_conflict:
+        merging.in_conflict.setdefault(earlier.piece.head, earlier.piece.task.key)
     results = tuple(merging.add(piece) for piece in missing)
     already = len(work.pieces) - len(missing)
-    return Plan(branch, before, start, merging.tip, target, results, already)
+    unresolved = _unresolved(repository, merging.tip, work.in_conflict)
+    return Plan(branch, before, start, merging.tip, target, results, already, unresolved)
+
+
+def _unresolved(
+    repository: Repository, tip: str, in_conflict: Sequence[Result]
+) -> tuple[Result, ...]:
+    """The newest conflict of each task, unless its work has come in by another way."""
+    newest = {result.piece.task.id: result for result in in_conflict}
+    return tuple(
+        result
+        for result in newest.values()
+        if repository.ref_commit(f"{result.piece.head}^{{commit}}") is None
+        or not repository.contains(tip, result.piece.head)
+    )
 
 
 class _Merging:

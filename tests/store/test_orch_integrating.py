@@ -161,6 +161,37 @@ def test_a_conflict_goes_back_to_its_task_and_the_others_go_on(site: Site, pair)
     assert site.standing(run, "b").state == "active"
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_conflict_is_told_until_it_is_resolved_or_called_off(site: Site, pair, dry_run: bool):
+    run, heads = pair
+    (offered,) = site.scheduler.integrate(run).dispatched
+
+    again = site.scheduler.integrate(run, dry_run=dry_run)
+    assert states_of(again) == {"b": "conflict"}
+    (item,) = again.as_json()["items"]
+    assert (item["number"], item["paths"], item["offered"]) == (1, ["same"], offered["id"])
+    assert (again.moved, again.dispatched, again.tip) == (False, (), again.plan.before)
+
+    site.fail(offered)
+    site.scheduler.reconcile(run)
+    (item,) = site.scheduler.integrate(run, dry_run=dry_run).as_json()["items"]
+    assert (item["state"], item["offered"]) == ("conflict", None)
+
+    site.scheduler.cancel(run, ["b"])
+    assert states_of(site.scheduler.integrate(run, dry_run=dry_run)) == {}
+
+
+def test_a_conflict_that_has_come_in_by_hand_is_told_no_more(site: Site, pair):
+    run, heads = pair
+    done = site.scheduler.integrate(run)
+    tree = site.folder / "by-hand"
+    git(site.repository, "worktree", "add", "--quiet", str(tree), branch_of(run))
+    git(tree, "merge", "--quiet", "--strategy-option", "ours", heads["b"])
+    assert git(tree, "rev-parse", "HEAD") != done.tip
+
+    assert states_of(site.scheduler.integrate(run)) == {}
+
+
 def test_the_resolved_work_comes_in_next_time(site: Site, pair):
     run, heads = pair
     (item,) = site.scheduler.integrate(run).dispatched
@@ -196,8 +227,9 @@ def test_what_builds_on_conflicting_work_is_held_back_and_no_other_worker_is_ask
 
     held = {"b2": "held_back", "b3": "held_back", "after-b3": "held_back"}
     assert states_of(first) == {"a": "merged", "b": "conflict", **held}
-    assert states_of(again) == held
-    assert {tuple(i["because"]) for i in again.as_json()["items"]} == {("b",)}
+    assert states_of(again) == {"b": "conflict", **held}
+    because = {i["key"]: tuple(i["because"]) for i in again.as_json()["items"]}
+    assert because == {"b": (), **dict.fromkeys(held, ("b",))}
     assert [len(site.attempts(run, key)) for key in ("b", "b2", "b3", "after-b3")] == [2, 1, 1, 1]
     assert (site.standing(run, "waits").state, site.standing(run, "waits").because) == (
         "waiting",
