@@ -109,8 +109,8 @@ def test_of_a_repositorys_settings_only_filters_and_merge_drivers_are_run(site: 
     set_all(site.repository, traps)
     set_hooks(site.repository / ".git", traps)
     run = site.open_run()
-    site.add(run, "a", "b")
-    items = site.dispatch(run, "a", "b")
+    site.add(run, "a", "b", "c")
+    items = site.dispatch(run, "a", "b", "c")
     git(site.repository, "config", "--unset", "core.fsmonitor")
     git(site.repository, "config", "core.hooksPath", "/dev/null")  # the worker's own affair
     for key, item in items.items():

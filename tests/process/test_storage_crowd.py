@@ -66,7 +66,9 @@ def test_a_send_that_is_killed_and_repeated_with_its_key_makes_one_thread(path, 
         linger(chance.uniform(0, whole))
         first.kill()
         first.communicate()
-        killed += first.returncode == -signal.SIGKILL
+        in_time = first.returncode == -signal.SIGKILL
+        killed += in_time
+        whole *= 1.05 if in_time else 0.85  # how long it takes now, on a machine that others use
         again = finish(_send(inbox_bin, path, subject, "--key", f"k{number}"))
         assert again.exit_code == 0
     subjects = [thread.subject for thread in leader.list(limit=1000).items]

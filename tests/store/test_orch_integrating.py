@@ -163,7 +163,7 @@ def test_a_conflict_goes_back_to_its_task_and_the_others_go_on(site: Site, pair)
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_conflict_is_told_until_it_is_resolved_or_called_off(site: Site, pair, dry_run: bool):
-    run, heads = pair
+    run, _ = pair
     (offered,) = site.scheduler.integrate(run).dispatched
 
     again = site.scheduler.integrate(run, dry_run=dry_run)
