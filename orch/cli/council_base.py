@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.blocks import Block, Sentence, Table
 
 from ..domain.model import Run
-from ..services.council_desk import CouncilView, missing_reason
+from ..services.council_desk import CouncilView, SeatView, missing_reason
 from ..services.scheduler import Scheduler
 from .base import Command, open_group
 
@@ -27,6 +27,14 @@ def chosen_council(context: click.Context, name: str | None) -> tuple[Scheduler,
     return scheduler, scheduler.council(name or None)
 
 
+def _note(seat: SeatView) -> str | None:
+    """Why a seat has no reply that counts, and what has come of it since."""
+    reason = missing_reason(seat)
+    if seat.too_late is None:
+        return reason
+    return f"{reason}; what came after it does not count: {seat.too_late.reason}"
+
+
 def council_blocks(view: CouncilView) -> list[Block]:
     """How a council stands: a line, and its seats."""
     declared = len(view.seats_of(1))
@@ -40,7 +48,7 @@ def council_blocks(view: CouncilView) -> list[Block]:
             seat.seat.round,
             seat.stands.state,
             0 if seat.attempt is None else seat.attempt.number,
-            missing_reason(seat),
+            _note(seat),
         )
         for seat in view.seats
     )

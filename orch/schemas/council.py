@@ -71,7 +71,8 @@ class Council(Shape):
 
 
 class Seat(Shape):
-    """One reviewer in one round. `thread` is that of the newest attempt."""
+    """One reviewer in one round. `thread` is that of the newest attempt; `too_late`: why what came
+    after the deadline does not count."""
 
     reviewer: Name
     state: SeatState
@@ -81,6 +82,7 @@ class Seat(Shape):
     thread: Ulid | None
     holder: Name | None
     missing_reason: str | None
+    too_late: str | None
     reply_bytes: Count | None
     reply_sha256: Sha256 | None
 

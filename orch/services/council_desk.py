@@ -33,13 +33,15 @@ REPLIES, VOTES = 1, 2
 
 
 class SeatView(NamedTuple):
-    """One seat of one round: how it stands, its newest attempt and that one's thread."""
+    """One seat of one round: how it stands, its newest attempt and that one's thread. `too_late`
+    is what came after the deadline and does not count, if nothing has come that does."""
 
     seat: StoredSeat
     stands: Stands
     attempt: Attempt | None
     thread: Thread | None
     overdue_at: int | None
+    too_late: StoredReply | None = None
 
     def as_json(self) -> dict[str, Any]:
         reply = self.stands.reply
@@ -52,6 +54,7 @@ class SeatView(NamedTuple):
             "thread": None if self.thread is None else self.thread.id,
             "holder": None if self.thread is None else self.thread.holder,
             "missing_reason": missing_reason(self),
+            "too_late": None if self.too_late is None else self.too_late.reason,
             "reply_bytes": None if reply is None else reply.raw_bytes,
             "reply_sha256": None if reply is None or reply.source is None else reply.raw_sha256,
         }
@@ -204,7 +207,9 @@ class _Looked(NamedTuple):
             delivered=thread is not None and thread.id in self.delivered,
             overdue=overdue_at is not None and overdue_at <= now_ms,
         )
-        return SeatView(seat, stands, attempt, thread, overdue_at)
+        late = [reply for reply in self.replies.get(seat.task_id, ()) if reply.late]
+        too_late = late[-1] if late and stands.reply is None else None
+        return SeatView(seat, stands, attempt, thread, overdue_at, too_late)
 
     def _overdue_at(self, thread: Thread | None) -> int | None:
         """When the time of whoever holds the request is over: by then its worker has stopped the

@@ -155,6 +155,10 @@ def test_a_late_reply_that_cannot_be_read_changes_nothing(chamber, content):
     assert bytes_of(after) == bytes_of(before)
     assert chamber.states(run)["eve"] == "timed_out"
     assert len(chamber.bus("eve").list(mailboxes=("eve",)).items) == 1, "no repair any more"
+    shown = chamber.seats(run)["eve"].as_json()
+    assert shown["missing_reason"] == "at the deadline: was asked: nobody has claimed it"
+    assert shown["too_late"]
+    assert chamber.seats(run)["ada"].as_json()["too_late"] is None
 
 
 def test_a_late_failure_changes_nothing_and_a_late_whole_reply_does(chamber):
