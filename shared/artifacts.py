@@ -63,7 +63,7 @@ class ArtifactStore:
             return None
         try:
             found = os.lstat(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         own = stat.S_ISREG(found.st_mode) and not is_live(path)
         return found.st_size if own else None

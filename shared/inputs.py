@@ -41,8 +41,8 @@ def decode_body(content: bytes, most_bytes: int) -> str:
 def read_input(path: str, most_bytes: int) -> bytes:
     """At most `most_bytes` + 1 bytes of a file or of standard input (`-`); error `usage`.
 
-    Commands read before they open the database: its file harms nobody then, unless another
-    thread has it open.
+    Commands read before they open the database: its file harms nobody then. A process with
+    several threads has it open while it serves.
     """
     try:
         if path == "-":

@@ -7,6 +7,7 @@ the process. Decides nothing about threads or runs.
 """
 
 import json
+import math
 import os
 import signal
 import threading
@@ -169,6 +170,8 @@ def _refusal(line: str, reason: str) -> dict[str, Any]:
             request = message.get("id")
     if isinstance(request, bool) or not isinstance(request, (str, int, float)):
         request = None
+    if isinstance(request, float) and not math.isfinite(request):
+        request = None  # which JSON cannot say
     error = {"code": code, "message": f"this message cannot be read: {reason}"[:200]}
     return {"jsonrpc": "2.0", "id": request, "error": error}
 

@@ -8,6 +8,7 @@ left over, and is collected later, but is never missed.
 import contextlib
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -183,13 +184,15 @@ def _remove_content(
 
 
 def _size_of_old(path: str, latest_ms: int | None) -> int | None:
-    """The length of a file last written before then; None when it is newer or gone, or its
-    folder is a link."""
+    """The length of a file, or of a link, last written before then; None when it is newer, gone,
+    or something else, or its folder is a link."""
     if os.path.islink(os.path.dirname(path)):
         return None
     try:
         status = os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISDIR(status.st_mode):
         return None
     young = latest_ms is not None and status.st_mtime_ns // 1_000_000 > latest_ms
     return None if young else status.st_size

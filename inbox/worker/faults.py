@@ -51,11 +51,6 @@ def concerns_everybody(error: Exception) -> bool:
     return isinstance(error, sqlite3.Error)
 
 
-def is_machines(error: Exception) -> bool:
-    """Whether it may be a shortage of this machine, now: files, processes, memory."""
-    return isinstance(error, (OSError, MemoryError))
-
-
 def reason_of(error: Exception) -> str:
     """One line for the thread, and for whoever runs the worker."""
     said = printable(f"{type(error).__name__}: {error}", _REASON_CHARACTERS)

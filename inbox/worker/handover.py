@@ -12,6 +12,7 @@ from typing import NamedTuple
 from inbox_orch.shared.artifacts import ArtifactStore, Stored
 from inbox_orch.shared.endings import Ending, ending_text
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import printable
 from inbox_orch.shared.kept import Kept
 
 from ..domain.model import Thread
@@ -64,13 +65,15 @@ class Remains:
         return ""
 
     def _store_result(self, artifacts: ArtifactStore) -> Stored | None:
-        """None when a process that the command left behind has taken the file away."""
+        """None when a process that the command left behind has taken the file away, or when it
+        cannot be read."""
         try:
             if self.result.size <= _LARGE_BYTES:
                 return artifacts.add_file(self._result_path)
             return self._copied(artifacts)
         except InboxOrchError as error:
-            if error.code != "usage":
+            of_source = error.details.get("path") == printable(self._result_path)
+            if error.code != "usage" and not of_source:
                 raise
             return None
 
@@ -99,12 +102,12 @@ class _Copy(threading.Thread):
         super().__init__(daemon=True)
         self._artifacts, self._path = artifacts, path
         self.stored: Stored | None = None
-        self.error: InboxOrchError | None = None
+        self.error: Exception | None = None
 
     def run(self) -> None:
         try:
             self.stored = self._artifacts.add_file(self._path)
-        except InboxOrchError as error:
+        except Exception as error:  # noqa: BLE001 - whoever waits for it raises it
             self.error = error
 
 

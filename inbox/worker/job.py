@@ -10,25 +10,24 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 
 from inbox_orch.shared.children import Child
 from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.kept import Kept
-from inbox_orch.shared.surroundings import without_repository
 
 from ..domain.leases import backoff_seconds
 from ..domain.working import Hold, Standing, Verdict, verdict
 from ..services.claiming import Claimed
 from ..services.working import Working
 from . import handover
-from .faults import alone, is_machines, reason_of
+from .faults import alone, reason_of
 from .handover import Handover, NotYet, Remains
 from .happenings import Happening
 from .plan import Plan
-from .task import BadTask, Terms, clear_away, terms_of, write_task
+from .task import BadTask, Terms, clear_away, environment, terms_of, write_task
 
 RETRY_MS = 500
 _SOON_MS = 20
@@ -176,11 +175,11 @@ class Job:
         if self._timed_out:
             ending = ending._replace(timed_out=self._terms.timeout_seconds)
         self._last_ending = ending
+        result_path = os.path.join(self._folder, "result")
+        self._remains = Remains(ending, child.stdout, child.stderr, result_path)
         if self._broken is not None:
             self._fail_broken(self._broken)
             return
-        result_path = os.path.join(self._folder, "result")
-        self._remains = Remains(ending, child.stdout, child.stderr, result_path)
         self.phase, self._step = Phase.ENDED, self._settle
         self._try()
 
@@ -216,18 +215,22 @@ class Job:
     def break_off(self, error: Exception) -> None:
         """Fail the thread, once its command has ended, because of a fault that nobody foresaw.
         One that cannot be failed either is left to its lease, whose end counts the try as well."""
-        if self._broken is None:
+        first = self._broken is None
+        if first:
             self._broken = error
             self._notice(f"thread {self.thread_id}: {reason_of(error)}")
         if self.phase is Phase.OVER:
             return
-        self._limit_at, self._renews = None, False
+        # While the command is being ended nobody else may have the thread, unless it is renewing
+        # that breaks.
+        self._renews = first and self.child is not None
+        self._limit_at = self._step = None
         if self.child is not None:
             if self._kill_at is None:
                 self.phase = Phase.RUNNING  # it may have broken before that was said
                 self.stop()
         elif not self._failing:
-            self._fail_broken(self._broken)
+            self._fail_broken(self._broken or error)
         else:
             self._notice(f"thread {self.thread_id} is left to its lease: {reason_of(error)}")
             self.give_up("it could not be failed")
@@ -236,7 +239,9 @@ class Job:
     def _fail_broken(self, error: Exception) -> None:
         self._failing = True
         self._keep_remains(reason_of(error))
-        retry_in = self._backoff() if is_machines(error) else self._plan.retry_in_seconds
+        # It may be a fault of this worker, which must not cost its threads all their tries at once.
+        asked = self._plan.retry_in_seconds
+        retry_in = self._backoff() if asked is None else asked
         self._hand_over(self._not_started(reason_of(error), retry_in))
 
     # -- starting ----------------------------------------------------------------------------
@@ -253,6 +258,7 @@ class Job:
     def _run(self) -> None:
         """Write the task file, note that all of it counts as read, and start the command."""
         try:
+            self._remains = None
             if self._folder is None:
                 self._folder = tempfile.mkdtemp(prefix="inbox-work-")
             last = self._write_task(self._folder)
@@ -274,7 +280,7 @@ class Job:
             return Child.start(
                 self._plan.command,
                 folder=self._terms.folder,
-                environment=self._environment(folder),
+                environment=environment(self._bus, self._thread, self._token, self._terms, folder),
                 stdin=task.fileno(),
                 stdout=Kept("stdout", "inbox work"),
                 stderr=Kept("stderr", "inbox work"),
@@ -299,20 +305,6 @@ class Job:
         """A fault of this machine, now: another try, elsewhere or later, may do better."""
         reason = f"The command could not be started: {error.strerror or error}."
         self._hand_over(self._not_started(reason, self._backoff()))
-
-    def _environment(self, folder: str) -> Mapping[str, str]:
-        return {
-            **without_repository(os.environ),
-            "INBOX_DB": self._bus.database.layout.database,
-            "INBOX_DB_ID": self._bus.database.id,
-            "INBOX_AGENT": str(self._thread.holder),
-            "INBOX_THREAD": self.thread_id,
-            "INBOX_TOKEN": self._token,
-            "INBOX_WORKTREE": self._terms.folder,
-            "INBOX_RESULT": os.path.join(folder, "result"),
-            "INBOX_TASK_FILE": os.path.join(folder, "task"),
-            "PWD": self._terms.folder,
-        }
 
     # -- the lease ---------------------------------------------------------------------------
 

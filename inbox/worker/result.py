@@ -46,7 +46,10 @@ def read_result(path: str) -> Result:
         if status.st_size > limits.MAX_BODY_BYTES:
             unfit = _only_attached(f"has {status.st_size} bytes, too many for a body")
             return unfit._replace(size=status.st_size)
-        return _judge(file.read(limits.MAX_BODY_BYTES + 1))
+        try:
+            return _judge(file.read(limits.MAX_BODY_BYTES + 1))
+        except OSError as error:
+            return Result(note=f"$INBOX_RESULT could not be read: {error.strerror}.")
 
 
 def _judge(content: bytes) -> Result:

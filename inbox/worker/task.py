@@ -4,11 +4,12 @@ that its command is given."""
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.ids import printable
+from inbox_orch.shared.surroundings import without_repository
 
 from ..domain import limits
 from ..domain.model import Message, Thread
@@ -59,6 +60,24 @@ def _folder(worktree: object) -> str:
     if not os.path.isdir(folder):
         raise BadTask(f"The worktree {printable(folder, 4096)} is not there, or is no folder.")
     return folder
+
+
+def environment(
+    bus: Working, thread: Thread, token: str, terms: Terms, folder: str
+) -> Mapping[str, str]:
+    """What a command finds in its environment; `folder` is its private one."""
+    return {
+        **without_repository(os.environ),
+        "INBOX_DB": bus.database.layout.database,
+        "INBOX_DB_ID": bus.database.id,
+        "INBOX_AGENT": str(thread.holder),
+        "INBOX_THREAD": thread.id,
+        "INBOX_TOKEN": token,
+        "INBOX_WORKTREE": terms.folder,
+        "INBOX_RESULT": os.path.join(folder, "result"),
+        "INBOX_TASK_FILE": os.path.join(folder, "task"),
+        "PWD": terms.folder,
+    }
 
 
 def clear_away(path: str) -> None:

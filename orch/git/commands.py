@@ -130,7 +130,10 @@ def exact_names(working_tree: str) -> tuple[str, ...]:
     """Options without which git may take a new file for a tracked one whose name differs in the
     case of letters alone: a setting that came with a copy from a disk where that is so. Where
     it is so here, there are none (git itself looks for that in this way)."""
-    same = os.path.lexists(os.path.join(working_tree, ".GIT"))
+    try:
+        same = os.path.samefile(*(os.path.join(working_tree, name) for name in (".git", ".GIT")))
+    except OSError:
+        same = False
     return () if same else ("-c", "core.ignoreCase=false")
 
 

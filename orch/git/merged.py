@@ -73,15 +73,17 @@ def _tree_of(repository: Repository, commit: str) -> str | None:
 
 
 def _by_content_alone(repository: Repository) -> dict[str, str]:
-    """Variables with which a file that a program of somebody's would merge is a conflict: one
-    may well say that one side's changes count for nothing ("ours")."""
+    """Variables with which a file that is merged in another way than by its text is a conflict:
+    by a program of somebody's, which may well say that one side counts for nothing ("ours"), or
+    by taking the lines of both ("union"), to which what was deleted adds nothing."""
     _, text = git(
         repository.path,
         *("config", "--null", "--name-only", "--get-regexp", r"^merge\..*\.driver$"),
         reads=True,
         accepted=(0, 1),
     )
-    drivers = dict.fromkeys(filter(None, text.split("\0")), "false")
+    names = ("merge.union.driver", *filter(None, text.split("\0")))
+    drivers = dict.fromkeys(names, "false")
     return with_settings({**drivers, "merge.renormalize": "false"}.items())
 
 

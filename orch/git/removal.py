@@ -96,7 +96,8 @@ def delete_refs(
     """Delete refs by compare and swap, each with its proof looked at again in the same
     transaction; returns those that are gone now.
 
-    One that has moved meanwhile, whose target has, or that is checked out, stays. `shared_locks`
+    One that has moved meanwhile, whose target has, that is checked out, or that a symbolic ref
+    leads to, stays. `shared_locks`
     stay held until git has ended, even if we are killed.
     """
     return [each for each in deletions if _deleted(repository, each, shared_locks)]
@@ -106,7 +107,7 @@ def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[
     ref, commit, target = deletion
     if repository.ref_commit(ref) is None:
         return True
-    if administration.holders_of(repository, ref):
+    if administration.holders_of(repository, ref) or repository.has_other_names(ref):
         return False
     lines = ["start"]
     if target is not None:

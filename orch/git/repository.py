@@ -171,6 +171,11 @@ class Repository:
         real = text.strip() if status == 0 else ref
         return real.removeprefix("refs/heads/") if real.startswith("refs/heads/") else None
 
+    def has_other_names(self, ref: str) -> bool:
+        """Whether a symbolic ref leads to this one: it would lead nowhere without it."""
+        text = output_of(self.path, "for-each-ref", "--format=%(symref)")
+        return ref in text.split("\n")
+
     def ref_commit(self, ref: str) -> str | None:
         """What a full ref name points at. Error `git_failed`."""
         status, text = git(

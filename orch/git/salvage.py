@@ -89,14 +89,16 @@ def lone_commits(
     # Only refs count. The heads and reflogs of other worktrees go when those go.
     _, text = git(
         repository.path,
-        *("rev-list", "--stdin", "--not"),
+        *("rev-list", "--parents", "--stdin", "--not"),
         *(f"--exclude={ref}" for ref in leaving),
         "--glob=refs/*",
         reads=True,
         given=lines.encode(),
     )
-    lone = set(text.split())
-    return [commit for commit in commits if commit in lone]
+    rows = [line.split() for line in text.splitlines()]
+    lone, reached = {row[0] for row in rows}, {parent for row in rows for parent in row[1:]}
+    # Each keeps what it builds on.
+    return [commit for commit in commits if commit in lone and commit not in reached]
 
 
 def _named_in(admin: str) -> Iterator[str]:

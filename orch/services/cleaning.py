@@ -445,7 +445,7 @@ def _merged_into(seen: Inspected) -> str | None:
 
 def _notice(attempt: Attempt) -> str:
     return (
-        f"The worktree of attempt {attempt.number} was taken away. What was not committed there"
+        f"The worktree of attempt {attempt.number} was taken away. What was only there"
         f" is kept at {salvage.ref_of(attempt.id)};"
         f" `orch attempt restore {attempt.id}` brings it back."
     )

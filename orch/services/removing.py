@@ -52,14 +52,14 @@ def deletions(
 ) -> list[Deletion]:
     """The refs of an attempt that may go with its worktree.
 
-    The branch goes when its work is in a target, whichever way. The accepted head and a merged
-    base go only when their commits stay in a target's history: later attempts and integrations
-    build on the commits themselves.
+    The branch goes when its work is in a target, whichever way, unless it has another name. The
+    accepted head and a merged base go only when their commits stay in a target's history: later
+    attempts and integrations build on the commits themselves.
     """
     branch = f"refs/heads/{attempt.branch}"
     gone = []
     tip = repository.ref_commit(branch)
-    if tip is not None:
+    if tip is not None and not repository.has_other_names(branch):
         found = proof if tip == head else _proof(repository, tip, targets, branch)
         found = found or _nothing_of_its_own(repository, attempt, tip, branch)
         if found is not None:

@@ -158,6 +158,7 @@ def test_what_cannot_be_attached_is_refused_at_once(project: Project, tmp_path: 
         assert ATTACHMENTS[name] in ended.error["message"]
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs /proc")
 def test_a_file_that_fails_while_it_is_read_is_named_itself(project: Project):
     """Nobody can read the first page of a process."""
     before = project.contents()

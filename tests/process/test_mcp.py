@@ -172,6 +172,8 @@ UNREADABLE = {
     "with a half id": (asking("", r'"\ud800"'), -32600, "\ud800"),
     "with an id that is no id": (asking("", "true"), -32600, None),
     "with an id that is a fraction": (asking("", "1.5"), -32600, 1.5),
+    "with an id that is no number": (asking("", "NaN"), -32600, None),
+    "with an id without end": (asking("", "1e999"), -32600, None),
     "with an id of too many digits": (asking("", "1" * 5000), -32600, None),
     "not a request": (b'{"jsonrpc": "2.0", "id": 7}', -32600, 7),
     "with a list for its parameters": (

@@ -221,7 +221,10 @@ def test_no_artifact_is_written_or_read_through_a_link(office, precious, tmp_pat
     assert contents(precious) == before
 
 
-@pytest.mark.parametrize("place", ["content", "prefix", "pipe", "folder", "database"])
+PLACES = ("content", "prefix", "prefix file", "pipe", "folder", "database")
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_no_backup_copies_what_is_planted_among_the_artifacts(office, precious, tmp_path, place):
     attached = tmp_path / "report.txt"
     attached.write_text("letter.txt")  # as long, and the same, as what a link leads to
@@ -241,7 +244,8 @@ def test_no_backup_copies_what_is_planted_among_the_artifacts(office, precious, 
     assert [p for p in copies.rglob("*") if not p.is_dir()] == []
     for check in (found, again):
         assert (check.status, check.total) == ("problem", 1)
-        assert "is no file of its own" in check.items[0]
+        text = "is missing" if place == "prefix file" else "is no file of its own"
+        assert text in check.items[0]
 
 
 def plant(place: str, path: Path, precious: Path, database: Path) -> None:
@@ -253,6 +257,9 @@ def plant(place: str, path: Path, precious: Path, database: Path) -> None:
         (precious / path.name).write_text("letter.txt")
         path.parent.rmdir()
         path.parent.symlink_to(precious)
+    elif place == "prefix file":
+        path.parent.rmdir()
+        path.parent.write_text("mine")
     elif place == "pipe":
         os.mkfifo(path)
     elif place == "folder":
@@ -275,18 +282,25 @@ def test_of_an_artifact_with_another_content_nothing_comes_into_a_backup(office,
     assert [p for p in copies.rglob("*") if not p.is_dir()] == []
 
 
-def test_no_artifact_is_pruned_behind_a_link(office, precious, tmp_path):
+@pytest.mark.parametrize("place", PLACES)
+def test_pruning_takes_nothing_but_what_is_in_an_artifacts_own_place(
+    office, precious, tmp_path, place
+):
     (tmp_path / "report.txt").write_text("report")
     with Bus.open(office, agent="leader") as bus:
         sent = bus.send(to="w1", subject="s", attach=[str(tmp_path / "report.txt")])
         bus.cancel(sent.thread.id)
         (path,) = office.parent.glob("artifacts/??/*")
-        plant("prefix", path, precious, office)
+        plant(place, path, precious, office)
         before = contents(precious)
 
-        bus.prune(0)
+        assert bus.prune(0).threads == 1
+        assert [thread.pruned for thread in bus.list(limit=10).items] == [True]
 
     assert contents(precious) == before
+    assert office.exists()
+    if place in ("prefix file", "folder"):
+        assert path.exists() or path.parent.read_text() == "mine"
 
 
 def test_what_is_no_bell_is_not_rung(office, precious, tmp_path):

@@ -74,9 +74,10 @@ job.Job._over = over
 def test_a_fault_met_with_one_thread_fails_it_and_leaves_its_neighbour_alone(project, fault):
     poison, *healthy = project.send("poison"), project.send(), project.send()
     finished, said = work(project, fault=fault)
-    assert [finished[t]["outcome"] for t in (poison, *healthy)] == ["failed", "done", "done"]
+    assert [finished[t]["outcome"] for t in (poison, *healthy)] == ["handed_back", "done", "done"]
     shown = show(project, poison)
-    assert (shown.thread.state, shown.thread.deliveries) == ("failed", 1)
+    assert (shown.thread.state, shown.thread.deliveries) == ("pending", 1)
+    assert shown.thread.available_at - shown.messages[-1].created_at >= 2000
     assert "OverflowError: a number" in shown.messages[-1].body
     assert "OverflowError: a number" in said
     assert "thread_released" not in kinds(project, poison)
@@ -86,7 +87,7 @@ def test_what_a_command_has_left_is_kept_when_the_worker_cannot_hand_it_in(proje
     poison = project.send("poison")
     script = 'echo output; echo result > "$INBOX_RESULT"'
     _, said = work(project, fault=FAULTS["finishing"], command=("sh", "-c", script))
-    assert show(project, poison).thread.state == "failed"
+    assert show(project, poison).thread.state == "pending"
     folder = Path(said.rpartition("its result and output are in ")[2].strip())
     assert (folder / "result").read_text() == "result\n"
     assert (folder / "stdout").read_text() == "output\n"
@@ -102,15 +103,40 @@ def test_a_fault_that_comes_when_all_is_over_changes_nothing(project):
 def test_a_fault_met_while_the_command_runs_ends_the_command_first(project):
     poison, healthy = project.send("poison", "poison"), project.send()
     # Another process writes to the thread, so that the worker looks at it.
-    script = 'grep -q poison || exit 0; "$INBOX" update --body seen; exec sleep 600'
+    script = 'grep -q poison || exit 0; "$INBOX" update --body seen >&2; exec sleep 600'
     finished, _ = work(
         project,
         fault='strike(job.Job, "_act_on", OverflowError("a number"))',
         command=("sh", "-c", script),
     )
-    assert [finished[t]["outcome"] for t in (poison, healthy)] == ["failed", "done"]
-    assert finished[poison]["signal"] == 15
+    assert [finished[t]["outcome"] for t in (poison, healthy)] == ["handed_back", "done"]
+    assert (finished[poison]["signal"], finished[poison]["runs"]) == (15, 1)
     assert "OverflowError: a number" in show(project, poison).messages[-1].body
+
+
+@pytest.mark.parametrize("place", ["_started", "_act_on"])
+def test_what_a_command_has_said_is_kept_when_it_is_ended_for_a_fault(project, place):
+    """It is started once, however often its worker looks while it is being ended."""
+    poison = project.send("poison", "poison")
+    script = 'echo started >> starts; echo said; "$INBOX" update --body seen >&2; exec sleep 600'
+    fault = f'strike(job.Job, "{place}", OverflowError("a number"))'
+    _, said = work(project, fault=fault, command=("sh", "-c", script))
+    assert show(project, poison).thread.state == "pending"
+    folder = Path(said.rpartition("its result and output are in ")[2].strip())
+    starts = project.folder / "starts"
+    # At once when it has started, it may be ended before it can say anything.
+    assert place == "_started" or (folder / "stdout").read_text() == "said\n"
+    assert (folder / "stderr").exists()
+    assert not starts.exists() or starts.read_text() == "started\n"
+
+
+def test_a_result_that_cannot_be_read_is_noted_and_the_thread_is_done(project):
+    """Nobody can read the first page of a process."""
+    thread = project.send()
+    script = 'ln -sf /proc/self/mem "$INBOX_RESULT"'
+    finished, _ = work(project, command=("sh", "-c", script))
+    assert (finished[thread]["outcome"], finished[thread]["runs"]) == ("done", 1)
+    assert "$INBOX_RESULT could not be read" in show(project, thread).messages[-1].body
 
 
 def test_a_fault_counts_its_tries_as_any_other_failure_does(project):
@@ -147,7 +173,7 @@ def test_a_thread_that_cannot_even_be_failed_is_left_to_its_lease(project):
 def test_a_payload_that_this_process_cannot_read_fails_its_thread_alone(project):
     poison, healthy = project.send(payload='{"n": ' + "1" * 1000 + "}"), project.send()
     finished, _ = work(project, environment={"PYTHONINTMAXSTRDIGITS": "640"})
-    assert [finished[t]["outcome"] for t in (poison, healthy)] == ["failed", "done"]
+    assert [finished[t]["outcome"] for t in (poison, healthy)] == ["handed_back", "done"]
 
 
 def test_what_concerns_every_thread_still_ends_the_worker(project):

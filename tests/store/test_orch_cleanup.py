@@ -351,6 +351,51 @@ def test_a_branch_that_is_another_name_goes_without_the_one_that_it_leads_to(sce
     assert branches(scene.repository, "feature") == {"feature"}
 
 
+def test_a_branch_with_another_name_stays(scene: Scene):
+    """A symbolic ref of the user's would lead nowhere without it."""
+    scene.commit("work.txt")
+    rejected(scene)
+    own = f"refs/heads/{scene.item['branch']}"
+    git(scene.repository, "symbolic-ref", "refs/heads/review", own)
+    git(scene.repository, "symbolic-ref", "refs/heads/again", "refs/heads/review")
+    scene.merge("--squash")
+    git(scene.repository, "commit", "--quiet", "--message", "Squashed")
+
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert (item.action, item.salvage) == ("removed", None)
+    assert branches(scene.repository) == {scene.item["branch"]}
+    assert git(scene.repository, "show", "again:work.txt") == scene.something("work.txt").strip()
+
+
+def test_a_branch_that_gets_another_name_at_the_last_moment_stays(scene: Scene, monkeypatch):
+    scene.delivered()
+    own = f"refs/heads/{scene.item['branch']}"
+    real = removal.move_worktree
+
+    def move(*arguments):
+        git(scene.repository, "symbolic-ref", "refs/heads/review", own)
+        real(*arguments)
+
+    monkeypatch.setattr(removal, "move_worktree", move)
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert item.action == "removed"
+    assert branches(scene.repository) == {scene.item["branch"]}
+
+
+def test_of_the_commits_that_are_salvaged_the_last_one_keeps_the_others(scene: Scene):
+    first, *_, last = [scene.commit(f"{number}.txt") for number in range(5)]
+    rejected(scene)
+    scene.merge("--squash")
+    git(scene.repository, "commit", "--quiet", "--message", "Squashed")
+
+    (item,) = scene.site.scheduler.cleanup(scene.run).items
+
+    assert git(scene.repository, "log", "-1", "--format=%P", str(item.salvage)) == last
+    git(scene.repository, "merge-base", "--is-ancestor", first, str(item.salvage))
+
+
 def test_a_branch_of_which_only_the_content_is_merged_stays_where_nothing_is_salvaged(
     scene: Scene,
 ):

@@ -181,6 +181,18 @@ def test_a_conflict_is_told_until_it_is_resolved_or_called_off(site: Site, pair,
     assert states_of(site.scheduler.integrate(run, dry_run=dry_run)) == {}
 
 
+def test_a_conflict_that_was_resolved_is_told_no_more_when_its_task_is_done_anew(site: Site, pair):
+    run, _ = pair
+    (item,) = site.scheduler.integrate(run).dispatched
+    commit(item["worktree"], "same", "a and b, without a merge\n")
+    site.done(item)
+    site.scheduler.reconcile(run)
+    assert states_of(site.scheduler.integrate(run)) == {"b": "merged"}
+
+    site.scheduler.retry(run, ["b"], force=True)
+    assert states_of(site.scheduler.integrate(run)) == {}
+
+
 def test_a_conflict_that_has_come_in_by_hand_is_told_no_more(site: Site, pair):
     run, heads = pair
     done = site.scheduler.integrate(run)

@@ -349,6 +349,17 @@ def merged_by_a_program_of_the_users(scene: Scene) -> None:
     commit(scene.repository, "README.md", "of the user\n")
 
 
+def merged_by_taking_both_sides(scene: Scene) -> None:
+    """What was deleted adds no line, so that it seems to be there already."""
+    (scene.repository / ".git" / "info" / "attributes").write_text("README.md merge=union\n")
+    scene.commit("work.txt")
+    git(scene.worktree, "rm", "--quiet", "work.txt")
+    (scene.worktree / "README.md").write_text("")
+    git(scene.worktree, "commit", "--quiet", "--all", "--message", "Emptied")
+    rejected(scene)
+    commit(scene.repository, "README.md", "of the user\n")
+
+
 def in_other_letters(scene: Scene) -> None:
     git(scene.repository, "config", "core.ignoreCase", "true")
     scene.delivered()
@@ -375,6 +386,7 @@ PREDICAMENTS: dict[str, Row] = {
     "merge driver": Row(
         merged_by_a_program_of_the_users, "unmerged_work", KEPT, REMOVED, False, False
     ),
+    "merge of both": Row(merged_by_taking_both_sides, "unmerged_work", KEPT, REMOVED, False, False),
     "dirty": Row(dirty, "dirty", KEPT, REMOVED, True),
     "staged, changed again": Row(staged_and_changed_again, "dirty", KEPT, REMOVED, True),
     "in other letters": Row(in_other_letters, "untracked", KEPT, REMOVED, True),
