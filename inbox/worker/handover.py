@@ -65,15 +65,16 @@ class Remains:
         return ""
 
     def _store_result(self, artifacts: ArtifactStore) -> Stored | None:
-        """None when a process that the command left behind has taken the file away, or when it
-        cannot be read."""
+        """None when a process that the command left behind has taken the file away. Raises OSError
+        when it cannot be read: to try that again and again would lead nowhere."""
         try:
             if self.result.size <= _LARGE_BYTES:
                 return artifacts.add_file(self._result_path)
             return self._copied(artifacts)
         except InboxOrchError as error:
-            of_source = error.details.get("path") == printable(self._result_path)
-            if error.code != "usage" and not of_source:
+            if error.details.get("path") == printable(self._result_path) and error.code != "usage":
+                raise OSError(error.message) from error
+            if error.code != "usage":
                 raise
             return None
 

@@ -312,7 +312,10 @@ class Job:
         """Look first: the command may have renewed, and of a cancelled thread the bus is told
         only once the command has ended."""
         self._renew_not_before = now + RETRY_MS
-        self.look()
+        if self._broken is None:
+            self.look()
+        elif self._bus.standing(self.thread_id, self._token).hold is not Hold.LIVE:
+            self._renews = False
         if not self._renews or self._renew_at > now:
             return
         try:

@@ -102,7 +102,8 @@ class AttemptList(Shape):
 
 class AttemptShown(Shape):
     """`attempt show`. `salvage_parts`: commits of the index, of each stage of what was unmerged,
-    and of the changed files alone; `kept_commits` would be lost without the salvage."""
+    and of the changed files alone; `kept_commits`: the last of those that would be lost without
+    it, each with what it builds on."""
 
     attempt: AttemptRow
     worktree_exists: bool

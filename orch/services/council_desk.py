@@ -13,6 +13,7 @@ from inbox_orch.shared.nearest import did_you_mean
 
 from ..council.model import Decision
 from ..domain.councils import (
+    COUNTED,
     SEAT_GRACE_SECONDS,
     Round,
     Stands,
@@ -207,7 +208,8 @@ class _Looked(NamedTuple):
             delivered=thread is not None and thread.id in self.delivered,
             overdue=overdue_at is not None and overdue_at <= now_ms,
         )
-        late = [reply for reply in self.replies.get(seat.task_id, ()) if reply.late]
+        replies = self.replies.get(seat.task_id, ())
+        late = [reply for reply in replies if reply.late and reply.state not in COUNTED]
         too_late = late[-1] if late and stands.reply is None else None
         return SeatView(seat, stands, attempt, thread, overdue_at, too_late)
 

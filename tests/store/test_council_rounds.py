@@ -95,6 +95,7 @@ def test_a_late_reply_makes_a_new_revision_and_leaves_the_old_one(chamber):
     again = chamber.tally(run, revision=1)
     assert bytes_of(again) == bytes_of(before)
     assert rendered(again, "md") == rendered(before, "md")
+    assert {seat.too_late for seat in again.view.seats} == {None}
     with refused("not_found"):
         chamber.tally(run, revision=3)
     chamber.verified()

@@ -193,6 +193,22 @@ def test_a_conflict_that_was_resolved_is_told_no_more_when_its_task_is_done_anew
     assert states_of(site.scheduler.integrate(run)) == {}
 
 
+def test_a_conflict_whose_resolution_has_not_come_in_is_told_still(site: Site, pair):
+    run, _ = pair
+    site.add(run, "b2", depends_on=["b"])
+    item = site.dispatch(run, "b2")["b2"]
+    site.deliver(item, "b2.txt", "2\n")
+    site.scheduler.reconcile(run)
+    (item,) = site.scheduler.integrate(run).dispatched
+    commit(item["worktree"], "same", "a and b, without a merge\n")
+    site.done(item)
+    site.scheduler.reconcile(run)
+
+    site.scheduler.retry(run, ["b"], force=True)
+    again = site.scheduler.integrate(run)
+    assert states_of(again) == {"b": "conflict", "b2": "held_back"}
+
+
 def test_a_conflict_that_has_come_in_by_hand_is_told_no_more(site: Site, pair):
     run, heads = pair
     done = site.scheduler.integrate(run)

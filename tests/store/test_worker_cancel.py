@@ -31,3 +31,44 @@ def test_an_acknowledgement_that_is_refused_for_the_moment_is_tried_again(office
 
 def refuse(*arguments):
     raise InboxOrchError("disk_full", "no space left")
+
+
+class Stubborn:
+    """A command that does not end when it is told to."""
+
+    def terminate(self) -> None:
+        """It goes on."""
+
+
+def broken(office, bus) -> Job:
+    """A job that an error has broken, while its command runs."""
+    plan = Plan(("true",), lease_seconds=9)
+    job = Job(bus, plan, bus.claim(lease_seconds=9), lambda said: None, lambda text: None)
+    job.phase, job._step, job.child = Phase.RUNNING, None, Stubborn()
+    job.break_off(OverflowError("a number"))
+    assert job.phase is Phase.STOPPING
+    return job
+
+
+def test_while_a_broken_jobs_command_is_being_ended_nobody_else_has_its_thread(office):
+    office.bus("leader").send(to="w1", subject="task")
+    with Working.open(office.path, agent="w1", clock=office.clock) as bus:
+        job = broken(office, bus)
+        for _ in range(3):
+            office.clock.advance(3.1)
+            job.tick()
+    (thread,) = office.bus("leader").list().items
+    assert (thread.state, thread.deliveries) == ("claimed", 1)
+    assert thread.lease.expires_at > office.clock.now().wall_ms
+
+
+def test_that_a_broken_jobs_thread_is_cancelled_is_acknowledged_only_when_its_command_ended(office):
+    leader = office.bus("leader")
+    sent = leader.send(to="w1", subject="task").thread.id
+    with Working.open(office.path, agent="w1", clock=office.clock) as bus:
+        job = broken(office, bus)
+        leader.cancel(sent)
+        for _ in range(2):
+            office.clock.advance(3.1)
+            job.tick()
+    assert not leader.threads([sent])[sent].cancel_seen

@@ -42,8 +42,15 @@ def test_an_error_that_nobody_foresaw_is_raised_and_not_waited_for(tmp_path):
         stored(tmp_path / "result", OverflowError("a number"))
 
 
-def test_a_result_that_cannot_be_read_is_left_out(tmp_path):
+def test_that_a_result_cannot_be_read_is_no_reason_to_try_again(tmp_path):
     error = InboxOrchError("io_error", "bad", details={"path": str(tmp_path / "result")})
+
+    with pytest.raises(OSError, match="bad"):
+        stored(tmp_path / "result", error)
+
+
+def test_a_result_that_is_gone_is_left_out(tmp_path):
+    error = InboxOrchError("usage", "gone", details={"path": str(tmp_path / "result")})
 
     assert [each.name for each in stored(tmp_path / "result", error)] == ["stdout", "stderr"]
 
