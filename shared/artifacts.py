@@ -26,6 +26,10 @@ _INCOMING = "incoming"
 _UNFINISHED = re.compile("[0-9]+-[0-9a-f]{16}")  # what `_copy_in` calls them
 
 
+Unreadable = Callable[[OSError], None]
+"""Takes the error for a folder or a file that cannot be looked at."""
+
+
 class Stored(NamedTuple):
     """A file that has been copied in."""
 
@@ -113,30 +117,33 @@ class ArtifactStore:
                 details={"sha256": sha256},
             ) from error
 
-    def contents(self) -> Iterator[tuple[str, str]]:
+    def contents(self, unreadable: Unreadable) -> Iterator[tuple[str, str]]:
         """(digest, path) of everything stored, complete copies only.
 
-        What else lies there is not ours, nor is anything behind a link.
+        What else lies there is not ours, nor is anything behind a link. `unreadable` is called
+        with the error for each folder and file that cannot be looked at.
         """
-        for prefix in sorted(_names(self._folder)):
+        for prefix in sorted(_names(self._folder, unreadable)):
             if re.fullmatch("[0-9a-f]{2}", prefix):
                 folder = os.path.join(self._folder, prefix)
-                for rest in sorted(_names(folder)):
+                for rest in sorted(_names(folder, unreadable)):
                     path = os.path.join(folder, rest)
-                    if re.fullmatch("[0-9a-f]{62}", rest) and _is_file(path):
-                        yield prefix + rest, path
+                    if re.fullmatch("[0-9a-f]{62}", rest):
+                        status = _status(path, unreadable)
+                        if status is not None and stat.S_ISREG(status.st_mode):
+                            yield prefix + rest, path
 
-    def leftovers(self, older_than_wall_ms: int) -> Iterator[str]:
+    def leftovers(self, older_than_wall_ms: int, unreadable: Unreadable) -> Iterator[str]:
         """Paths of copies that were never completed, last written before the given time.
 
-        What has another name is not ours.
+        What has another name is not ours. `unreadable` as for `contents`.
         """
         folder = os.path.join(self._folder, _INCOMING)
-        for name in filter(_UNFINISHED.fullmatch, sorted(_names(folder))):
+        for name in filter(_UNFINISHED.fullmatch, sorted(_names(folder, unreadable))):
             path = os.path.join(folder, name)
-            with contextlib.suppress(FileNotFoundError):
-                if os.lstat(path).st_mtime_ns // 1_000_000 < older_than_wall_ms:
-                    yield path
+            status = _status(path, unreadable)
+            if status is not None and status.st_mtime_ns // 1_000_000 < older_than_wall_ms:
+                yield path
 
     def _add(self, name: str, read: Callable[[], bytes], wanted: str | None = None) -> Stored:
         try:
@@ -262,15 +269,22 @@ def sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _is_file(path: str) -> bool:
-    with contextlib.suppress(FileNotFoundError):
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    return False
+def _status(path: str, unreadable: Unreadable) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        unreadable(error)
+        return None
 
 
-def _names(folder: str) -> list[str]:
+def _names(folder: str, unreadable: Unreadable) -> list[str]:
     """The names in a folder, none for a link to one."""
     try:
         return [] if os.path.islink(folder) else os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        unreadable(error)
         return []

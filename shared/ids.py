@@ -50,6 +50,12 @@ def check_name(text: str, what: str) -> str:
     return text
 
 
+def refuse_text(values: object, what: str) -> None:
+    """Error `usage` where one text was given for several, which would be taken letter by letter."""
+    if isinstance(values, (str, bytes)):
+        raise usage(f"`{what}` takes a list, not one text", hint=f"`{what}=[…]`")
+
+
 def check_key(text: str) -> str:
     """An idempotency key: printable, not blank, at most 256 bytes; error `usage`."""
     if not text.strip() or not text.isprintable() or len(text.encode()) > MAX_KEY_BYTES:

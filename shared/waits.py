@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from .bells import Bells
 from .database import Database
-from .errors import InboxOrchError
+from .errors import InboxOrchError, usage
 
 FALLBACK_SECONDS = (0.25, 3.0)
 POLL_SECONDS = (0.02, 0.1)
@@ -106,10 +106,16 @@ def wait(
     not end the wait before its deadline. `pulse` is called whenever the sleep is interrupted
     without a reason to look: for a waiter who shows how time passes. Input on one of the
     descriptors `inputs`, which `look` has to read, is a reason. Error `interrupted`, before the
-    next look, when another thread fires this one's `Interruption`.
+    next look, when another thread fires this one's `Interruption`; `usage` inside a transaction,
+    in which nobody else could write what is waited for.
     """
     if wait_seconds <= 0:
         return look().found
+    if database.in_transaction:
+        raise usage(
+            "a wait cannot be made inside a transaction",
+            hint="look once, with no wait, or wait before the transaction is begun",
+        )
     deadline = database.clock.now().monotonic_ms + wait_seconds * 1000
     interruption = _interruption()
     with _bells(database, topics) as bells:

@@ -11,7 +11,7 @@ from inbox_orch.shared.clock import Clock, Moment
 from inbox_orch.shared.database import DEFAULT_BUSY_SECONDS, Database
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import check_id, check_key, check_name
+from inbox_orch.shared.ids import check_id, check_key, check_name, refuse_text
 from inbox_orch.shared.locate import locate
 from inbox_orch.shared.transactions import Transaction
 
@@ -179,6 +179,7 @@ class Desk:
     @staticmethod
     def named_mailboxes(mailboxes: Iterable[str]) -> tuple[str, ...]:
         """The mailboxes of an option, each once; error `usage`."""
+        refuse_text(mailboxes, "mailboxes")
         named = tuple(dict.fromkeys(check_name(m, "mailbox") for m in mailboxes))
         if len(named) > limits.MAX_MAILBOXES:
             raise usage(f"at most {limits.MAX_MAILBOXES} mailboxes can be read at once")
@@ -194,6 +195,7 @@ class Desk:
         files: "Sequence[Stored]" = (),
     ) -> Draft:
         """Check the content and copy the attachments in; nothing is in the database yet."""
+        refuse_text(attach, "attach")
         if body is not None:
             limits.check_body(body)
         if payload is not None:

@@ -215,7 +215,8 @@ def _files(
     )
     yield _contents(desk, stored, verify)
     yield _unreferenced(desk)
-    unfinished = list(desk.artifacts.leftovers(now.wall_ms - _DAY_MS))
+    unreadable: list[OSError] = []
+    unfinished = list(desk.artifacts.leftovers(now.wall_ms - _DAY_MS, unreadable.append))
     yield _repaired(
         "unfinished_copies",
         unfinished,
@@ -357,12 +358,17 @@ def _digest(desk: Desk, sha256: str) -> str:
 
 def _unreferenced(desk: Desk) -> Check:
     count = size = 0
+    unreadable: list[OSError] = []
     with desk.database.snapshot() as connection:
-        for sha256, path in desk.artifacts.contents():
+        for sha256, path in desk.artifacts.contents(unreadable.append):
             if not care.is_referenced(connection, sha256):
                 with contextlib.suppress(FileNotFoundError):
                     size += os.lstat(path).st_size
                     count += 1
+    if unreadable:
+        items = tuple(f"{e.filename}: {e.strerror}" for e in unreadable[:MOST_ITEMS])
+        text = f"{len(unreadable)} cannot be looked at"
+        return Check("unreferenced_files", PROBLEM, text, items, len(unreadable))
     text = f"{count} files of {size} bytes belong to no thread"
     text += "; `inbox prune` collects those that stay so" if count else ""
     return Check("unreferenced_files", OK, text, total=count)

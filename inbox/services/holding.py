@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import refuse_text
 from inbox_orch.shared.requests import digest_of
 from inbox_orch.shared.transactions import Transaction
 
@@ -122,6 +123,7 @@ class Holding(Reaping):
         every token.
         """
         thread_id = self.thread_id(thread_id)
+        refuse_text(options, "options")
         offered = limits.check_options(tuple(options))
         if deadline_seconds is not None:
             limits.check_delay_seconds("deadline", deadline_seconds, 0.001)

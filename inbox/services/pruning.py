@@ -5,7 +5,6 @@ itself goes afterwards, behind the gate and only if nothing refers to it then. S
 left over, and is collected later, but is never missed.
 """
 
-import contextlib
 import os
 import sqlite3
 import stat
@@ -14,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import usage
+from inbox_orch.shared.ids import printable
 from inbox_orch.shared.transactions import Transaction
 
 from ..store import care, pruning
@@ -139,7 +139,7 @@ def _forecast(desk: Desk, age_ms: int) -> Pruned:
         expected.keys,
         expected.files + number,
         expected.file_bytes + size,
-        sum(1 for _ in desk.artifacts.leftovers(now - _DAY_MS)),
+        sum(1 for _ in _leftovers(desk, now)),
     )
 
 
@@ -148,7 +148,7 @@ def _forecast(desk: Desk, age_ms: int) -> Pruned:
 
 def _unreferenced(desk: Desk) -> Iterator[str]:
     """Digests in the folder that no thread refers to at the moment."""
-    contents = desk.artifacts.contents()
+    contents = desk.artifacts.contents(lambda error: _stays(desk, error))
     while batch := list(islice(contents, FILES_AT_ONCE)):
         with desk.database.snapshot() as connection:
             found = [s for s, _ in batch if not care.is_referenced(connection, s)]
@@ -177,31 +177,45 @@ def _remove_content(
         return None
     path = desk.artifacts.path(sha256)
     length = _size_of_old(path, latest_ms)
-    if length is not None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
-    return length
+    return length if length is not None and _unlinked(desk, path) else None
+
+
+def _unlinked(desk: Desk, path: str) -> bool:
+    """Whether a file is gone now."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        _stays(desk, error)
+        return False
+    return True
+
+
+def _stays(desk: Desk, error: OSError) -> None:
+    """What cannot be looked at or removed must not keep the rest from being collected."""
+    desk.database.notice(f"{printable(str(error.filename), 4096)} stays: {error.strerror}")
 
 
 def _size_of_old(path: str, latest_ms: int | None) -> int | None:
     """The length of a file, or of a link, last written before then; None when it is newer, gone,
-    or something else, or its folder is a link."""
+    something else or out of reach, or its folder is a link."""
     if os.path.islink(os.path.dirname(path)):
         return None
     try:
         status = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError:
+        return None  # what cannot be looked at is told where it is listed
     if stat.S_ISDIR(status.st_mode):
         return None
     young = latest_ms is not None and status.st_mtime_ns // 1_000_000 > latest_ms
     return None if young else status.st_size
 
 
+def _leftovers(desk: Desk, now_ms: int) -> Iterator[str]:
+    return desk.artifacts.leftovers(now_ms - _DAY_MS, lambda error: _stays(desk, error))
+
+
 def _remove_leftovers(desk: Desk) -> int:
-    number = 0
-    for path in desk.artifacts.leftovers(desk.database.clock.now().wall_ms - _DAY_MS):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
-            number += 1
-    return number
+    now_ms = desk.database.clock.now().wall_ms
+    return sum(_unlinked(desk, path) for path in _leftovers(desk, now_ms))

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, NamedTuple
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.database import size_of
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
+from inbox_orch.shared.ids import refuse_text
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread, WorkTimes
@@ -280,6 +281,8 @@ class Reading(Desk):
         senders: Sequence[str],
         agent: str | None,
     ) -> Filter:
+        refuse_text(states_wanted, "states_wanted")
+        refuse_text(senders, "senders")
         for state in states_wanted:
             if state not in states.THREAD_STATES:
                 raise usage(f"there is no state {state!r}: {', '.join(states.THREAD_STATES)}")

@@ -12,7 +12,7 @@ from inbox_orch.shared import events, waits
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.events import Event
-from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.ids import check_name, refuse_text
 
 from ..domain import limits
 from ..domain.model import Message, Thread
@@ -121,6 +121,8 @@ class Waiting(Holding, Fetching):
         """
         limits.check_wait_seconds(wait_seconds)
         name = agent if agent is not None else self.agent
+        refuse_text(mailboxes, "mailboxes")
+        refuse_text(kinds, "kinds")
         named = tuple(check_name(m, "mailbox") for m in mailboxes)
         if thread_id is not None:
             reads = named if name is None else (name, *named)

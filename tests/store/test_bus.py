@@ -208,6 +208,44 @@ def test_several_calls_in_one_transaction_happen_together_or_not_at_all(leader):
     assert leader.list().items == ()
 
 
+@pytest.mark.parametrize("wait", ["fetch", "claim", "watch"])
+def test_nobody_waits_inside_a_transaction(leader, wait: str):
+    """Nobody else could write what is waited for."""
+    with refused("usage"), leader.transaction():
+        leader.send(to="workers", subject="one")
+        if wait == "watch":
+            list(leader.watch(wait_seconds=5))
+        else:
+            getattr(leader, wait)(mailboxes=["empty"], wait_seconds=5)
+    assert leader.list().items == ()
+    with leader.transaction():
+        leader.send(to="workers", subject="one")
+        with refused("nothing_available"):
+            leader.claim(mailboxes=["empty"])
+    assert len(leader.list().items) == 1
+
+
+def test_one_text_is_no_list_of_letters(leader, worker):
+    leader.send(to="w", subject="wrong")
+    sent = leader.send(to="workers", subject="right").thread.id
+    token = worker.claim(sent, mailboxes=["workers"]).lease.token
+    for call in (
+        lambda: worker.claim(mailboxes="w"),
+        lambda: worker.fetch(mailboxes=b"w"),
+        lambda: worker.list(mailboxes="w"),
+        lambda: worker.list(senders="leader"),
+        lambda: worker.list(states_wanted="done"),
+        lambda: list(worker.watch(kinds="thread_sent", wait_seconds=0)),
+        lambda: list(worker.watch(mailboxes="w", wait_seconds=0)),
+        lambda: leader.send(to="workers", subject="s", attach="/etc/hostname"),
+        lambda: worker.ask(sent, token, body="?", options="yes"),
+    ):
+        with refused("usage") as caught:
+            call()
+        assert "takes a list, not one text" in caught.value.message
+    assert [thread.deliveries for thread in leader.list().items] == [0, 1]
+
+
 def test_a_wall_clock_that_is_set_back_takes_no_thread_out_of_reach(office, leader, worker):
     sent = leader.send(to="workers", subject="task").thread.id
     delayed = leader.send(to="workers", subject="later", delay_seconds=10).thread.id

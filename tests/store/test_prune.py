@@ -263,3 +263,46 @@ def test_keys_that_belong_to_no_thread_go_by_their_own_age(office, leader):
 def test_what_takes_several_commits_is_refused_inside_a_transaction(leader, care):
     with leader.transaction(), refused("usage"):
         care(leader)
+
+
+def test_what_cannot_be_looked_at_or_removed_stays_and_keeps_nothing_else(
+    office, leader, finished, attach, monkeypatch
+):
+    """As when another user has attached one of the files."""
+    kept, held = (
+        os.path.dirname(leader.artifacts.path(leader.show(finished(file)).artifacts[0].sha256))
+        for file in (attach("a.txt", "kept"), attach("b.txt", "held"))
+    )
+    finished(attach("c.txt", "gone"))
+    said = []
+    monkeypatch.setattr(leader.database, "notice", said.append)
+    listdir, unlink = os.listdir, os.unlink
+
+    def refuse(call, folder):
+        def refusing(path, *rest):
+            if os.fspath(path).startswith(folder):
+                raise PermissionError(13, "Permission denied", path)
+            return call(path, *rest)
+
+        return refusing
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", refuse(listdir, kept))
+        patch.setattr(os, "unlink", refuse(unlink, kept))
+        patch.setattr(os, "unlink", refuse(os.unlink, held))
+        pruned = leader.prune(0)
+        checks = {check.name: check for check in leader.doctor().checks}
+    assert (pruned.threads, pruned.files) == (3, 1)
+    assert contents(office) == ["held", "kept"]
+    assert {line.partition(" stays: ")[2] for line in said} == {"Permission denied"}
+    assert (checks["unreferenced_files"].status, checks["unreferenced_files"].total) == (
+        "problem",
+        1,
+    )
+    assert checks["unreferenced_files"].items == (f"{kept}: Permission denied",)
+
+    office.clock.advance(DAY)
+    os.utime(os.path.join(kept, os.listdir(kept)[0]), (0, 0))
+    os.utime(os.path.join(held, os.listdir(held)[0]), (0, 0))
+    assert leader.prune(0).files == 2
+    assert contents(office) == []
