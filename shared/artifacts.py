@@ -30,6 +30,10 @@ Unreadable = Callable[[OSError], None]
 """Takes the error for a folder or a file that cannot be looked at."""
 
 
+def _raised(error: OSError) -> None:
+    raise error
+
+
 class Stored(NamedTuple):
     """A file that has been copied in."""
 
@@ -117,11 +121,11 @@ class ArtifactStore:
                 details={"sha256": sha256},
             ) from error
 
-    def contents(self, unreadable: Unreadable) -> Iterator[tuple[str, str]]:
+    def contents(self, unreadable: Unreadable = _raised) -> Iterator[tuple[str, str]]:
         """(digest, path) of everything stored, complete copies only.
 
         What else lies there is not ours, nor is anything behind a link. `unreadable` is called
-        with the error for each folder and file that cannot be looked at.
+        with the error for each folder and file that cannot be looked at; by default it is raised.
         """
         for prefix in sorted(_names(self._folder, unreadable)):
             if re.fullmatch("[0-9a-f]{2}", prefix):
@@ -133,7 +137,7 @@ class ArtifactStore:
                         if status is not None and stat.S_ISREG(status.st_mode):
                             yield prefix + rest, path
 
-    def leftovers(self, older_than_wall_ms: int, unreadable: Unreadable) -> Iterator[str]:
+    def leftovers(self, older_than_wall_ms: int, unreadable: Unreadable = _raised) -> Iterator[str]:
         """Paths of copies that were never completed, last written before the given time.
 
         What has another name is not ours. `unreadable` as for `contents`.
