@@ -23,7 +23,7 @@ MAX_ARTIFACT_BYTES = 1024 * 1024 * 1024
 MAX_NAME_BYTES = 255
 _CHUNK = 1024 * 1024
 _INCOMING = "incoming"
-_UNFINISHED = re.compile("[0-9]+-[0-9a-f]{16}")  # what `_copy_in` calls them
+_UNFINISHED = "[0-9]+-[0-9a-f]{16}"  # what `_copy_in` calls them
 
 
 Unreadable = Callable[[OSError], None]
@@ -40,6 +40,10 @@ class Stored(NamedTuple):
     name: str
     sha256: str
     size: int
+
+
+class SourceFailed(InboxOrchError):
+    """The file that was to be copied in cannot be read; the store is not at fault."""
 
 
 class _OtherContent(Exception):
@@ -143,7 +147,9 @@ class ArtifactStore:
         What has another name is not ours. `unreadable` as for `contents`.
         """
         folder = os.path.join(self._folder, _INCOMING)
-        for name in filter(_UNFINISHED.fullmatch, sorted(_names(folder, unreadable))):
+        for name in sorted(_names(folder, unreadable)):
+            if not re.fullmatch(_UNFINISHED, name):
+                continue
             path = os.path.join(folder, name)
             status = _status(path, unreadable)
             if status is not None and status.st_mtime_ns // 1_000_000 < older_than_wall_ms:
@@ -223,13 +229,13 @@ def _open_source(path: str) -> BinaryIO:
 
 
 def _reader(source: BinaryIO, path: str) -> Callable[[], bytes]:
-    """Reads on with every call. Error `io_error`, which names the source."""
+    """Reads on with every call. Raises `SourceFailed`, code `io_error`."""
 
     def read() -> bytes:
         try:
             return source.read(_CHUNK)
         except OSError as error:
-            raise InboxOrchError(
+            raise SourceFailed(
                 "io_error",
                 f"cannot read {printable(path)}: {error.strerror}",
                 hint="check the file and its disk, then repeat the command",

@@ -17,6 +17,7 @@ from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.shared import bells, database, events, refusals
 from inbox_orch.shared.creating import UNSAFE_FILESYSTEMS, filesystem_type
 from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import printable
 from inbox_orch.shared.layout import FOLDER_NAME, Layout
 
 from ..store import care
@@ -217,7 +218,7 @@ def _files(
     yield _unreferenced(desk)
     unreadable: list[OSError] = []
     unfinished = list(desk.artifacts.leftovers(now.wall_ms - _DAY_MS, unreadable.append))
-    yield _repaired(
+    yield _out_of_reach("unfinished_copies", unreadable) or _repaired(
         "unfinished_copies",
         unfinished,
         os.unlink,
@@ -365,13 +366,18 @@ def _unreferenced(desk: Desk) -> Check:
                 with contextlib.suppress(FileNotFoundError):
                     size += os.lstat(path).st_size
                     count += 1
-    if unreadable:
-        items = tuple(f"{e.filename}: {e.strerror}" for e in unreadable[:MOST_ITEMS])
-        text = f"{len(unreadable)} cannot be looked at"
-        return Check("unreferenced_files", PROBLEM, text, items, len(unreadable))
     text = f"{count} files of {size} bytes belong to no thread"
     text += "; `inbox prune` collects those that stay so" if count else ""
-    return Check("unreferenced_files", OK, text, total=count)
+    good = Check("unreferenced_files", OK, text, total=count)
+    return _out_of_reach("unreferenced_files", unreadable) or good
+
+
+def _out_of_reach(name: str, errors: list[OSError]) -> Check | None:
+    """What could not be looked at, if there is any: nothing good can be said of the rest."""
+    if not errors:
+        return None
+    items = tuple(f"{printable(str(e.filename), 4096)}: {e.strerror}" for e in errors[:MOST_ITEMS])
+    return Check(name, PROBLEM, f"{len(errors)} cannot be looked at", items, len(errors))
 
 
 # -- how a check comes about ---------------------------------------------------------------

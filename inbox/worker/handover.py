@@ -9,10 +9,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from inbox_orch.shared.artifacts import ArtifactStore, Stored
+from inbox_orch.shared.artifacts import ArtifactStore, SourceFailed, Stored
 from inbox_orch.shared.endings import Ending, ending_text
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import printable
 from inbox_orch.shared.kept import Kept
 
 from ..domain.model import Thread
@@ -71,9 +70,9 @@ class Remains:
             if self.result.size <= _LARGE_BYTES:
                 return artifacts.add_file(self._result_path)
             return self._copied(artifacts)
+        except SourceFailed as error:
+            raise OSError(error.message) from error
         except InboxOrchError as error:
-            if error.details.get("path") == printable(self._result_path) and error.code != "usage":
-                raise OSError(error.message) from error
             if error.code != "usage":
                 raise
             return None

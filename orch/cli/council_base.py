@@ -32,7 +32,8 @@ def _note(seat: SeatView) -> str | None:
     reason = missing_reason(seat)
     if seat.too_late is None:
         return reason
-    return f"{reason}; what came after it does not count: {seat.too_late.reason}"
+    why = seat.too_late.reason or seat.too_late.state
+    return f"{reason}; what came after it does not count: {why}"
 
 
 def council_blocks(view: CouncilView) -> list[Block]:

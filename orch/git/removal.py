@@ -107,7 +107,9 @@ def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[
     ref, commit, target = deletion
     if repository.ref_commit(ref) is None:
         return True
-    if administration.holders_of(repository, ref) or repository.has_other_names(ref):
+    if administration.holders_of(repository, ref):
+        return False
+    if ref.startswith("refs/heads/") and repository.has_other_names(ref):
         return False
     lines = ["start"]
     if target is not None:

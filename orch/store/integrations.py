@@ -34,8 +34,7 @@ def in_open_conflict(connection: sqlite3.Connection, run_id: str) -> list[Attemp
 
 
 def once_accepted(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
-    """Attempts that were accepted and are known to merge, or not known not to, of tasks that are
-    at it again."""
+    """Accepted attempts that have met no conflict, of tasks that are at it again."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
         " WHERE a.run_id = ? AND a.conflict IS NULL AND a.state = 'succeeded'"

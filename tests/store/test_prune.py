@@ -288,6 +288,8 @@ def test_what_cannot_be_looked_at_or_removed_stays_and_keeps_nothing_else(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "listdir", refuse(listdir, kept))
+        incoming = os.path.join(os.path.dirname(kept), "incoming")
+        patch.setattr(os, "listdir", refuse(os.listdir, incoming))
         patch.setattr(os, "unlink", refuse(unlink, kept))
         patch.setattr(os, "unlink", refuse(os.unlink, held))
         pruned = leader.prune(0)
@@ -300,6 +302,7 @@ def test_what_cannot_be_looked_at_or_removed_stays_and_keeps_nothing_else(
         1,
     )
     assert checks["unreferenced_files"].items == (f"{kept}: Permission denied",)
+    assert checks["unfinished_copies"].items == (f"{incoming}: Permission denied",)
 
     office.clock.advance(DAY)
     os.utime(os.path.join(kept, os.listdir(kept)[0]), (0, 0))

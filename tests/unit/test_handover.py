@@ -3,7 +3,7 @@
 import pytest
 
 from inbox_orch.inbox.worker.handover import NotYet, Remains
-from inbox_orch.shared.artifacts import Stored
+from inbox_orch.shared.artifacts import SourceFailed, Stored
 from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.kept import Kept
@@ -43,18 +43,18 @@ def test_an_error_that_nobody_foresaw_is_raised_and_not_waited_for(tmp_path):
 
 
 def test_that_a_result_cannot_be_read_is_no_reason_to_try_again(tmp_path):
-    error = InboxOrchError("io_error", "bad", details={"path": str(tmp_path / "result")})
+    error = SourceFailed("io_error", "bad")
 
     with pytest.raises(OSError, match="bad"):
         stored(tmp_path / "result", error)
 
 
 def test_a_result_that_is_gone_is_left_out(tmp_path):
-    error = InboxOrchError("usage", "gone", details={"path": str(tmp_path / "result")})
+    error = InboxOrchError("usage", "gone")
 
     assert [each.name for each in stored(tmp_path / "result", error)] == ["stdout", "stderr"]
 
 
 def test_a_disk_that_fails_is_told(tmp_path):
     with pytest.raises(InboxOrchError):
-        stored(tmp_path / "result", InboxOrchError("io_error", "bad", details={"path": "/else"}))
+        stored(tmp_path / "result", InboxOrchError("io_error", "bad"))
