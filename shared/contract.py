@@ -18,7 +18,8 @@ ERRORS = {
     "cycle": "the dependency would close a circle",
     "dep_not_in_base": "the base lacks commits of a task that this one depends on",
     "base_conflict": "the accepted work of the dependencies conflicts; `details` has the paths",
-    "busy": "other writers held the database for longer than `INBOX_BUSY_TIMEOUT`",
+    "busy": "others held the database for longer than `INBOX_BUSY_TIMEOUT`, or cleared away what "
+    "the call was about to name",
     "no_database": "there is none where the rules lead; `inbox init` makes one",
     "wrong_database": "another database than `--db-id` says, or another program's file",
     "schema_newer": "a newer release has changed the database; use that one",

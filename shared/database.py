@@ -8,6 +8,7 @@ opened it.
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 
@@ -15,7 +16,7 @@ from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
 from . import bells, live
 from .clock import Clock, SystemClock
-from .errors import InboxOrchError
+from .errors import InboxOrchError, usage
 from .folders import refuse_links
 from .gate import Gate, file_failure
 from .layout import Layout, layout_of
@@ -53,6 +54,8 @@ class Database:
         self._busy_seconds = busy_seconds
         self.notice = notice
         self._process = os.getpid()
+        self._thread = threading.get_ident()
+        self._closed = False
         self._current: Transaction | None = None
         self._synchronous = "FULL"
         self._depth = 0
@@ -104,13 +107,20 @@ class Database:
         return database
 
     def close(self) -> None:
-        """Close the connection; the last one to close also empties the write-ahead log."""
-        if self._process == os.getpid():
-            with translated(self.layout):
-                self._connection.close()
-            live.leave(self._ticket)
+        """Close the connection; the last one to close also empties the write-ahead log.
+
+        Nothing happens the second time, or in a child after fork. Error `usage` in another thread.
+        """
+        if self._closed or self._process != os.getpid():
+            return
+        self.check_usable()
+        with translated(self.layout):
+            self._connection.close()
+        live.leave(self._ticket)
+        self._closed = True
 
     def __enter__(self) -> "Database":
+        self.check_usable()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -128,7 +138,7 @@ class Database:
         but what `Transaction.keep` has marked.
         Errors: `busy`, `read_only`, `disk_full`, `io_error`, `corrupt`, `schema_newer`.
         """
-        self._guard_process()
+        self.check_usable()
         if self._current is not None:
             assert self._current.durable or not durable, "the outer transaction is not durable"
             with self._savepoint(self._current) as joined:
@@ -221,7 +231,7 @@ class Database:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Read several things as of one commit. Inside a transaction: its own view."""
-        self._guard_process()
+        self.check_usable()
         if self._connection.in_transaction:
             yield self._connection
             return
@@ -245,12 +255,26 @@ class Database:
 
     def data_version(self) -> int:
         """A number that changes when another connection has committed."""
-        self._guard_process()
+        self.check_usable()
         # By hand, without `translated`: idle waiters do hardly anything else.
         try:
             return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
         except sqlite3.Error as error:
             raise named(self.layout, error) from error
+
+    def check_usable(self) -> None:
+        """Error `usage` when it is closed, or was opened by another process or thread: a connection
+        of SQLite's does not survive a fork (sqlite.org/howtocorrupt.html, section 2.6), and one of
+        Python's stays in its thread."""
+        if self._process != os.getpid():
+            raise usage(
+                "the database was opened before the fork of this process",
+                hint="open it in the child process",
+            )
+        if self._thread != threading.get_ident():
+            raise usage("the database was opened in another thread", hint="open it in each thread")
+        if self._closed:
+            raise usage("the database has been closed", hint="open it again")
 
     def check_in_place(self) -> None:
         """Error `no_database` or `wrong_database` when the file was removed or replaced since
@@ -284,7 +308,7 @@ class Database:
     @contextlib.contextmanager
     def unshared(self) -> Iterator[sqlite3.Connection]:
         """The bare connection while this process holds the gate, for checkpoints and clean-up."""
-        self._guard_process()
+        self.check_usable()
         self._gate.acquire(self._busy_seconds)
         try:
             with translated(self.layout):
@@ -300,7 +324,7 @@ class Database:
     @property
     def connection(self) -> sqlite3.Connection:
         """The bare connection, for SQLite's own backup and integrity check."""
-        self._guard_process()
+        self.check_usable()
         return self._connection
 
     # -- keeping the write-ahead log short -------------------------------------------------
@@ -418,14 +442,6 @@ class Database:
             raise
         finally:
             self._gate.release()
-
-    def _guard_process(self) -> None:
-        if self._process != os.getpid():
-            raise InboxOrchError(
-                "internal",
-                "a database connection was used after fork",
-                hint="open the database in the child process",
-            )
 
 
 def _connect(layout: Layout) -> sqlite3.Connection:

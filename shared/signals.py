@@ -5,6 +5,8 @@ import signal
 import sys
 from types import FrameType
 
+_AGAIN_SECONDS = 0.001
+
 _signalled = False
 
 
@@ -48,12 +50,21 @@ def _raise_signalled(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-    """A signal that arrived inside a finalizer, where nothing can be raised: end at once.
-
-    The open transaction is rolled back by whoever opens the database next.
-    """
+    """What came up in a finalizer or a weak reference's callback (every import runs some), where
+    Python raises nothing. A signal among it is raised a moment later, outside."""
     if isinstance(unraisable.exc_value, Signalled):
-        os._exit(128 + unraisable.exc_value.number)
+        _raise_soon(unraisable.exc_value.number)
     # On the way out, what a signal interrupted half-way may be closed in any order.
-    if not _signalled:
+    elif not _signalled:
         sys.__unraisablehook__(unraisable)
+
+
+def _raise_soon(number: int) -> None:
+    """By an alarm: a signal sent here and now would be handled here, too."""
+
+    def raise_again(alarm: int, frame: FrameType | None) -> None:
+        raise Signalled(number)
+
+    signal.signal(signal.SIGALRM, raise_again)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)

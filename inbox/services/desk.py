@@ -135,6 +135,7 @@ class Desk:
         self.database.close()
 
     def __enter__(self) -> Self:
+        self.database.check_usable()
         return self
 
     def __exit__(self, *exc_info: object) -> None:

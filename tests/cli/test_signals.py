@@ -111,6 +111,46 @@ def test_a_signal_ends_a_wait_and_leaves_no_bell(project: Project, number):
         assert project.json(*WAIT[:3]).data["items"]
 
 
+IN_A_FINALIZER = """
+import os, sys, time
+from inbox_orch.inbox.__main__ import main
+from inbox_orch.shared.bells import Bells
+
+number = int(sys.argv.pop())
+
+class Signalling:
+    def __del__(self):
+        os.kill(os.getpid(), number)
+
+class Slow:
+    def __del__(self):
+        until = time.monotonic() + 0.1
+        while time.monotonic() < until:
+            pass
+
+def sleep(bells, seconds, as_it_was=Bells.sleep):
+    Signalling()
+    Slow()
+    return as_it_was(bells, seconds)
+
+Bells.sleep = sleep
+main()
+"""
+
+
+@pytest.mark.parametrize("number", list(CODES), ids=lambda number: number.name)
+def test_a_signal_in_a_finalizer_is_answered_like_any_other(project: Project, number):
+    """Python raises nothing there, and the second attempt meets a finalizer, too."""
+    command = [sys.executable, "-P", "-c", IN_A_FINALIZER, *WAIT, str(int(number))]
+    done = subprocess.run(command, cwd=project.folder, capture_output=True, timeout=30)
+
+    assert done.stderr == b""
+    assert done.returncode == CODES[number]
+    code = {130: "interrupted", 143: "terminated"}[done.returncode]
+    assert json.loads(done.stdout)["error"]["code"] == code
+    assert not any(path.is_fifo() for path in (project.folder / ".inbox/bells").rglob("*"))
+
+
 def test_a_signal_ends_a_stream_between_two_lines(project: Project):
     project.send()
     process = start(project, *WATCH)

@@ -54,7 +54,7 @@ def use_in_child(bus):
         try:
             call()
         except InboxOrchError as error:
-            assert error.code == "internal" and "fork" in error.message
+            assert error.code == "usage" and "fork" in error.message
         else:
             os._exit(1)
     bus.close()

@@ -1,5 +1,7 @@
 """The bus on a real file with a clock that the test turns: leases, questions, keys, cursors."""
 
+import threading
+
 import pytest
 
 from support.buses import refused
@@ -270,3 +272,44 @@ def test_an_unanswered_question_noticed_from_another_mailbox_ends_the_lease_firs
     shown = leader.show(thread).thread
     assert (shown.state, shown.holder) == ("pending", None)
     assert worker.claim(thread, mailboxes=["workers"]).thread.deliveries == 1
+
+
+# -- where a bus can be used ---------------------------------------------------------------
+
+
+def calls(bus):
+    """Everything that looks at the database or writes it."""
+    return (
+        bus.list,
+        lambda: bus.send(to="workers", subject="task"),
+        lambda: bus.fetch(wait_seconds=1),
+        bus.transaction().__enter__,
+        bus.__enter__,
+    )
+
+
+def test_a_closed_bus_refuses_every_call_and_may_be_closed_again(office):
+    bus = office.bus("w2")
+    bus.close()
+    for call in calls(bus):
+        with refused("usage") as failure:
+            call()
+        assert "closed" in failure.value.message
+    bus.close()
+
+
+def test_another_thread_is_refused_and_the_own_one_goes_on(leader):
+    refusals = []
+
+    def elsewhere():
+        for call in (*calls(leader), leader.close):
+            with refused("usage") as failure:
+                call()
+            refusals.append(failure.value.message)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert len(refusals) == 6
+    assert all("another thread" in message for message in refusals)
+    assert leader.send(to="workers", subject="task").thread.state == "pending"
