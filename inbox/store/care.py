@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import methodcaller
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import Moment
 
-Row = TypeVar("Row")
+_Columns = sqlite3.Row | tuple[Any, ...]
 # SQLite tells what its check has found in words only (sqlite.org/pragma.html).
 # These concern the values of a row; everything else concerns the structure of the file.
 _ABOUT_VALUES = re.compile(r"(?:CHECK constraint failed|(?:NULL|[\w-]+) value) in (\w+)")
@@ -107,7 +107,6 @@ def _broken_json(connection: sqlite3.Connection) -> Iterator[str]:
 
 def undecodable(connection: sqlite3.Connection, most: int) -> Tally:
     """Rows of any table with a text that is not UTF-8."""
-    connection.create_function("care_is_utf8", 1, _is_utf8, deterministic=True)
     return _tally(_undecodable(connection), most)
 
 
@@ -118,11 +117,12 @@ def _undecodable(connection: sqlite3.Connection) -> Iterator[str]:
             continue
         texts = " || ".join(f"coalesce(\"{column}\", '')" for column in columns)
         rows = connection.execute(
-            f"SELECT {_key_expression(connection, table)} FROM {table}"
-            f" WHERE NOT care_is_utf8(CAST({texts} AS BLOB))"
+            f"SELECT {_key_expression(connection, table)}, CAST({texts} AS BLOB) FROM {table}"
         )
-        for row in rows:
-            yield f"{table} {_as_text(row[0])}: a text is not UTF-8"
+        # Not in a function for SQL to call: SQLite would swallow a signal that comes there.
+        for key, content in rows:
+            if not _is_utf8(content):
+                yield f"{table} {_as_text(key)}: a text is not UTF-8"
 
 
 def breaking_rules(connection: sqlite3.Connection, table: str, most: int) -> Tally:
@@ -325,11 +325,10 @@ def dossiers(connection: sqlite3.Connection) -> Iterator[Dossier]:
     Five cursors run side by side along their indexes, so that the memory which this takes does
     not depend on how many threads there are, nor on how long their bodies are.
     """
-    connection.create_function("care_sha256", 1, _sha256, deterministic=True)
     threads = _Groups(connection.execute(_THREADS))
     events = _Groups(connection.execute(_EVENTS))
     leases = _Groups(connection.execute(_LEASES))
-    messages = _Groups(connection.execute(_MESSAGES))
+    messages = _Groups(_digested(connection.execute(_MESSAGES)))
     artifacts = _Groups(connection.execute(_ARTIFACTS))
     streams = (threads, events, leases, messages, artifacts)
     while ids := [stream.next_id for stream in streams if stream.next_id is not None]:
@@ -360,8 +359,8 @@ _EVENTS = (
 )
 _LEASES = "SELECT thread_id, epoch, holder, counted, ended_by FROM lease ORDER BY thread_id, epoch"
 _MESSAGES = (
-    "SELECT thread_id, id, kind, body_sha256, body_bytes, care_sha256(CAST(body AS BLOB)),"
-    " length(CAST(body AS BLOB)) FROM message ORDER BY thread_id, id"
+    "SELECT thread_id, id, kind, body_sha256, body_bytes, CAST(body AS BLOB)"
+    " FROM message ORDER BY thread_id, id"
 )
 _ARTIFACTS = (
     "SELECT thread_id, name, sha256, bytes, pruned FROM artifact ORDER BY thread_id, name, id"
@@ -371,13 +370,13 @@ _ARTIFACTS = (
 class _Groups:
     """Rows in the order of their first column, taken out group by group."""
 
-    def __init__(self, rows: Iterator[sqlite3.Row]) -> None:
+    def __init__(self, rows: Iterable[_Columns]) -> None:
         self._groups = groupby(rows, key=lambda row: str(row[0]))
-        self._rows: Iterator[sqlite3.Row] = iter(())
+        self._rows: Iterator[_Columns] = iter(())
         self.next_id: str | None = None
         self._advance()
 
-    def take(self, thread_id: str) -> list[sqlite3.Row]:
+    def take(self, thread_id: str) -> list[_Columns]:
         """The rows of this thread, if it is the next one here."""
         if self.next_id != thread_id:
             return []
@@ -390,7 +389,15 @@ class _Groups:
         self.next_id, self._rows = (None, iter(())) if following is None else following
 
 
-def _thread(row: sqlite3.Row) -> ThreadRow:
+def _digested(rows: Iterable[sqlite3.Row]) -> Iterator[tuple[Any, ...]]:
+    """Messages with digest and length in the place of their body, which is let go at once."""
+    for row in rows:
+        *columns, body = row
+        length = None if body is None else len(body)
+        yield (*columns, _sha256(body), length)
+
+
+def _thread(row: _Columns) -> ThreadRow:
     thread = ThreadRow._make(tuple(row)[1:])
     return thread._replace(pruned=bool(thread.pruned), cancel_seen=bool(thread.cancel_seen))
 

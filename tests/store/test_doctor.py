@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.inbox.store import care
+from inbox_orch.shared.signals import Signalled
 from support.buses import refused
 
 EVENT_TRIGGERS = ("event_never_changes", "event_never_goes")
@@ -342,3 +344,15 @@ def test_a_file_that_sqlite_refuses_is_corrupt_and_nothing_appears(tmp_path, con
 
     assert path.read_bytes() == content
     assert [p.name for p in tmp_path.iterdir()] == ["bus.db"]
+
+
+@pytest.mark.parametrize("place", ["_is_utf8", "_sha256"])
+def test_a_signal_at_any_text_ends_the_examination(path, monkeypatch, place):
+    """It neither becomes an error of SQLite's nor a finding."""
+
+    def signalled(content):
+        raise Signalled(2)
+
+    monkeypatch.setattr(care, place, signalled)
+    with Bus.open(path) as bus, pytest.raises(Signalled):
+        bus.doctor(verify=True)
