@@ -43,6 +43,10 @@ tidy
 """
 
 
+# How long to wait for its end: with no group left it ends at once, whatever that takes here.
+_SECONDS, _SECONDS_WITH_GROUPS = 30.0, 1.0
+
+
 class Guardian:
     """The process, from `start` to `close`."""
 
@@ -50,6 +54,7 @@ class Guardian:
         """`what` is killed, in the words of the notice."""
         self._notice, self._what = notice, what
         self._process: subprocess.Popen[bytes] | None = None
+        self._groups: set[int] = set()
 
     def start(self, locks: Sequence[int] = ()) -> None:
         """Where it cannot be started, one goes without, and says so.
@@ -73,11 +78,13 @@ class Guardian:
     def begin(self, group: int, folder: str | None) -> None:
         """This group must not outlive this process, nor must its private folder."""
         # A name with a line end cannot be told in a line; such a folder stays.
+        self._groups.add(group)
         named = folder if folder is not None and "\n" not in folder else ""
         self._tell(f"begin {group} {named}\n")
 
     def end(self, group: int) -> None:
         """This group is empty; its number means nothing any more."""
+        self._groups.discard(group)
         self._tell(f"end {group}\n")
 
     def close(self) -> None:
@@ -88,7 +95,7 @@ class Guardian:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
+            self._process.wait(_SECONDS_WITH_GROUPS if self._groups else _SECONDS)
 
     def _tell(self, line: str) -> None:
         if self._process is None:

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 
 _AGAIN_SECONDS = 0.001
 
@@ -63,8 +63,18 @@ def _raise_soon(number: int) -> None:
     """By an alarm: a signal sent here and now would be handled here, too."""
 
     def raise_again(alarm: int, frame: FrameType | None) -> None:
-        raise Signalled(number)
+        # The hook itself may have been held up for so long; what is raised in it is lost.
+        if _within(frame, _unraisable.__code__):
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+        else:
+            raise Signalled(number)
 
     signal.signal(signal.SIGALRM, raise_again)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+
+
+def _within(frame: FrameType | None, code: CodeType) -> bool:
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None

@@ -1,5 +1,6 @@
 """`orch drive`."""
 
+import contextlib
 import os
 
 import click
@@ -81,10 +82,12 @@ def command(
         pulse=progress.pulse,
     )
     try:
-        for step in steps:
-            progress.tell(step)
-            if after is None:
-                _mark(progress, step)
+        # A check that runs is ended before the database is closed, also when nobody reads any more.
+        with contextlib.closing(steps):
+            for step in steps:
+                progress.tell(step)
+                if after is None:
+                    _mark(progress, step)
     except InboxOrchError as error:
         progress.fail(error)
 

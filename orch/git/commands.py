@@ -7,6 +7,7 @@ much as fifty calls of git.
 import contextlib
 import errno
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
@@ -51,8 +52,10 @@ _TRANSIENT = (
 FAILURES = ("disk_full", "git_failed", "read_only")
 """The codes of a git command that was run and has failed; see `git`."""
 NOT_STARTED = -1
-"""The status in `details` of a git that could not even be started, or would not look at the
-repository at all."""
+"""The status in `details` of a git that could not even be started, would not look at the
+repository at all, or was ended from outside."""
+# What a terminal, a supervisor and a system without memory end processes by, whole groups of them.
+_ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 # What git passes on of the system's words when it is no fault of the repository's.
 _NO_SPACE = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "Out of diskspace")
 _NO_WRITING = os.strerror(errno.EROFS)
@@ -245,6 +248,9 @@ def _execute(
         output = output.encode("utf-8", "surrogateescape")
     if isinstance(complaint, bytes):
         complaint = complaint.decode("utf-8", "surrogateescape")
+    if -status in _ENDED_FROM_OUTSIDE:
+        ended = f"it was ended by {signal.Signals(-status).name}"
+        return NOT_STARTED, output, f"{complaint.strip()}\n{ended}".strip()
     return status, output, complaint
 
 

@@ -150,7 +150,9 @@ class Checking(Verifying):
             self._put_back(run, attempt, str(withdrawn))
             return False
         except Interrupted as interrupted:
-            self._put_back(run, attempt, "the verification was interrupted")
+            # Whoever waits goes on after `busy`, but not after this.
+            with contextlib.suppress(InboxOrchError):
+                self._put_back(run, attempt, "the verification was interrupted")
             raise Signalled(interrupted.number) from None
         except GeneratorExit:
             self._put_back(run, attempt, "the verification was left")

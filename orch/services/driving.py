@@ -97,7 +97,7 @@ class Driving(Waiting):
         agent: str | None = None,
         on_look: Callable[[], None] | None = None,
         pulse: Callable[[], None] | None = None,
-    ) -> Iterator[Step]:
+    ) -> Generator[Step, None, None]:
         """Bring a run forward until `until` (`run`, `blocked`, `change`, `task:KEY`), or until
         nothing moves any more without a decision, or for `wait_seconds`.
 

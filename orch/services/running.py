@@ -117,11 +117,13 @@ class Runner:
 
     def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
         """Raises `Interrupted` when a signal has come that has ended nothing: it must not be
-        lost only because there was nothing left to end."""
+        lost only because there was nothing left to end, or the check was left for another reason.
+        An error is told before it, and ends the command as well."""
         self._guardian.close()
         if self._signals is not None:
             self._signals.__exit__(kind, *exc_info)
-        if kind is None and self.told_to_end is not None:
+        left = kind is None or issubclass(kind, (Withdrawn, GeneratorExit))
+        if left and self.told_to_end is not None:
             raise Interrupted(self.told_to_end)
 
     @property

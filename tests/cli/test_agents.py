@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -116,9 +117,14 @@ def test_a_skill_is_never_written_through_a_link(link: str, tmp_path: Path):
 
 
 def fired(project: Project, event: str, stdin: dict | bytes = b"{}", *, options=WORKER, **env):
-    """What a hook prints, as JSON; None for nothing. Exit 0 in any case."""
-    given = stdin if isinstance(stdin, bytes) else json.dumps(stdin).encode()
-    ended = project.run("hook", event, *options, stdin=given, **env)
+    """What a hook prints, as JSON; None for nothing. Exit 0 in any case.
+
+    It reads a file: for a pipe that nobody writes to yet it would not wait for long.
+    """
+    with tempfile.TemporaryFile() as given:
+        given.write(stdin if isinstance(stdin, bytes) else json.dumps(stdin).encode())
+        given.seek(0)
+        ended = project.run("hook", event, *options, stdin=given.fileno(), **env)
     assert ended.code == 0, ended
     assert b"Traceback" not in ended.stderr
     return json.loads(ended.stdout) if ended.stdout else None

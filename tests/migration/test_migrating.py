@@ -30,7 +30,7 @@ def traced(*arguments, **options):
 os.read(int(sys.argv[2]), 1)
 sqlite3.connect = traced
 try:
-    with Bus.open(sys.argv[1], agent="w1") as bus:
+    with Bus.open(sys.argv[1], agent="w1", busy_seconds=300) as bus:
         bus.list()
     say(sum(s.lstrip().startswith("CREATE TABLE attempt") for s in statements))
 except InboxOrchError as error:

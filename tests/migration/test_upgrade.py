@@ -36,7 +36,7 @@ def traced(*arguments, **options):
 os.read(int(sys.argv[2]), 1)
 sqlite3.connect = traced
 try:
-    with Bus.open(sys.argv[1], agent="w9") as bus:
+    with Bus.open(sys.argv[1], agent="w9", busy_seconds=300) as bus:
         found = len(bus.list().items)
     say([sum(s.startswith("PRAGMA user_version=") for s in statements), found])
 except InboxOrchError as error:

@@ -222,6 +222,30 @@ def test_stopping_it_changes_nothing_and_the_next_one_goes_on(project: Enterpris
         assert drive.until("outcome")["ok"]
 
 
+def test_where_nobody_reads_any_more_the_check_is_ended_and_put_back(project: Enterprise):
+    name = project.open_run()
+    with project.scheduler() as scheduler:
+        for key in ("a", "b"):
+            scheduler.add_task(
+                scheduler.run(name),
+                key_name=key,
+                title=f"Do {key}",
+                checks=(f"touch {project.folder}/begun; sleep 600",),
+            )
+    with driving(project) as drive:
+        first, second = drive.until("dispatched"), drive.until("dispatched")
+        act(project, first, "done")
+        until((project.folder / "begun").exists)
+        assert drive.process.stdout is not None
+        drive.process.stdout.close()
+        act(project, second, "done")  # there is something to tell again
+        assert drive.process.wait(PATIENCE_SECONDS) == 141
+        assert drive.process.stderr is not None
+        assert drive.process.stderr.read() == b""
+        drive.process.stdout = None
+    assert facts(project, "SELECT DISTINCT state FROM attempt") == ["submitted"]
+
+
 # -- a terminal ------------------------------------------------------------------------------
 
 

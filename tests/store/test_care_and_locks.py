@@ -14,10 +14,16 @@ from support.processes import say
 path, copy = Path(sys.argv[1]), sys.argv[2]
 opened, statements = [], []
 
-def locks():
+def looked():
     inodes = {str(os.stat(f"{path}{end}").st_ino) for end in ("", "-shm")}
     rows = [line.split() for line in open("/proc/locks")]
     return sorted(r[-3:] for r in rows if r[1] == "POSIX" and r[-3].split(":")[-1] in inodes)
+
+def locks():
+    # A row between two pages of a file that changes meanwhile may be read twice or not at all.
+    while (found := looked()) != looked():
+        pass
+    return found
 
 sys.addaudithook(lambda name, given: opened.append(str(given[0])) if name == "open" else None)
 with Bus.open(path, agent="keeper") as bus:

@@ -48,6 +48,33 @@ def test_a_shortage_that_git_meets_has_its_own_name(tmp_path, monkeypatch, numbe
     assert failure.value.details["status"] == 128
 
 
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "KILL"])
+def test_a_git_that_is_ended_from_outside_is_no_verdict_on_the_work(
+    site: Site, tmp_path, monkeypatch, name
+):
+    """By Ctrl-C in a terminal, say, where it belongs to the same group as we do."""
+    run = site.open_run()
+    site.add(run, "a")
+    site.deliver(site.dispatch(run)["a"], "a.txt")
+    program = tmp_path / "git"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'case " $* " in *" status "*) kill -{name} $$;; esac\n'
+        f'exec "{shutil.which("git")}" "$@"\n'
+    )
+    program.chmod(0o700)
+
+    with monkeypatch.context() as outside:
+        outside.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        with refused("git_failed") as failure:
+            site.scheduler.reconcile(run)
+    assert f"it was ended by SIG{name}" in failure.value.message
+    assert site.attempts(run, "a")[-1].state == "submitted"
+
+    site.scheduler.reconcile(run)
+    assert site.attempts(run, "a")[-1].state == "succeeded"
+
+
 def test_where_git_does_not_say_why_the_disk_is_asked(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         git(str(disk.path), "init", "--quiet")

@@ -16,7 +16,9 @@ from inbox_orch.orch.services import checking, running
 from inbox_orch.orch.store import attempts
 from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.signals import Signalled
 from support.buses import refused
+from support.limits import limited_once_written
 from support.runs import Site, commit, git
 from support.timing import PATIENCE_SECONDS
 
@@ -82,8 +84,11 @@ def test_a_check_killed_by_a_signal_is_told_so(site: Site, run):
     assert attempt.reason == "checks: `kill -9 $$` was killed by signal 9 (SIGKILL)"
 
 
-def test_a_check_over_its_limit_ends_with_all_its_processes(site: Site, run, tmp_path: Path):
+def test_a_check_over_its_limit_ends_with_all_its_processes(
+    site: Site, run, tmp_path: Path, monkeypatch
+):
     mark = tmp_path / "mark"
+    limited_once_written(monkeypatch, mark)
     command = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $! >{mark}; sleep 600"
     submitted(site, run, command, time_limits=Limits(check_seconds=0.5))
 
@@ -495,6 +500,39 @@ def test_a_signal_that_comes_when_the_last_check_has_ended_is_not_lost(site: Sit
         os.kill(os.getpid(), signal.SIGTERM)
 
     assert interrupted.value.number == signal.SIGTERM
+
+
+def test_nor_is_one_that_comes_while_a_check_is_called_off(site: Site, run):
+    """The check of a cancelled attempt is given its time to end; the signal comes in that time."""
+
+    def call_off():
+        os.kill(os.getpid(), signal.SIGINT)
+        raise running.Withdrawn("the attempt has been cancelled")
+
+    with pytest.raises(running.Interrupted) as interrupted, running.Runner(print):
+        call_off()
+
+    assert interrupted.value.number == signal.SIGINT
+
+
+def test_a_signal_ends_the_wait_also_where_the_attempt_cannot_be_put_back(
+    site: Site, run, monkeypatch
+):
+    submitted(site, run, "true")
+
+    def run_checks(*arguments, **options):
+        raise running.Interrupted(signal.SIGTERM)
+        yield
+
+    def busy(*arguments):
+        raise InboxOrchError("busy", "another program holds the write lock")
+
+    monkeypatch.setattr(site.scheduler, "run_checks", run_checks)
+    monkeypatch.setattr(site.scheduler, "_put_back", busy)
+    with pytest.raises(Signalled) as signalled:
+        site.scheduler.reconcile(run)
+
+    assert signalled.value.number == signal.SIGTERM
 
 
 def test_an_error_is_told_and_not_the_signal_that_came_with_it(site: Site, run):

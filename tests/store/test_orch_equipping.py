@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.domain.config import Config, Setup
+from support.limits import limited_once_written
 from support.runs import Site, branches, commit, git, make_repository, worktree_paths
 
 
@@ -119,7 +120,8 @@ def test_a_set_up_that_fails_leaves_nothing_and_says_why(site: Site):
     assert (task.state, task.work_failures, task.infra_failures) == ("pending", 0, 1)
 
 
-def test_a_set_up_that_takes_too_long_is_ended_with_its_whole_group(site: Site):
+def test_a_set_up_that_takes_too_long_is_ended_with_its_whole_group(site: Site, monkeypatch):
+    limited_once_written(monkeypatch, site.folder / "pid")
     setup = Setup(f"(echo $$; exec sleep 600) & echo $! >'{site.folder}/pid'; wait", 0.5)
 
     item = equipped(site, setup=setup)

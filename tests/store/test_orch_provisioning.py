@@ -14,6 +14,7 @@ from inbox_orch.orch.git import worktrees
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.gate import Gate
 from support.runs import Site, branches, git, lock_files, worktree_paths
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -298,6 +299,7 @@ def test_a_lock_that_somebody_holds_is_never_passed_by(site: Site, run, monkeypa
     assert branches(site.repository) == set()
     assert worktree_paths(site.repository) == set()
     assert len(site.open_intents(run)) == 1, "to be looked at again"
+    monkeypatch.setattr(worktrees, "LOCK_SECONDS", PATIENCE_SECONDS)
     gate.release()
     site.scheduler.reconcile(run)
     assert_nothing_is_left(site, run)
