@@ -9,7 +9,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.scheduler import Scheduler
 from ..services.viewing import Status
-from .workshop import TRY_AGAIN, Workshop
+from .workshop import SHORT_LEASE_SECONDS, TRY_AGAIN, Workshop
 
 TASKS = (
     ("lexer", "Write the lexer", "workers", ()),
@@ -66,7 +66,8 @@ class Story:
         """From an empty repository to the end of the run."""
         self._build()
         self._shop.start_worker("ada", "workers", slots=2)
-        self._shop.start_worker("bob", "manuals")
+        # He will be killed, and nobody wants to wait for long until his lease is over.
+        self._shop.start_worker("bob", "manuals", lease_seconds=SHORT_LEASE_SECONDS)
         self._tell("Started two workers: ada (2 slots) on `workers`, bob on `manuals`.")
         self._dispatch()
         self._kill_bob()
@@ -113,7 +114,9 @@ class Story:
             else:
                 raise InboxOrchError("internal", "bob has not begun within 60 s", hint=TRY_AGAIN)
         self._shop.kill_worker("bob")
-        self._tell("kill -9: bob and his command are dead; his lease runs out in 2 s.")
+        self._tell(
+            f"kill -9: bob and his command are dead; his lease runs out in {SHORT_LEASE_SECONDS} s."
+        )
         self._shop.start_worker("eve", "manuals")
         self._tell("Started a third worker, eve, on `manuals`.")
 

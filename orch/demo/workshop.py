@@ -19,7 +19,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 COMMAND_SECONDS = 180.0
 TRY_AGAIN = "try again on a machine with less to do; --keep leaves the folder to look at"
-LEASE_SECONDS = 2
+LEASE_SECONDS, SHORT_LEASE_SECONDS = 60, 2
 
 
 @contextlib.contextmanager
@@ -142,7 +142,12 @@ class Workshop:
     # -- workers -----------------------------------------------------------------------------
 
     def start_worker(
-        self, name: str, *mailboxes: str, slots: int = 1, script: str = "worker.sh"
+        self,
+        name: str,
+        *mailboxes: str,
+        slots: int = 1,
+        script: str = "worker.sh",
+        lease_seconds: int = LEASE_SECONDS,
     ) -> None:
         """Start `inbox work` as a process of its own."""
         named = [word for mailbox in mailboxes for word in ("--mailbox", mailbox)]
@@ -151,7 +156,7 @@ class Workshop:
                 [
                     str(self.folder / "bin" / "inbox"),
                     *("work", "--agent", name, *named),
-                    *("--lease", str(LEASE_SECONDS), "--slots", str(slots), "--", "sh"),
+                    *("--lease", str(lease_seconds), "--slots", str(slots), "--", "sh"),
                     str(self.folder / script),
                 ],
                 name,

@@ -110,9 +110,10 @@ def test_everything_works_without_a_network(session: Session):
 
 def test_the_look_at_a_session_sees_a_process_of_it():
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as left:
-        seen = _members(left.pid)
-        left.kill()
-    assert any("sleep 60" in line for line in seen)
+        try:
+            until(lambda: any("sleep 60" in line for line in _members(left.pid)))
+        finally:
+            left.kill()
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.orch import schemas
+from inbox_orch.orch.domain.config import Config, Setup
 from support.commands import command_path
 from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run
@@ -163,24 +164,17 @@ def test_it_wakes_when_a_back_off_is_over(project: Enterprise):
 
 def test_it_takes_up_what_a_leader_that_was_killed_had_begun(project: Enterprise):
     """Nobody tells of a death: the other leader has to look by itself."""
-    project.tasks("a")
-    holding = project.folder / ".git" / "hooks" / "post-checkout"
     started = project.folder.parent / "started"
-    holding.parent.mkdir(exist_ok=True)
-    holding.write_text(
-        f"#!/bin/sh\ntouch '{started}'\nwhile [ -e '{started}' ]; do sleep 0.05; done\n"
-    )
-    holding.chmod(0o755)
-    with driving(project) as killed, driving(project, "--wait", "50") as other:
-        try:
-            until(lambda: facts(project, "SELECT 1 FROM intent WHERE closed_at IS NULL"))
-            until(lambda: list((project.path.parent / "bells").glob("_run-*/*")))
-            owner = facts(project, "SELECT owner_process FROM intent")[0]
-            dying, left = (killed, other) if killed.process.pid == owner else (other, killed)
-            dying.stop(signal.SIGKILL)
-        finally:
-            started.unlink(missing_ok=True)
-            holding.unlink()
+    endless_at_first = f"[ -e '{started}' ] || {{ touch '{started}'; exec sleep 600; }}"
+    name = project.open_run(config=Config(setup=Setup(endless_at_first)))
+    with project.scheduler() as scheduler:
+        scheduler.add_task(scheduler.run(name), key_name="a", title="Do a")
+    with driving(project) as killed, driving(project) as other:
+        until(started.exists)
+        until(lambda: list((project.path.parent / "bells").glob("_run-*/*")))
+        (owner,) = facts(project, "SELECT owner_process FROM intent WHERE closed_at IS NULL")
+        dying, left = (killed, other) if killed.process.pid == owner else (other, killed)
+        dying.stop(signal.SIGKILL)
         item = left.until("dispatched")
         act(project, item, "done")
         assert left.until("outcome")["ok"]

@@ -212,10 +212,10 @@ with Bus.open(sys.argv[1], agent="w1", busy_seconds=0.2) as bus:
         assert waiter.hear() == "due behind the lock"
 
 
-def test_a_database_that_is_removed_ends_a_wait_with_no_database(path, leader, worker):
+def test_a_database_that_is_removed_ends_a_wait_with_no_database(path, leader, worker, tmp_path):
     worker.start("claim", wait_seconds=60)
     worker.until_asleep()
-    shutil.rmtree(path.parent)
+    path.parent.rename(tmp_path / "gone")
     answer = worker.answer()
     assert (answer.refused, answer.exit_code) == ("no_database", 6)
     assert not path.parent.exists()

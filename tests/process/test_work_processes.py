@@ -13,7 +13,7 @@ import pytest
 from support.commands import Project, command_path, locked_by_another, run
 from support.contracts import validated
 from support.processes import linger, until
-from support.timing import PATIENCE_SECONDS, promptly
+from support.timing import PATIENCE_SECONDS, promptly, undisturbed
 from support.workers import Worker, await_event, content, is_alive, kinds, show, work_once
 
 SLEEPER = ("sh", "-c", "exec sleep 1000")
@@ -112,13 +112,17 @@ def work_with_short_grace(project, grace_seconds, **plan):
 
 
 def test_a_command_that_ignores_term_is_killed_after_the_grace(project):
-    thread = project.send()
-    with work_with_short_grace(project, 0.3, timeout_seconds=2.5) as worker:
-        assert worker.wait(PATIENCE_SECONDS) == 0
-    shown = show(project, thread)
-    assert shown.thread.state == "failed"
-    assert "stopped after 2.5 s" in shown.messages[-1].body
-    assert (project.folder / "deaf").exists()
+    def trial():
+        (project.folder / "deaf").unlink(missing_ok=True)
+        thread = project.send()
+        with work_with_short_grace(project, 0.3, timeout_seconds=2.5) as worker:
+            assert worker.wait(PATIENCE_SECONDS) == 0
+        shown = show(project, thread)
+        assert shown.thread.state == "failed"
+        assert "stopped after 2.5 s" in shown.messages[-1].body
+        return (project.folder / "deaf").exists()  # if not, it was ended before it was deaf
+
+    undisturbed(trial)
 
 
 @pytest.mark.parametrize("doorbell", ["on", "off"])
@@ -157,12 +161,15 @@ def test_a_cancel_is_acknowledged_only_once_the_command_has_ended(project):
 
 
 def test_a_lease_is_renewed_as_long_as_the_command_runs(project):
-    thread = project.send()
-    _, finished = work_once(project, "sleep 3", "--lease", "1")
-    happened = kinds(project, thread)
-    assert finished["outcome"] == "done"
-    assert happened.count("lease_renewed") >= 3
-    assert "lease_expired" not in happened
+    def trial():
+        thread = project.send()
+        _, finished = work_once(project, "sleep 3", "--lease", "1")
+        happened = kinds(project, thread)
+        assert finished["outcome"] == "done"
+        assert "lease_expired" not in happened
+        return happened.count("lease_renewed") >= 3
+
+    undisturbed(trial)
 
 
 def test_a_worker_that_slept_past_its_lease_writes_nothing(project):
@@ -279,7 +286,7 @@ def test_the_guardian_of_a_worker_ends_with_it(project):
         assert len(guardians) == 1
         worker.process.send_signal(signal.SIGTERM)
         assert worker.end() == 143
-    assert not is_alive(guardians[0])
+    until(lambda: not is_alive(guardians[0]))
 
 
 def test_a_reader_that_stands_still_costs_no_lease(project):

@@ -39,11 +39,14 @@ class Enterprise(Project):
         with Bus.open(self.path) as bus:
             yield Scheduler(bus)
 
-    def open_run(self) -> str:
+    def open_run(self, **options: Any) -> str:
         """A run; its name."""
         with self.scheduler() as scheduler:
             answer = scheduler.run_init(
-                title="A run", repository=str(self.folder), worktree_root=str(self.state)
+                title="A run",
+                repository=str(self.folder),
+                worktree_root=str(self.state),
+                **options,
             )
             return str(answer.data["run"]["name"])
 

@@ -1,5 +1,6 @@
 """A terminal of 80 columns, as far as a program can tell."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -82,6 +83,7 @@ class Viewed:
         )
         self._slave = slave
         self.sent = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def close(self) -> None:
         """End it, if it has not ended."""
@@ -117,15 +119,18 @@ class Viewed:
             left = end - time.monotonic()
             assert left > 0, self.screen
             if select.select([self._master], [], [], left)[0]:
-                self.sent += os.read(self._master, 65536).decode()
+                self._take()
         return self.screen
 
     def ended(self) -> int:
         """Its exit status; `sent` has all that it has sent then."""
         code = self.process.wait(PATIENCE_SECONDS)
         while select.select([self._master], [], [], 0)[0]:
-            self.sent += os.read(self._master, 65536).decode()
+            self._take()
         return code
+
+    def _take(self) -> None:
+        self.sent += self._decoder.decode(os.read(self._master, 65536))
 
 
 def _read(master: int) -> str:
