@@ -1,13 +1,17 @@
 """SIGINT and SIGTERM as an exception that nothing on the way may swallow."""
 
+import contextlib
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from types import CodeType, FrameType
 
 _AGAIN_SECONDS = 0.001
 
 _signalled = False
+_postponing = False
+_postponed: int | None = None
 
 
 class Signalled(BaseException):
@@ -42,11 +46,37 @@ def listen() -> None:
 
 def _raise_signalled(number: int, frame: FrameType | None) -> None:
     """Unwind at the first signal; a second one does not wait for that."""
-    global _signalled
+    global _signalled, _postponed
     if _signalled:
         os._exit(128 + number)
     _signalled = True
-    raise Signalled(number)
+    if not _postponing:
+        raise Signalled(number)
+    _postponed = number
+
+
+@contextlib.contextmanager
+def postponed() -> Iterator[None]:
+    """The first signal that comes in the block is raised at its end; a second one still ends the
+    process. For what is short, and must not be left half done.
+
+    Changes nothing where `listen` was not called, in another thread than the main one, which no
+    signal interrupts, and inside such a block.
+    """
+    global _postponing, _postponed
+    import threading
+
+    if _postponing or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _postponing = True
+    try:
+        yield
+    finally:
+        _postponing = False
+        if _postponed is not None:
+            number, _postponed = _postponed, None
+            raise Signalled(number)
 
 
 def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:

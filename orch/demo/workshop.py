@@ -9,34 +9,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.signals import postponed
 
 COMMAND_SECONDS = 180.0
 TRY_AGAIN = "try again on a machine with less to do; --keep leaves the folder to look at"
 LEASE_SECONDS, SHORT_LEASE_SECONDS = 60, 2
-
-
-@contextlib.contextmanager
-def signals_held() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait until the end of the block."""
-    before: dict[int, Any] = {}
-    arrived: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if callable(signal.getsignal(number)):
-            before[number] = signal.signal(number, lambda which, frame: arrived.append(which))
-    try:
-        yield
-    finally:
-        for which, handler in before.items():
-            signal.signal(which, handler)
-        for which in arrived[:1]:
-            signal.raise_signal(which)
 
 
 class Workshop:
@@ -128,7 +111,7 @@ class Workshop:
 
     def _start(self, command: list[str], name: str, **options: Any) -> "subprocess.Popen[bytes]":
         """A process that is known to us before a signal can make us forget it."""
-        with signals_held():
+        with postponed():
             process = subprocess.Popen(
                 command,
                 cwd=self.repository,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.signals import postponed
 
 from ..domain.config import masked
 from .failures import named_failures, shown
@@ -76,6 +77,7 @@ def git(
     environment: dict[str, str] | None = None,
     shared_locks: Sequence[int] = (),
     given: bytes | None = None,
+    unbroken: bool = False,
 ) -> tuple[int, str]:
     """Run git in `folder`; returns its exit status and standard output, undecodable bytes as
     surrogates.
@@ -83,14 +85,18 @@ def git(
     `reads` keeps git from taking locks of its own, and lets it try again when it has met the
     half-done work of another process. `shared_locks` are descriptors of our own locks that git
     shares, so that they stay held while it runs, even if we are killed. `given` is its standard
-    input.
+    input. `unbroken` lets it come to its end although a signal comes, which is raised then: Ctrl-C
+    in a terminal does not reach it.
     Errors: `git_missing`; `git_failed` for a status that is not in `accepted`, and for a
     repository that git will not look at; or `disk_full` or `read_only` when git says that.
     """
     # `-C`, because GitPython falls back to the present folder when this one is not there.
     command = ["git", "-C", folder, *_OPTIONS, *(() if reads else _LASTING), *arguments]
     variables = {**(_READING if reads else {}), **(environment or {}), "LC_ALL": "C"}
-    status, output, complaint = _execute(folder, command, variables, shared_locks, given)
+    with postponed() if unbroken else contextlib.nullcontext():
+        status, output, complaint = _execute(
+            folder, command, variables, shared_locks, given, own_session=unbroken
+        )
     for _ in range(_TRIES if reads else 0):
         if status == 0 or not any(words in complaint for words in _TRANSIENT):
             break
@@ -220,6 +226,8 @@ def _execute(
     shared_locks: Sequence[int],
     given: bytes | None,
     into: BinaryIO | None = None,
+    *,
+    own_session: bool = False,
 ) -> tuple[int, bytes, str]:
     path = _absolute_path()
     environment = {**environment, "PATH": path}
@@ -235,6 +243,7 @@ def _execute(
                 strip_newline_in_stdout=False,
                 env=environment,
                 pass_fds=tuple(shared_locks),
+                start_new_session=own_session,
                 istream=istream,
                 output_stream=into,
             )

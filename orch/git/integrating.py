@@ -89,18 +89,34 @@ def commit_time(repository: Repository, commit: str) -> int:
     return int(text.split()[0])
 
 
-def move_branch(repository: Repository, branch: str, new: str, old: str | None) -> bool:
+def move_branch(
+    repository: Repository,
+    branch: str,
+    new: str,
+    old: str | None,
+    shared_locks: Sequence[int] = (),
+) -> bool:
     """Point a branch at another commit if it is still where it was (None: not there); False
-    when it is not. To be used for branches that no working tree has checked out."""
+    when it is not. To be used for branches that no working tree has checked out.
+
+    A signal is raised once it has been moved, or not. `shared_locks` stay held until git has ended,
+    even if we are killed.
+    """
     ref = f"refs/heads/{branch}"
     # Never through a symbolic ref, which leads to a branch that may be checked out.
     moving = ("update-ref", "--no-deref", "-m", "orch integrate", ref, new, old or "0" * len(new))
-    status, _ = git(repository.path, *moving, accepted=(0, 1, 128))
+    status, _ = git(
+        repository.path,
+        *moving,
+        accepted=(0, 1, 128),
+        shared_locks=shared_locks,
+        unbroken=True,
+    )
     if status == 0:
         return True
     if repository.ref_commit(ref) == old:
         # It is where it was, and yet cannot be moved: git says why.
-        git(repository.path, *moving)
+        git(repository.path, *moving, shared_locks=shared_locks, unbroken=True)
         return True
     return False
 
@@ -144,14 +160,22 @@ def _waiting_branches(path: str) -> Iterator[str]:
 
 
 def fast_forward(
-    repository: Repository, branch: str, new: str, old: str, source: str, *, dry_run: bool = False
+    repository: Repository,
+    branch: str,
+    new: str,
+    old: str,
+    source: str,
+    *,
+    dry_run: bool = False,
+    shared_locks: Sequence[int] = (),
 ) -> Moved:
     """Let a branch that is at `old` come forward to `new`, its descendant, which the branch
     `source` is at.
 
     Checked out nowhere, it is moved by compare-and-swap. Checked out somewhere, git itself
     moves it there when nothing is uncommitted in that working tree, and refuses, leaving
-    everything as it is, when an untracked or ignored file would be overwritten.
+    everything as it is, when an untracked or ignored file would be overwritten. Signals and
+    `shared_locks` as for `move_branch`: no working tree is left half forwarded.
     """
     import shlex
 
@@ -159,7 +183,7 @@ def fast_forward(
         return Moved("up_to_date")
     there = [tree for tree in working_trees(repository) if tree.branch == branch]
     if not there:
-        if dry_run or move_branch(repository, branch, new, old):
+        if dry_run or move_branch(repository, branch, new, old, shared_locks):
             return Moved("fast_forwarded")
         return Moved("moved", reason=f"{branch} was moved by somebody else meanwhile")
     tree = there[0]
@@ -176,6 +200,8 @@ def fast_forward(
             *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", new),
             # Of the branch's own options some outdo these: to squash it, or to make a merge of it.
             environment=with_settings([(f"branch.{branch}.mergeOptions", "")]),
+            shared_locks=shared_locks,
+            unbroken=True,
         )
     except InboxOrchError as error:
         if error.code not in FAILURES:

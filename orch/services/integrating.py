@@ -18,6 +18,7 @@ from ..domain.limits import FOREIGN_SECONDS, check_commands
 from ..domain.model import Attempt, Run, Task
 from ..domain.slots import Slots
 from ..git import integrating as git_integrating
+from ..git import worktrees
 from ..git.integrating import Moved
 from ..git.repository import Repository
 from ..store import attempts, integrations, runs, tasks
@@ -179,11 +180,16 @@ class Integrating(Trying):
             )
 
     def _moved(self, repository: Repository, plan: Plan) -> bool:
-        if plan.before is None:
-            return git_integrating.move_branch(repository, plan.branch, plan.tip, None)
-        moved = git_integrating.fast_forward(
-            repository, plan.branch, plan.tip, plan.before, plan.tip
-        )
+        """In the lock of the repository, which git shares: whoever finishes this for one that was
+        killed waits for its git, before it looks where the branch is."""
+        with worktrees.locked(repository) as lock:
+            if plan.before is None:
+                return git_integrating.move_branch(
+                    repository, plan.branch, plan.tip, None, shared_locks=(lock,)
+                )
+            moved = git_integrating.fast_forward(
+                repository, plan.branch, plan.tip, plan.before, plan.tip, shared_locks=(lock,)
+            )
         if moved.state in ("checked_out", "refused"):
             raise InboxOrchError(
                 "dirty_repository",
@@ -337,7 +343,8 @@ class Integrating(Trying):
         self, run: Run, repository: Repository, number: int, facts: dict[str, Any]
     ) -> None:
         """Confirm it if the branch has moved; the branch tells."""
-        present = repository.ref_commit(f"refs/heads/{facts['branch']}")
+        with worktrees.locked(repository):
+            present = repository.ref_commit(f"refs/heads/{facts['branch']}")
         # Where it never came to, nothing has kept from being collected.
         tip = repository.ref_commit(f"{facts['tip']}^{{commit}}")
         if present is not None and tip is not None and repository.contains(present, tip):

@@ -4,7 +4,10 @@ Afterwards every accepted piece is merged once, each conflict has gone back to i
 intent is open, and git works.
 """
 
+import contextlib
 import json
+import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -15,7 +18,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.domain.integration import branch_of
 from inbox_orch.orch.services.scheduler import Scheduler
 from support.commands import command_path
-from support.processes import until
+from support.processes import until, until_idle
 from support.runs import Site, git, lock_files, worktree_paths
 from support.scenes import Scene, apart, kill_everywhere, killed_by_git
 from support.timing import PATIENCE_SECONDS
@@ -105,6 +108,112 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Integration:
     scene = Integration(tmp_path_factory.mktemp("scene"))
     scene.prepare()
     return scene
+
+
+class Held:
+    """`orch integrate` whose git stands still just before it moves a branch, until it is let go."""
+
+    def __init__(self, scene: Integration, folder: Path, tree: Path | None) -> None:
+        """`tree` has the branch checked out."""
+        folder.mkdir()
+        self.scene, self._tree = scene, tree
+        fifo = folder / "go"
+        os.mkfifo(fifo)
+        # Open at both ends, so that nobody waits for a git that is not there.
+        self._go = os.open(fifo, os.O_RDWR)
+        program, begun = folder / "git", folder / "begun"
+        program.write_text(
+            "#!/bin/sh\n"
+            'case " $* " in *" update-ref "*/integration*|*" merge "*)\n'
+            f"    [ -e '{begun}' ] || {{ touch '{begun}'; read -r go <'{fifo}'; }};;\n"
+            "esac\n"
+            f"exec '{shutil.which('git')}' \"$@\"\n"
+        )
+        program.chmod(0o700)
+        self.process = subprocess.Popen(
+            [command_path("orch"), "integrate", "--json"],
+            cwd=scene.repository,
+            env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        until(begun.exists)
+
+    def let_go(self) -> None:
+        """Git does its work."""
+        os.write(self._go, b"go\n")
+
+    def close(self) -> None:
+        """Nobody is left of it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+        os.close(self._go)
+
+    def check(self) -> None:
+        """Everything is whole, or the working tree that came forward is."""
+        if self._tree is None:
+            self.scene.check()
+        else:
+            assert git(self._tree, "status", "--porcelain") == ""
+            names = sorted(path.name for path in self._tree.iterdir())
+            assert names == [".git", "README.md", "c.txt", "same"]
+
+    def brought_in(self) -> list[str]:
+        """The tasks that were told to have come in; nothing is left open."""
+        with Bus.open(self.scene.database) as bus, bus.database.snapshot() as connection:
+            begun = connection.execute("SELECT 1 FROM intent WHERE closed_at IS NULL").fetchall()
+            rows = connection.execute(
+                "SELECT task.key FROM event JOIN attempt ON attempt.id = event.attempt_id"
+                " JOIN task ON task.id = attempt.task_id"
+                " WHERE event.kind = 'attempt_integrated' ORDER BY task.key"
+            ).fetchall()
+        assert begun == []
+        return [row[0] for row in rows]
+
+
+@pytest.fixture(params=["nowhere", "checked out"])
+def held(request, prepared: Integration, tmp_path: Path):
+    """With the branch of the integration checked out nowhere, or in a working tree."""
+    prepared.put_back()
+    tree = None if request.param == "nowhere" else tmp_path / "tree"
+    if tree is not None:
+        with Bus.open(prepared.database) as bus:
+            branch = branch_of(Scheduler(bus).run(None))
+        git(prepared.repository, "worktree", "add", "--quiet", "-b", branch, str(tree))
+    held = Held(prepared, tmp_path / "bin", tree)
+    yield held
+    held.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_branch_is_moved_is_answered_when_that_is_done(held: Held, number: int):
+    """To the whole group, as a terminal sends it: git goes on all the same."""
+    os.killpg(held.process.pid, number)
+    held.let_go()
+    out, error = held.process.communicate(timeout=PATIENCE_SECONDS)
+
+    assert held.process.returncode == 128 + number
+    assert (json.loads(out)["ok"], error) == (False, b"")
+    assert held.brought_in() == ["a", "c"]
+    held.check()
+
+
+def test_whoever_comes_after_a_killed_leader_waits_for_his_git(held: Held):
+    held.process.kill()
+    held.process.wait()
+    line = [command_path("orch"), "reconcile", "--json"]
+    with subprocess.Popen(line, cwd=held.scene.repository, stdout=subprocess.PIPE) as after:
+        try:
+            until_idle(after.pid)
+            assert after.poll() is None
+        finally:
+            held.let_go()
+        assert json.loads(after.communicate(timeout=PATIENCE_SECONDS)[0])["ok"]
+
+    assert held.brought_in() == ["a", "c"]
+    held.check()
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

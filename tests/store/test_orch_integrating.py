@@ -557,8 +557,8 @@ def test_a_signal_after_the_branch_has_moved_does_not_hide_what_was_done(site: S
     (head,) = accept(site, run, a={"a.txt": "a\n"}).values()
     move = git_integrating.move_branch
 
-    def move_and_be_told_to_end(*arguments):
-        move(*arguments)
+    def move_and_be_told_to_end(*arguments, **options):
+        move(*arguments, **options)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(git_integrating, "move_branch", move_and_be_told_to_end)
