@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.signals import postponed
 
 from .commands import git, git_bytes
 from .failures import failure, shown, temporary_folder
@@ -151,7 +152,9 @@ def _check_out(repository: Repository, entries: Sequence[Entry], folder: str) ->
             given=lines.encode("utf-8", "surrogateescape"),
         )
         try:
-            git(folder, "checkout-index", "--all", "--force", "--quiet", environment=within)
+            # A git that was left behind would go on writing while the folder is taken away.
+            with postponed():
+                git(folder, "checkout-index", "--all", "--force", "--quiet", environment=within)
         except InboxOrchError as error:
             if error.code != "git_failed":
                 raise

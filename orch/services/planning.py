@@ -9,6 +9,7 @@ from inbox_orch.shared import events
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import check_name, new_id
 from inbox_orch.shared.requests import digest_of
+from inbox_orch.shared.signals import postponed
 from inbox_orch.shared.transactions import Transaction
 
 from ..domain import graph, limits
@@ -347,8 +348,9 @@ def _check_writable(path: str) -> None:
     try:
         # Only making one tells: in some places, /proc say, not even root can.
         tried = os.path.join(above, f".inbox-orch-{new_id()}")
-        os.mkdir(tried, 0o700)
-        os.rmdir(tried)
+        with postponed():
+            os.mkdir(tried, 0o700)
+            os.rmdir(tried)
     except OSError as error:
         raise usage(
             f"no worktree can be made below {path}: no folder can be made in {above}"

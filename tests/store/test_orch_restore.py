@@ -1,15 +1,20 @@
 """What clean-up has salvaged comes back byte for byte, whatever git would make of it."""
 
 import os
+import signal
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from inbox_orch.orch.git import salvage
 from support.buses import refused
+from support.commands import command_path
 from support.predicaments import Scene
+from support.processes import until, until_idle
 from support.runs import Site, commit, git
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -147,6 +152,38 @@ def test_a_filter_that_works_no_more_does_not_keep_the_rest_back(scene: Scene):
 
     assert back.restored.unfiltered is not None
     assert tree_of(Path(back.folder)) == before
+
+
+def test_a_signal_waits_for_the_git_that_checks_out_and_nothing_is_left(
+    scene: Scene, tmp_path: Path
+):
+    """Left behind, it would go on writing into the folder that is taken away."""
+    git(scene.repository, "config", "filter.tool.clean", "cat")
+    git(scene.repository, "config", "filter.tool.smudge", "cat")
+    (scene.worktree / ".gitattributes").write_text("*.dat filter=tool\n")
+    commit(scene.worktree, "old.dat", "old\n")
+    scene.write("new.dat")
+    ended(scene)
+    scene.site.scheduler.cleanup(scene.run, force=True)
+    fifo, begun, into = tmp_path / "fifo", tmp_path / "begun", tmp_path / "back" / "files"
+    os.mkfifo(fifo)
+    go = os.open(fifo, os.O_RDWR)
+    held = f"touch '{begun}'; read -r go <'{fifo}'; cat"
+    git(scene.repository, "config", "filter.tool.smudge", held)
+    restoring = subprocess.Popen(
+        [command_path("orch"), "attempt", "restore", "a/1", "--into", str(into)],
+        cwd=scene.repository,
+        stderr=subprocess.PIPE,
+    )
+    until(begun.exists)
+    restoring.send_signal(signal.SIGTERM)
+    until_idle(restoring.pid)
+    os.write(go, b"go\n")
+    _, said = restoring.communicate(timeout=PATIENCE_SECONDS)
+    os.close(go)
+
+    assert (restoring.returncode, b"stopped by a signal" in said) == (143, True)
+    assert list(into.parent.iterdir()) == []
 
 
 def test_the_index_and_each_stage_of_a_conflict_are_kept(scene: Scene):
