@@ -135,13 +135,18 @@ def test_what_was_not_changed_comes_back_as_it_was_checked_out(site: Site):
     assert tree_of(restored(scene)) == before
 
 
-def test_a_filter_that_works_no_more_does_not_keep_the_rest_back(scene: Scene):
+def ended_with_a_filter(scene: Scene) -> None:
+    """An attempt with a file that came through `filter.tool`, and one that would go through it."""
     git(scene.repository, "config", "filter.tool.clean", "cat")
     git(scene.repository, "config", "filter.tool.smudge", "cat")
     (scene.worktree / ".gitattributes").write_text("*.dat filter=tool\n")
     commit(scene.worktree, "old.dat", "old\n")
     scene.write("new.dat")
     ended(scene)
+
+
+def test_a_filter_that_works_no_more_does_not_keep_the_rest_back(scene: Scene):
+    ended_with_a_filter(scene)
     before = tree_of(scene.worktree)
     git(scene.repository, "config", "filter.tool.smudge", "false")
     git(scene.repository, "config", "filter.tool.required", "true")
@@ -158,12 +163,7 @@ def test_a_signal_waits_for_the_git_that_checks_out_and_nothing_is_left(
     scene: Scene, tmp_path: Path
 ):
     """Left behind, it would go on writing into the folder that is taken away."""
-    git(scene.repository, "config", "filter.tool.clean", "cat")
-    git(scene.repository, "config", "filter.tool.smudge", "cat")
-    (scene.worktree / ".gitattributes").write_text("*.dat filter=tool\n")
-    commit(scene.worktree, "old.dat", "old\n")
-    scene.write("new.dat")
-    ended(scene)
+    ended_with_a_filter(scene)
     scene.site.scheduler.cleanup(scene.run, force=True)
     fifo, begun, into = tmp_path / "fifo", tmp_path / "begun", tmp_path / "back" / "files"
     os.mkfifo(fifo)
