@@ -4,6 +4,7 @@ Replaces what stands between two marks of the page and leaves the rest, which is
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -80,7 +81,7 @@ def _reasons(found: Result) -> dict[str, list[str]]:
 def said(found: Result) -> str:
     """Who is ahead of ours, in a sentence. What differs by less than a tenth differs by chance."""
     faster = ahead(found)
-    clear = [f"{name} ({_factor(factor)} times)" for name, factor in faster if factor >= LEVEL]
+    clear = [f"{name} ({_factor(factor)})" for name, factor in faster if factor >= LEVEL]
     level = [name for name, factor in faster if factor < LEVEL]
     if not faster:
         return "Nobody who can do this is ahead."
@@ -90,7 +91,9 @@ def said(found: Result) -> str:
 
 
 def _factor(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    if math.isinf(value):
+        return "nothing could be measured of it"
+    return f"{value:,.0f} times" if value >= 10 else f"{value:.2g} times"
 
 
 def facts_text(facts: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ A result becomes one table and one picture; `as_row` and `result` make its parts
 of the package and draws nothing.
 """
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,12 +73,18 @@ def ahead(found: Result) -> list[tuple[str, float]]:
     """Who is ahead of ours in what decides, and how many times, the farthest first. Commands are
     compared with commands, and calls with calls."""
     key, less = found["compared"][-1], found["less_is_better"]
-    shown = [row for row in found["rows"] if row["values"].get(key)]
+    shown = [row for row in found["rows"] if row["values"].get(key) is not None]
     factors = []
     for group in {row["group"] for row in shown}:
         rows = [row for row in shown if row["group"] == group and not row["floor"]]
         ours = [row["values"][key] for row in rows if row["ours"]]
         for row in rows if ours else ():
             theirs = row["values"][key]
-            factors.append((row["name"], min(ours) / theirs if less else theirs / max(ours)))
+            factor = _times(min(ours), theirs) if less else _times(theirs, max(ours))
+            factors.append((row["name"], factor))
     return sorted((pair for pair in factors if pair[1] > 1), key=lambda pair: -pair[1])
+
+
+def _times(more: float, less: float) -> float:
+    """`less` in `more`: infinitely often where nothing could be measured of it."""
+    return more / less if less else (math.inf if more else 1.0)

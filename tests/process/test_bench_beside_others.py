@@ -82,6 +82,20 @@ def test_what_is_ahead_is_said_and_what_differs_by_chance_is_called_level(module
     assert pages.said(ours_alone) == "Nobody who can do this is ahead."
 
 
+def test_who_costs_nothing_that_could_be_measured_is_ahead(module):
+    results, pages = module("results"), module("pages")
+    rows = [
+        results.as_row("inbox", {"ms": 0.3}),
+        results.as_row("silent", {"ms": 0.0}),
+        results.as_row("loud", {"ms": 5.0}),
+    ]
+    assert pages.said(a_result(module, rows=rows)) == (
+        "Ahead: silent (nothing could be measured of it)."
+    )
+    all_silent = [results.as_row(name, {"ms": 0.0}) for name in ("inbox", "silent")]
+    assert pages.said(a_result(module, rows=all_silent)) == "Nobody who can do this is ahead."
+
+
 def test_calls_are_compared_with_calls_and_commands_with_commands(module):
     results = module("results")
     rows = [
