@@ -41,8 +41,6 @@ done
 for group in $groups; do kill -s KILL -- "-$group"; done
 tidy
 """
-
-
 # How long to wait for its end: with no group left it ends at once, whatever that takes here.
 _SECONDS, _SECONDS_WITH_GROUPS = 30.0, 1.0
 
@@ -77,8 +75,8 @@ class Guardian:
 
     def begin(self, group: int, folder: str | None) -> None:
         """This group must not outlive this process, nor must its private folder."""
-        # A name with a line end cannot be told in a line; such a folder stays.
         self._groups.add(group)
+        # A name with a line end cannot be told in a line; such a folder stays.
         named = folder if folder is not None and "\n" not in folder else ""
         self._tell(f"begin {group} {named}\n")
 

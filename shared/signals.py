@@ -90,16 +90,19 @@ def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
 
 
 def _raise_soon(number: int) -> None:
-    """By an alarm: a signal sent here and now would be handled here, too."""
+    """By an alarm: a signal sent here and now would be handled here, too. It is the same signal
+    again, for whoever listens to it by then."""
 
-    def raise_again(alarm: int, frame: FrameType | None) -> None:
+    def send_again(alarm: int, frame: FrameType | None) -> None:
+        global _signalled
         # The hook itself may have been held up for so long; what is raised in it is lost.
         if _within(frame, _unraisable.__code__):
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
         else:
-            raise Signalled(number)
+            _signalled = False
+            signal.raise_signal(number)
 
-    signal.signal(signal.SIGALRM, raise_again)
+    signal.signal(signal.SIGALRM, send_again)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
 

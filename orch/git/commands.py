@@ -52,9 +52,9 @@ _TRANSIENT = (
 )
 FAILURES = ("disk_full", "git_failed", "read_only")
 """The codes of a git command that was run and has failed; see `git`."""
-NOT_STARTED = -1
+NO_ANSWER = -1
 """The status in `details` of a git that could not even be started, would not look at the
-repository at all, or was ended from outside."""
+repository, or was ended from outside."""
 # What a terminal, a supervisor and a system without memory end processes by, whole groups of them.
 _ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 # What git passes on of the system's words when it is no fault of the repository's.
@@ -104,7 +104,7 @@ def git(
         status, output, complaint = _execute(folder, command, variables, shared_locks, given)
     text = output.decode("utf-8", "surrogateescape")
     if status == _FATAL and _NOT_LOOKED_AT in complaint:
-        status = NOT_STARTED
+        status = NO_ANSWER
     if status not in accepted:
         raise _failed(folder, arguments, status, complaint.strip() or text.strip(), reads=reads)
     return status, text
@@ -252,14 +252,14 @@ def _execute(
         except OSError as error:
             # Not executable, no memory, no process left.
             verb = command[len(_OPTIONS) + 3 :]
-            raise _failed(folder, verb, NOT_STARTED, str(error), reads=True) from error
+            raise _failed(folder, verb, NO_ANSWER, str(error), reads=True) from error
     if isinstance(output, str):
         output = output.encode("utf-8", "surrogateescape")
     if isinstance(complaint, bytes):
         complaint = complaint.decode("utf-8", "surrogateescape")
     if -status in _ENDED_FROM_OUTSIDE:
         ended = f"it was ended by {signal.Signals(-status).name}"
-        return NOT_STARTED, output, f"{complaint.strip()}\n{ended}".strip()
+        return NO_ANSWER, output, f"{complaint.strip()}\n{ended}".strip()
     return status, output, complaint
 
 

@@ -25,6 +25,7 @@ from ..store import attempts, integrations, runs, tasks
 from ..store.attempts import Intent
 from . import merging
 from .merging import Plan, Work
+from .provisioning import LATER
 from .trying import Trying
 
 _MOST_TRIES = 10
@@ -181,7 +182,7 @@ class Integrating(Trying):
 
     def _moved(self, repository: Repository, plan: Plan) -> bool:
         """In the lock of the repository, which git shares: whoever finishes this for one that was
-        killed waits for its git, before it looks where the branch is."""
+        killed waits for its git, before looking where the branch is."""
         with worktrees.locked(repository) as lock:
             if plan.before is None:
                 return git_integrating.move_branch(
@@ -331,20 +332,27 @@ class Integrating(Trying):
         except InboxOrchError:
             return False  # until it is there again
         facts = intent.data
-        patience = facts.get("patience_seconds", FOREIGN_SECONDS)
-        if not (self.is_abandoned(intent, patience) and self._take_over(intent)):
+        if not self.is_abandoned(intent, facts.get("patience_seconds", FOREIGN_SECONDS)):
             return False
         if facts["step"] == "check":
-            return self.clear_after_check(run, intent)
-        self._settle_integration(run, repository, intent.number, facts)
+            return self._take_over(intent) and self.clear_after_check(run, intent)
+        try:
+            # Before it is taken over: from one who waits in vain, nobody could take it over again.
+            with worktrees.locked(repository):
+                if not self._take_over(intent):
+                    return False
+                self._settle_integration(run, repository, intent.number, facts)
+        except InboxOrchError as error:
+            if error.code not in LATER:
+                raise
+            return False
         return True
 
     def _settle_integration(
         self, run: Run, repository: Repository, number: int, facts: dict[str, Any]
     ) -> None:
-        """Confirm it if the branch has moved; the branch tells."""
-        with worktrees.locked(repository):
-            present = repository.ref_commit(f"refs/heads/{facts['branch']}")
+        """Confirm it if the branch has moved; the branch tells. No git of it may still run."""
+        present = repository.ref_commit(f"refs/heads/{facts['branch']}")
         # Where it never came to, nothing has kept from being collected.
         tip = repository.ref_commit(f"{facts['tip']}^{{commit}}")
         if present is not None and tip is not None and repository.contains(present, tip):

@@ -118,7 +118,7 @@ class Runner:
     def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
         """Raises `Interrupted` when a signal has come that has ended nothing: it must not be
         lost only because there was nothing left to end, or the check was left for another reason.
-        An error is told before it, and ends the command as well."""
+        An error is told before it."""
         self._guardian.close()
         if self._signals is not None:
             self._signals.__exit__(kind, *exc_info)

@@ -16,7 +16,7 @@ from ..domain.checks import Checked
 from ..domain.limits import MOST_MISSING_WORKTREES
 from ..domain.model import Attempt, Run, Task
 from ..domain.states import NEEDS_WORKTREE
-from ..git.commands import NOT_STARTED
+from ..git.commands import NO_ANSWER
 from ..git.repository import Found, Repository, is_there
 from ..store import attempts, councils, tasks
 from .folding import Folding
@@ -162,8 +162,8 @@ class Verifying(Folding):
 
     def _unreadable(self, run: Run, attempt: Attempt, error: InboxOrchError) -> Verdict | None:
         """The verdict when git cannot make sense of a worktree; raises what is this machine's
-        trouble, not the worker's: that git could not even be started, or would not look at it."""
-        if error.code != "git_failed" or error.details.get("status") == NOT_STARTED:
+        trouble, not the worker's."""
+        if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
             raise error
         if not is_there(str(attempt.worktree_path)):
             return self.gone(run, attempt)  # it has gone away meanwhile

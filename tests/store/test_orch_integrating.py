@@ -1,5 +1,6 @@
 """Bringing accepted work together on a branch of the run, and what does not merge."""
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -7,9 +8,12 @@ import pytest
 
 from inbox_orch.orch.domain.integration import branch_of
 from inbox_orch.orch.git import integrating as git_integrating
+from inbox_orch.orch.git import worktrees
 from inbox_orch.orch.store import attempts, integrations
+from inbox_orch.shared.gate import Gate
 from support.buses import refused
 from support.runs import Site, commit, git
+from support.timing import PATIENCE_SECONDS
 
 
 def accept(site: Site, run, **files: dict[str, str]) -> dict[str, str]:
@@ -533,6 +537,51 @@ def begun_by_one_that_is_gone(site: Site, run, tip: str, conflicts=()) -> None:
             owner=gone,
             now_ms=tx.now.wall_ms,
         )
+
+
+def test_what_finds_the_repository_locked_leaves_nothing_begun(site: Site, repository_lock):
+    run = site.open_run()
+    site.add(run, "a")
+    accept(site, run, a={"a.txt": "a\n"})
+    with repository_lock(), refused("busy"):
+        site.scheduler.integrate(run)
+
+    assert site.open_intents(run) == []
+    site.scheduler.integrate(run)
+    assert names_in(site, tip_of(site, run)) == {"README.md", "a.txt"}
+    assert integrated(site) == 1
+
+
+def test_what_cannot_be_finished_yet_is_taken_over_by_nobody(site: Site, repository_lock):
+    """Whoever took it over and lives on, but does nothing, would keep it from all others."""
+    run = site.open_run()
+    site.add(run, "a")
+    accept(site, run, a={"a.txt": "a\n"})
+    site.scheduler.integrate(run)
+    begun_by_one_that_is_gone(site, run, tip_of(site, run))
+    with repository_lock():
+        assert site.scheduler.reconcile(run).finished_intents == 0
+
+    assert site.scheduler.reconcile(run).finished_intents == 1
+    assert site.open_intents(run) == []
+
+
+@pytest.fixture
+def repository_lock(site: Site, monkeypatch):
+    """While entered, another process changes what all worktrees share, and nobody waits long."""
+
+    @contextlib.contextmanager
+    def held():
+        gate = Gate(str(site.repository / ".git" / "inbox-orch.lock"))
+        gate.acquire(PATIENCE_SECONDS)
+        monkeypatch.setattr(worktrees, "LOCK_SECONDS", 0.1)
+        try:
+            yield
+        finally:
+            monkeypatch.setattr(worktrees, "LOCK_SECONDS", PATIENCE_SECONDS)
+            gate.release()
+
+    return held
 
 
 def test_a_merge_that_was_never_moved_to_and_is_collected_by_now_is_forgotten(site: Site):

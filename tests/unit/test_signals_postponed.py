@@ -48,6 +48,29 @@ def none():
     os.kill(me, signal.SIGTERM)
     say("never")
 
+class Finalized:
+    def __del__(self):
+        signal.setitimer = lambda *arguments: say("an alarm is set")
+        os.kill(me, signal.SIGTERM)
+
+def met_a_finalizer_before():
+    Finalized()
+    with postponed():
+        signal.raise_signal(signal.SIGALRM)
+        say("in the block")
+    say("after it")
+
+def met_a_finalizer_before_others_listened():
+    Finalized()
+    signal.signal(signal.SIGTERM, lambda number, frame: say(f"noted {number}"))
+    signal.raise_signal(signal.SIGALRM)
+    say("goes on")
+
+def met_a_finalizer_and_came_again():
+    Finalized()
+    os.kill(me, signal.SIGINT)
+    say("never")
+
 def another_thread():
     inside, goes_on = threading.Event(), threading.Event()
     def hold():
@@ -75,6 +98,13 @@ except Signalled as signalled:
         ("beside_an_error", 0, ["raised 15"]),
         ("twice", 128 + signal.SIGINT, []),
         ("none", 0, ["in the block", "after it", "raised 15"]),
+        ("met_a_finalizer_before", 0, ["an alarm is set", "in the block", "raised 15"]),
+        (
+            "met_a_finalizer_before_others_listened",
+            0,
+            ["an alarm is set", "noted 15", "goes on"],
+        ),
+        ("met_a_finalizer_and_came_again", 128 + signal.SIGINT, ["an alarm is set"]),
         ("another_thread", 0, ["raised 15"]),
     ],
 )
