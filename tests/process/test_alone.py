@@ -2,10 +2,13 @@
 this machine."""
 
 import ast
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +17,7 @@ import pytest
 
 from support.commands import command_path
 from support.orch_matrix import Enterprise
-from support.processes import until
+from support.processes import marked, until
 from support.runs import git
 from support.timing import PATIENCE_SECONDS
 
@@ -25,36 +28,39 @@ NETWORK |= {"smtplib", "socket", "socketserver", "ssl", "telnetlib", "urllib3", 
 NETWORK_PARTS = {"urllib.request"}
 
 # One of each kind: what writes, what waits, what makes worktrees, what runs commands of the user's.
-SCRIPT = """
-set -e
-inbox send --to w1 --subject s --body b --agent leader
-inbox claim --agent w1 --lease 60
-inbox fetch --agent w1 --peek
-inbox claim --agent w9 --wait 0.1 || [ $? -eq 8 ]
-inbox send --to pool --subject s --body b --agent leader
-inbox work --agent w2 --mailbox pool --once -- true
-orch run init --title T
-orch task add --task a --title A --check true
-orch dispatch
-inbox work --agent w1 --mailbox workers --once -- sh -c 'echo 1 >f && git add f && git commit -qm f'
-orch reconcile
-orch wait --wait 20
-orch integrate
-orch cleanup
-orch doctor --verify
-inbox doctor --verify
-"""
+LINES = (
+    "inbox send --to w1 --subject s --body b --agent leader",
+    "inbox claim --agent w1 --lease 60",
+    "inbox fetch --agent w1 --peek",
+    "inbox claim --agent w9 --wait 0.1 || [ $? -eq 8 ]",
+    "inbox send --to pool --subject s --body b --agent leader",
+    "inbox work --agent w2 --mailbox pool --once -- true",
+    "orch run init --title T",
+    "orch task add --task a --title A --check true",
+    "orch dispatch",
+    (
+        "inbox work --agent w1 --mailbox workers --once"
+        " -- sh -c 'echo 1 >f && git add f && git commit -qm f'"
+    ),
+    "orch reconcile",
+    "orch wait --wait 20",
+    "orch integrate",
+    "orch cleanup",
+    "orch doctor --verify",
+    "inbox doctor --verify",
+)
 
 
 ALONE = ("unshare", "--map-root-user", "--net")
 
 
 class Session(NamedTuple):
-    """A session in which one command of each kind has run; `alone`: without a network."""
+    """One command of each kind has run, up to the first that failed or left something behind:
+    `left` are the processes that it left. `alone`: without a network."""
 
-    number: int
     exit_code: int
     said: str
+    left: list[str]
     alone: bool
 
 
@@ -65,16 +71,34 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     git(project.folder, "config", "user.email", "worker@example.invalid")
     alone = shutil.which("unshare") is not None and _succeeds(*ALONE, "true")
     path = f"{Path(command_path()).parent}{os.pathsep}{os.environ['PATH']}"
-    with subprocess.Popen(
-        [*(ALONE if alone else ()), "sh", "-c", f"exec 2>&1\n{SCRIPT}"],
-        cwd=project.folder,
-        env={**os.environ, "PATH": path, "XDG_STATE_HOME": str(project.state)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
-        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
-    return Session(process.pid, process.returncode, said.decode(), alone)
+    environment = {**os.environ, "PATH": path, "XDG_STATE_HOME": str(project.state)}
+    said = ""
+    for line in LINES:
+        mark = f"started-by-{uuid.uuid4()}"
+        with subprocess.Popen(
+            [*(ALONE if alone else ()), "sh", "-c", f"exec 2>&1\n{line}"],
+            cwd=project.folder,
+            env={**environment, "MARK_OF_A_TEST": mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            said += f"$ {line}\n{process.communicate(timeout=PATIENCE_SECONDS)[0].decode()}"
+        left = _left(process.pid, mark) if sys.platform == "linux" else []
+        if process.returncode != 0 or left:
+            break
+    return Session(process.returncode, said, left, alone)
+
+
+def _left(session: int, mark: str) -> list[str]:
+    """What is still there when all has had time to end: of the session, or away from it."""
+
+    def found() -> list[str]:
+        return [*_members(session), *marked(mark)]
+
+    with contextlib.suppress(AssertionError):
+        until(lambda: not found())
+    return found()
 
 
 def _succeeds(*line: str) -> bool:
@@ -99,7 +123,7 @@ def _members(session: int) -> list[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 def test_no_command_leaves_a_process_running(session: Session):
     assert session.exit_code == 0, session.said
-    until(lambda: not _members(session.number), within=20)
+    assert session.left == [], session.said
 
 
 def test_everything_works_without_a_network(session: Session):
@@ -108,12 +132,23 @@ def test_everything_works_without_a_network(session: Session):
     assert session.exit_code == 0, session.said
 
 
-def test_the_look_at_a_session_sees_a_process_of_it():
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as left:
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+def test_the_look_sees_a_process_of_a_session_and_one_that_has_left_it():
+    mark = f"started-by-{uuid.uuid4()}"
+    code = "import os, time; os.fork() and os._exit(0); os.setsid(); time.sleep(600)"
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as left:
         try:
-            until(lambda: any("sleep 60" in line for line in _members(left.pid)))
+            until(lambda: any("sleep 600" in line for line in _members(left.pid)))
         finally:
             left.kill()
+    command = [sys.executable, "-c", code]
+    away = {**os.environ, "MARK_OF_A_TEST": mark}
+    with subprocess.Popen(command, env=away, start_new_session=True) as gone:
+        gone.wait()
+        until(lambda: not _members(gone.pid))
+        (daemon,) = marked(mark)
+        os.kill(int(daemon.split()[0]), signal.SIGKILL)
+        until(lambda: not marked(mark))
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:

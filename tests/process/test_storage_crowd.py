@@ -5,7 +5,9 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
+import uuid
 
 import pytest
 
@@ -18,8 +20,10 @@ from support.processes import (
     crew,
     finish,
     linger,
+    marked,
     run_json,
     start_json,
+    until,
 )
 
 
@@ -190,6 +194,7 @@ with Bus.open(sys.argv[1], agent=sys.argv[2]) as bus:
 
 def test_no_process_is_left_behind_by_a_command(path, leader, inbox_bin):
     leader.send(to="w1", subject="task")
+    mark = f"started-by-{uuid.uuid4()}"
     for command in (
         ("claim", "--agent", "w1"),
         ("claim", "--agent", "w2", "--wait", "0.1"),
@@ -199,11 +204,14 @@ def test_no_process_is_left_behind_by_a_command(path, leader, inbox_bin):
         running = subprocess.Popen(
             [inbox_bin, *command, "--db", str(path), "--json"],
             stdout=subprocess.DEVNULL,
+            env={**os.environ, "MARK_OF_A_TEST": mark},
             start_new_session=True,
         )
         running.wait()
         with pytest.raises(ProcessLookupError):
             os.killpg(running.pid, 0)
+        if sys.platform == "linux":
+            until(lambda: not marked(mark))  # nor one that has left the group
 
 
 def test_an_id_that_nobody_has_is_not_found_and_never_taken_for_a_claimed_one(path, inbox_bin):

@@ -347,6 +347,23 @@ def until_idle(pid: int, seconds: float = 0.5) -> None:
     until(is_idle)
 
 
+def marked(mark: str) -> list[str]:
+    """The command lines of the live processes that were started with `mark` in their environment.
+
+    Whoever makes itself a daemon leaves its session and its group, and keeps its environment.
+    Needs /proc.
+    """
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            # One has just gone, or it is another user's, who cannot have been started by us.
+            with contextlib.suppress(OSError):
+                if mark.encode() in (entry / "environ").read_bytes():
+                    line = (entry / "cmdline").read_bytes()
+                    found.append(f"{entry.name} {line.replace(bytes(1), b' ').decode()}")
+    return found
+
+
 def _state_of(pid: int) -> str:
     """The letter of proc_pid_stat(5): R, S, T, Z."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
