@@ -15,7 +15,10 @@ import pytest
 
 from support.commands import ULID, Outcome, Project, command_path, run
 from support.contracts import validated
+from support.matrix import CELLS, Cell
+from support.orch_matrix import CELLS as ORCH_CELLS
 from support.orch_matrix import Enterprise
+from support.timing import PATIENCE_SECONDS
 
 SEND = ("send", "--to", "workers", "--subject", "s", "--agent", "leader")
 EVERY_KIND = (
@@ -251,14 +254,24 @@ def may_run(prefix: list[str]) -> None:
         pytest.skip("another user cannot run the installed program")
 
 
-def test_a_read_only_folder_can_be_read_or_says_why_not(project: Project, readers):
-    folder = project.path.parent
+@contextlib.contextmanager
+def read_only(project: Project) -> Iterator[None]:
+    """The database lies in a folder that its own user may not write to, nor to its file."""
+    folder, top = project.path.parent, project.folder.parent
     if AS_ROOT:
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, NOBODY, NOBODY)
+        for path in (top, *top.rglob("*")):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
     folder.chmod(0o500)
     project.path.chmod(0o400)
     try:
+        yield
+    finally:
+        folder.chmod(0o700)
+        project.path.chmod(0o600)
+
+
+def test_a_read_only_folder_can_be_read_or_says_why_not(project: Project, readers):
+    with read_only(project):
         for line in EVERY_KIND:
             ended = _as(readers, project, *line)
             if ended.code == 0:
@@ -268,9 +281,6 @@ def test_a_read_only_folder_can_be_read_or_says_why_not(project: Project, reader
             else:
                 assert ended.error["code"] == "read_only", (line, ended)
                 assert ended.error["hint"]
-    finally:
-        folder.chmod(0o700)
-        project.path.chmod(0o600)
 
 
 RUN_READERS = ("status", "ready", "blocked", "run list", "run show", "graph", "attempt list")
@@ -287,17 +297,11 @@ RUN_WRITERS = (
 def test_a_run_in_a_read_only_folder_is_shown_as_it_was_or_says_why_not(passable, readers, in_use):
     """SQLite needs the log and its index to read: they are there while somebody else works."""
     project = Enterprise(passable / "project").tasks("a", "b")
-    folder = project.path.parent
     with project.bus("w1") as bus:
         bus.send(to="w2", subject="the log is there once somebody has written")
         if not in_use:
             bus.close()
-        if AS_ROOT:
-            for path in (project.folder, *project.folder.rglob("*")):
-                os.chown(path, NOBODY, NOBODY)
-        folder.chmod(0o500)
-        project.path.chmod(0o400)
-        try:
+        with read_only(project):
             for line in RUN_READERS if in_use else RUN_READERS[:2]:
                 ended = _as(readers, project, *line.split(), program="orch")
                 if in_use:
@@ -308,9 +312,38 @@ def test_a_run_in_a_read_only_folder_is_shown_as_it_was_or_says_why_not(passable
                 ended = _as(readers, project, *line.split(), program="orch")
                 assert ended.error["code"] == "read_only", (line, ended)
                 assert ended.error["hint"]
-        finally:
-            folder.chmod(0o700)
-            project.path.chmod(0o600)
+
+
+# What can be said without writing anything comes first: how it stands, or what is in the way.
+LOOKS_FIRST = {
+    *("dep add", "drive", "wait"),
+    *("council ballot", "council report", "council show", "council suggest", "council tally"),
+    *("council wait", "council group dismiss", "council group merge", "council group note"),
+    "council group split",
+}
+WRITERS = [
+    (program, command)
+    for program, cells in (("inbox", CELLS), ("orch", ORCH_CELLS))
+    for command, row in cells.items()
+    if isinstance(row["busy"], Cell) and row["busy"].code is None and command not in LOOKS_FIRST
+]
+
+
+@pytest.mark.parametrize("program, command", WRITERS)
+def test_every_command_that_writes_says_at_once_that_it_may_not(
+    passable, readers, program, command
+):
+    """At once: it would wait for other writers for an hour, and nobody waits that long here."""
+    project = Enterprise(passable / "project")
+    cell = {"inbox": CELLS, "orch": ORCH_CELLS}[program][command]["ok"]
+    assert isinstance(cell, Cell)
+    arguments = cell.arguments(project)
+    with project.bus("w1") as bus:
+        bus.send(to="w2", subject="the log is there once somebody has written")
+        with read_only(project):
+            ended = _as(readers, project, *arguments, program=program)
+    assert ended.error["code"] == "read_only", ended
+    assert ended.error["hint"]
 
 
 def test_a_database_of_another_user_is_no_missing_one(passable: Path, strangers):
@@ -330,8 +363,14 @@ def _as(prefix: list[str], project: Project, *line: str, program: str = "inbox")
     ended = subprocess.run(
         [*prefix, command_path(program), "--json", *line],
         cwd=project.folder,
-        env={**os.environ, "INBOX_BUSY_TIMEOUT": "0.2"},
+        # What waits for writers that are not there runs into the time-out.
+        env={
+            **os.environ,
+            "INBOX_BUSY_TIMEOUT": "3600",
+            "XDG_STATE_HOME": str(project.folder.parent / "state"),
+        },
         capture_output=True,
+        timeout=PATIENCE_SECONDS,
     )
     return Outcome(ended.returncode, ended.stdout, ended.stderr)
 
