@@ -8,7 +8,7 @@ import pytest
 from inbox_orch.inbox import schemas
 from inbox_orch.shared.errors import EXITS_WITH_DATA
 from support.clicktree import LEAVES
-from support.commands import Outcome, Project, locked_by_another
+from support.commands import Outcome, Project, locked_by_another, silence
 from support.contracts import validated
 from support.matrix import CELLS, OUTCOMES, Cell, Never, calls, missing_database, name_of
 
@@ -54,11 +54,12 @@ def test_command_keeps_the_contract(command: str, outcome: str, closed, tmp_path
 
 def _run(project: Project, arguments: tuple[str, ...], closed, *, busy: bool) -> Outcome:
     lock = locked_by_another(project.path) if busy else contextlib.nullcontext()
-    with lock:
+    # Nobody is asked anything, whatever comes of the call.
+    with lock, silence() as stdin:
         # --json stands anywhere before `--`: first in half of the calls, last in the other.
         first = bool(closed) or "--" in arguments
         line = ("--json", *arguments) if first else (*arguments, "--json")
-        return project.run(*line, closed=closed, INBOX_BUSY_TIMEOUT="0.2")
+        return project.run(*line, stdin=stdin, closed=closed, INBOX_BUSY_TIMEOUT="0.2")
 
 
 def _check_output(command: str, ended: Outcome) -> None:

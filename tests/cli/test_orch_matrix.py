@@ -13,7 +13,7 @@ from inbox_orch.orch.domain import readiness, states
 from inbox_orch.orch.schemas import things
 from inbox_orch.shared.commandline import Program, Verb
 from inbox_orch.shared.errors import EXITS_WITH_DATA
-from support.commands import locked_by_another
+from support.commands import locked_by_another, silence
 from support.contracts import validated
 from support.matrix import OUTCOMES, Cell, Never, calls, missing_database, name_of
 from support.orch_matrix import CELLS, Enterprise, command_names
@@ -59,8 +59,10 @@ def test_command_keeps_the_contract(command: str, outcome: str, closed, tmp_path
         arguments = (*missing_database(tmp_path), *arguments)
 
     lock = locked_by_another(project.path) if outcome == "busy" else contextlib.nullcontext()
-    with lock:
-        ended = project.orch(*arguments, "--json", closed=closed, INBOX_BUSY_TIMEOUT="0.2")
+    # Nobody is asked anything, whatever comes of the call.
+    with lock, silence() as stdin:
+        given = {"stdin": stdin, "closed": closed, "INBOX_BUSY_TIMEOUT": "0.2"}
+        ended = project.orch(*arguments, "--json", **given)
 
     assert b"Traceback" not in ended.stdout + ended.stderr
     assert ended.code == (OUTCOMES[outcome] if cell.code is None else cell.code), ended

@@ -185,6 +185,17 @@ class HeldThread(NamedTuple):
 
 
 @contextmanager
+def silence() -> Iterator[int]:
+    """For a standard input that nobody writes to and nobody closes: whoever reads it hangs."""
+    read_end, write_end = os.pipe()
+    try:
+        yield read_end
+    finally:
+        os.close(read_end)
+        os.close(write_end)
+
+
+@contextmanager
 def locked_by_another(path: Path) -> Iterator[None]:
     """Another program, which knows nothing of the gate, holds SQLite's write lock."""
     code = (
