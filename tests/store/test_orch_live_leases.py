@@ -2,6 +2,9 @@
 takes over after a death need not be whoever died."""
 
 import shutil
+from typing import Any
+
+import pytest
 
 from support.buses import refused
 from support.runs import Site, commit, git
@@ -27,6 +30,40 @@ def test_what_is_held_is_never_dispatched_again_however_often_leaders_look(site:
     held = site.worker.show(item["thread"]).thread
     assert (held.holder, held.epoch, held.deliveries) == ("w1", 1, 1)
     assert [attempt.number for attempt in site.attempts(run, "a")] == [1]
+    site.worker.done(item["thread"], token, body="done")
+
+
+@pytest.mark.parametrize("look", ["reconcile", "dispatch"])
+def test_a_renewal_between_a_leaders_look_and_its_write_keeps_the_lease(
+    site: Site, monkeypatch: pytest.MonkeyPatch, look: str
+):
+    run = site.open_run()
+    site.add(run, "a")
+    item = site.dispatch(run)["a"]
+    token = site.claim(item, lease_seconds=60)
+    leader = site.leader("leader")
+    genuine = leader.bus.anything_due
+    renewed = []
+
+    def renew_first(*arguments: Any) -> bool:
+        due = genuine(*arguments)
+        if due:
+            # The leader has seen a lease that is over, and is about to say so.
+            renewed.append(site.worker.renew(item["thread"], token))
+        return due
+
+    monkeypatch.setattr(leader.bus, "anything_due", renew_first)
+    for number in range(5):
+        site.clock.advance(61)
+        getattr(leader, look)(run)
+        assert len(renewed) == number + 1
+        assert site.states(run) == {"a": "active"}
+
+    held = site.worker.show(item["thread"]).thread
+    assert (held.state, held.holder, held.epoch, held.deliveries) == ("claimed", "w1", 1, 1)
+    kinds = [event.kind for event in site.worker.watch(after="0", wait_seconds=0)]
+    assert "lease_expired" not in kinds
+    assert [(a.number, a.state) for a in site.attempts(run, "a")] == [(1, "running")]
     site.worker.done(item["thread"], token, body="done")
 
 
