@@ -76,6 +76,25 @@ def test_bodies_and_artifacts_come_back(project: Project, tmp_path: Path, body: 
     comes_back(project, body.encode(), artifact, tmp_path)
 
 
+def test_show_cuts_a_long_body_and_says_so(project: Project):
+    body = "\u00e4" * 40_000 + "the end"
+    thread = project.send(body=body)
+
+    (cut,) = project.json("show", thread).data["messages"]
+    assert cut["body_truncated"]
+    assert (cut["body"], cut["body_bytes"]) == ("\u00e4" * 2048, 80_007)
+    text = project.run("show", thread).text
+    assert "\u2026 80007 bytes in all; --full shows them" in text
+    assert "the end" not in text
+    assert len(text.encode()) < 6_000
+
+    (whole,) = project.json("show", thread, "--full").data["messages"]
+    assert (whole["body"], whole["body_truncated"]) == (body, False)
+    text = project.run("show", thread, "--full").text
+    assert body in text
+    assert "--full" not in text
+
+
 def test_sixteen_mebibytes_come_back(project: Project, tmp_path: Path):
     whole = ("0123456789abcde\u00e9" * 1024 * 1024).encode()[: 16 * 1024 * 1024 - 2] + b"\r\n"
     body = whole.decode("utf-8", "ignore").encode()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.inbox.services import examining
 from inbox_orch.inbox.store import care
 from inbox_orch.shared.signals import Signalled
 from support.buses import refused
@@ -56,6 +57,19 @@ def tamper(path: Path, *statements: str) -> None:
             connection.execute(statement)
         for _, sql in triggers:
             connection.execute(sql)
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "fuse.sshfs", "9p"])
+def test_a_file_system_on_which_the_log_is_not_safe_is_named(doctor, monkeypatch, kind):
+    """The database may have been moved there, or was made with --force."""
+    assert doctor() == {}
+    monkeypatch.setattr(examining, "filesystem_type", lambda path: kind)
+
+    found = doctor()
+
+    assert set(found) == {"filesystem"}
+    assert found["filesystem"].status == "warning"
+    assert found["filesystem"].text == f"{kind}: a write-ahead log is not safe on it"
 
 
 def test_a_sound_database_is_clean(doctor):

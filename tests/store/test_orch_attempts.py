@@ -371,3 +371,19 @@ def test_the_database_folds_from_its_events_after_all_that(site: Site, run):
 
     assert kinds(site, run)[-2:] == ["attempt_succeeded", "task_succeeded"]
     assert site.scheduler.doctor(verify=True).problems == 0
+
+
+def test_what_failed_in_one_moment_is_not_tried_again_in_one_moment(
+    site: Site, run, monkeypatch: pytest.MonkeyPatch
+):
+    draws = {"a": 0.0, "b": 0.5, "c": 1.0}
+    site.add(run, *draws)
+    items = site.dispatch(run)
+    for key, draw in draws.items():
+        monkeypatch.setattr("random.random", lambda drawn=draw: drawn)
+        site.fail(items[key])
+        site.scheduler.reconcile(run)
+
+    due = {key: site.standing(run, key).until - site.clock.wall_ms for key in draws}
+
+    assert due == {"a": 1000, "b": 1500, "c": 2000}
