@@ -162,7 +162,8 @@ def drain(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
             title="Eight processes drain a queue, every step a process",
             did=(
                 f"{PROCESSES} loops at once, each taking an item with a command and finishing it"
-                f" with another, {turn_count} turns of {seconds:g} s, {items:,} items queued."
+                f" with another, {turn_count} turns of {seconds:g} s, {items:,} items queued; an"
+                " item counts once, however often it was handed out."
             ),
             unit="items a second",
             less_is_better=False,
@@ -201,7 +202,8 @@ def one_turn(
 
 
 def drained(tool: Tool, turns: list[list[dict[str, Any]]], gone: int) -> Row:
-    """The row of one tool, of whose queue so many items are gone."""
+    """The row of one tool, of whose queue so many items are gone. An item that several loops
+    were given counts once: as a part for each of them."""
     loops = [loop for turn in turns for loop in turn]
     items = Counter(item for loop in loops for item in loop["items"])
     failed = [loop["failed"] for loop in loops if loop["failed"]]
@@ -210,7 +212,10 @@ def drained(tool: Tool, turns: list[list[dict[str, Any]]], gone: int) -> Row:
     return as_row(
         tool.name,
         {
-            "per_second": sum(len(loop["items"]) / loop["seconds"] for loop in loops) / len(turns),
+            "per_second": sum(
+                sum(1 / items[item] for item in loop["items"]) / loop["seconds"] for loop in loops
+            )
+            / len(turns),
             "refused": sum(loop["refused"] for loop in loops),
             "duplicates": sum(items.values()) - len(items),
             "lost": gone - len(items),

@@ -50,7 +50,8 @@ def drain(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
             did=(
                 f"{options.processes} long-lived processes take items and finish them,"
                 f" {options.items:,} queued, {options.turns} turns of {options.seconds:g} s each;"
-                " all set to survive a power cut (`synchronous=FULL`)."
+                " an item counts once, however often it was handed out; all set to survive a power"
+                " cut (`synchronous=FULL`). *Slowest / fastest* is of the worse turn."
             ),
             unit="items a second",
             less_is_better=False,

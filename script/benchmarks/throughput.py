@@ -169,16 +169,19 @@ def answer_of(process: "subprocess.Popen[str]", seconds: float) -> str:
 def in_figures(
     name: str, turns: list[list[dict[str, Any]]], left: int | None, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """What the turns add up to. The share is of the worst turn."""
+    """What the turns add up to. An item counts once, in the first turn that had it, however often
+    it was handed out. The share is of the worst turn."""
     items = Counter(item for turn in turns for process in turn for item in process["items"])
     calls = [call for turn in turns for process in turn for call in process["calls"]]
     counts = [[len(process["items"]) for process in turn] for turn in turns]
     taken = sum(items.values())
+    new_items = _new_by_turn(turns)
     return {
         "durable": ALL[name].durable,
         "calls": ALL[name].calls,
-        "per_second": taken / options.seconds / options.turns,
-        "per_second_by_turn": [sum(turn) / options.seconds for turn in counts],
+        "per_second": len(items) / options.seconds / options.turns,
+        "per_second_by_turn": [number / options.seconds for number in new_items],
+        "taken_by_process": counts,
         "slowest_share": min(min(turn) / max(1, max(turn)) for turn in counts),
         "failed_processes": options.turns * options.processes - sum(map(len, turns)),
         "single_call": summary(calls),
@@ -186,6 +189,17 @@ def in_figures(
         "duplicates": taken - len(items),
         "lost": None if left is None else options.items - left - len(items),
     }
+
+
+def _new_by_turn(turns: list[list[dict[str, Any]]]) -> list[int]:
+    """How many items each turn had that no turn before it had."""
+    seen: set[str] = set()
+    numbers = []
+    for turn in turns:
+        before = len(seen)
+        seen.update(item for process in turn for item in process["items"])
+        numbers.append(len(seen) - before)
+    return numbers
 
 
 def as_text(figures: dict[str, Any]) -> str:
@@ -223,7 +237,8 @@ def as_text(figures: dict[str, Any]) -> str:
     options = figures["options"]
     return (
         f"{options['processes']} processes, {options['items']:,} queued,"
-        f" {options['turns']} turns of {options['seconds']:g} s each\n\n" + table(headings, rows)
+        f" {options['turns']} turns of {options['seconds']:g} s each; an item counts once,"
+        " however often it was handed out\n\n" + table(headings, rows)
     )
 
 

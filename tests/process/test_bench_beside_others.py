@@ -3,6 +3,7 @@
 The peers themselves are not here in a test: they need a package index.
 """
 
+import argparse
 import importlib
 import json
 import subprocess
@@ -105,6 +106,32 @@ def test_calls_are_compared_with_calls_and_commands_with_commands(module):
         results.as_row("peer (call)", {"ms": 0.5}),
     ]
     assert results.ahead(a_result(module, rows=rows)) == [("peer (call)", 2.0)]
+
+
+def test_an_item_that_two_processes_had_counts_once_in_the_throughput(module):
+    throughput = module("throughput")
+    first = [{"items": ["a", "b", "c"], "calls": [0.1]}, {"items": ["a"], "calls": [0.1]}]
+    second = [{"items": ["c", "d"], "calls": [0.1]}, {"items": ["e"], "calls": [0.1]}]
+    options = argparse.Namespace(items=10, processes=2, seconds=2.0, turns=2)
+
+    figures = throughput.in_figures("inbox", [first, second], 5, options)
+
+    assert figures["per_second"] == 5 / 4
+    assert figures["per_second_by_turn"] == [3 / 2, 2 / 2]
+    assert figures["taken_by_process"] == [[3, 1], [2, 1]]
+    assert (figures["taken"], figures["duplicates"], figures["lost"]) == (7, 2, 0)
+
+
+def test_an_item_that_two_loops_had_counts_once_in_the_drain_by_commands(module):
+    job_commands, tools = module("job_commands"), module("tools")
+    loops = [
+        {"items": ["a", "b"], "refused": 0, "failed": None, "seconds": 2.0},
+        {"items": ["b", "c", "d"], "refused": 1, "failed": None, "seconds": 2.0},
+    ]
+
+    row = job_commands.drained(tools.AgentMail, [loops], 4)
+
+    assert row["values"] == {"per_second": 2.0, "refused": 1, "duplicates": 1, "lost": 0}
 
 
 def test_a_part_of_the_page_is_replaced_and_the_rest_stays(module, tmp_path):
