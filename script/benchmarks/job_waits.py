@@ -2,15 +2,18 @@
 
 import contextlib
 import os
+import random
 import select
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import Turns, say
+from common import say
 from job_commands import Field
 from results import Result, as_row, median_ms, result
 from roles import Silent
@@ -20,42 +23,51 @@ from waiters import LACKS, Waiting, all_waiting
 # Long enough for every waiter to be asleep.
 SETTLE_SECONDS = 2.0
 LIMIT_SECONDS = 15.0
-# It looks every ten seconds, which would take all the time there is.
-SLOW, SLOW_ROUNDS = "persist-queue (call)", 3
+SEED = 1
+ROUNDS = 10
+# It looks every ten seconds: fewer rounds, beside those of the others.
+SLOW, SLOW_ROUNDS = "persist-queue (call)", 5
+HUEY = "huey (call)"
+# So long after a sending nobody else sends, so that who looks often is not disturbed by it.
+APART_SECONDS = 0.05
 FAILURES = (Refused, Silent, OSError, subprocess.SubprocessError, ValueError, KeyError)
 
 
 def wakeup(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
-    """One waiter of each kind at a time; something is sent to one after the other."""
-    settle = 0.5 if quick else SETTLE_SECONDS
-    # One more, in which whoever sends for the first time loads what it needs for that.
-    rounds = Turns(3 if quick else 11, 45)
+    """One waiter of each kind; something is sent to each at a moment of its own."""
+    settle, rounds, slow_rounds = (0.5, 2, 1) if quick else (SETTLE_SECONDS, ROUNDS, SLOW_ROUNDS)
     field = Field(folder, bin_folder)
     waiting = all_waiting(field.tools, bin_folder)
-    out: dict[str, str] = {}
-    delays: dict[str, list[float]] = {each.name: [] for each in waiting}
+    wakings = Wakings([each.name for each in waiting], settle)
     for each in waiting:
-        _kept(each, out, each.warm, f"{bin_folder}python" if _is_peer(each) else sys.executable)
+        python = f"{bin_folder}python" if _is_peer(each) else sys.executable
+        _kept(each, wakings.out, each.warm, python)
     try:
-        for number in rounds:
-            say(f"wake-up, round {number}")
-            taking_part = [each for each in waiting if each.name not in out]
-            if not 0 < number <= SLOW_ROUNDS:
-                taking_part = [each for each in taking_part if each.name != SLOW]
-            one_round(taking_part, delays, out, settle)
-            if number == 0:
-                delays = {name: [] for name in delays}
+        with ThreadPoolExecutor(1) as beside:
+            slow = [
+                beside.submit(wakings.one_after_the_other, each, slow_rounds)
+                for each in waiting
+                if each.name == SLOW
+            ]
+            wakings.rounds([each for each in waiting if each.name != SLOW], rounds)
+            for one in slow:
+                one.result()
     finally:
         for each in waiting:
             each.end()
     rows = []
     for each in waiting:
-        found = delays[each.name]
+        found = wakings.delays[each.name]
         if not found:
-            rows.append(as_row(each.name, cannot=f"failed: {out.get(each.name, 'no round')}"))
+            why = wakings.out.get(each.name, "no round")
+            rows.append(as_row(each.name, cannot=f"failed: {why}"))
             continue
         values = {"p50": median_ms(found), "worst": max(found) * 1000}
-        note = f"{each.note}; {SLOW_ROUNDS} rounds" if each.name == SLOW else each.note
+        note = each.note
+        if each.name == SLOW:
+            note = f"{note}; {len(found)} rounds"
+        elif each.name == HUEY:
+            note = f"{note}; here {_looks_of_huey(settle, settle + each.period)}"
         rows.append(as_row(each.name, values, note=note))
     rows += [as_row(name, cannot=why) for name, why in LACKS.items()]
     return [
@@ -64,53 +76,119 @@ def wakeup(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]
             title="How soon a waiter has what was sent",
             did=(
                 "From the beginning of the sending call of a warm process to the first byte that"
-                f" the waiting process writes, or to its end; {rounds.done - 1} rounds, each after"
-                f" {settle:g} s of waiting."
+                f" the waiting process writes, or to its end; {rounds} rounds. Each sending comes"
+                f" {settle:g} s after the start of the waiting and another moment later, by chance"
+                f" (seed {SEED}) but spread evenly over at least the time between two of its looks:"
+                " 10 s for persist-queue, 2 s for fleetwright and huey, 1 s for the others."
             ),
             unit="ms",
             columns={"p50": "ms (median)", "worst": "worst, ms"},
             compared=["p50"],
             rows=rows,
             commands={each.name: _shown(each) for each in waiting},
-            raw=delays,
+            raw={"seed": SEED, "sent_after": wakings.sent_after, "seconds": wakings.delays},
         )
     ]
 
 
-def one_round(
-    waiting: list[Waiting], delays: dict[str, list[float]], out: dict[str, str], settle: float
-) -> None:
-    """All begin to wait; then each is woken in turn."""
-    processes: dict[str, subprocess.Popen[bytes]] = {}
-    try:
-        for each in waiting:
-            _kept(each, out, each.before)
-            processes[each.name] = each.start(0)
-        time.sleep(settle)
-        for each in waiting:
-            if each.name not in out:
-                delay = _kept(each, out, woken, each, processes[each.name])
-                if delay is not None:
-                    delays[each.name].append(delay)
-    finally:
-        for process in processes.values():
+def _looks_of_huey(*ages: float) -> str:
+    """How often its consumer looks after so many seconds of waiting: each pause is 1.15 times the
+    one before, from 0.1 s on up to 10 s."""
+    pauses = " to ".join(f"{min(10.0, 0.1 + 0.15 * age):.1f}" for age in ages)
+    return f"about every {pauses} s"
+
+
+def moments(name: str, rounds: int, period: float) -> list[float]:
+    """Seconds within a period, one in each of so many equal parts of it, in an order by chance:
+    always the same for the same waiter."""
+    chance = random.Random(f"{SEED} {name}")
+    found = [(part + chance.random()) / rounds * period for part in range(rounds)]
+    chance.shuffle(found)
+    return found
+
+
+class Wakings:
+    """Waking of waiters. One that looks at intervals is met in every phase between two looks."""
+
+    def __init__(self, names: list[str], settle: float) -> None:
+        self.delays: dict[str, list[float]] = {name: [] for name in names}
+        self.sent_after: dict[str, list[float]] = {name: [] for name in names}
+        self.out: dict[str, str] = {}
+        self._settle = settle
+        self._sending = threading.Lock()
+
+    def rounds(self, waiting: list[Waiting], number: int) -> None:
+        """In each round all begin to wait, and each is woken when its moment has come."""
+        found = {each.name: moments(each.name, number, each.period) for each in waiting}
+        # One more, in which whoever sends for the first time loads what it needs for that.
+        self._round(waiting, dict.fromkeys(found, 0.0), counts=False)
+        for place in range(number):
+            say(f"wake-up, round {place + 1} of {number}")
+            taking_part = [each for each in waiting if each.name not in self.out]
+            self._round(taking_part, {name: times[place] for name, times in found.items()})
+
+    def one_after_the_other(self, each: Waiting, number: int) -> None:
+        """A waiter that goes on waiting whenever it has been woken."""
+        if each.name in self.out or _kept(each, self.out, each.send) is None:
+            return
+        process = each.start(0)  # It finds what was sent already, and both sides have loaded all.
+        try:
+            assert process.stdout is not None
+            select.select([process.stdout.fileno()], [], [], LIMIT_SECONDS)
+            for moment in moments(each.name, number, each.period):
+                self._wake(each, process, time.monotonic(), APART_SECONDS + moment)
+        finally:
             _end(process)
-    for each in waiting:
-        if each.name not in out:
-            _kept(each, out, each.after)
 
+    def _round(
+        self, waiting: list[Waiting], after: dict[str, float], *, counts: bool = True
+    ) -> None:
+        processes: dict[str, subprocess.Popen[bytes]] = {}
+        try:
+            with ThreadPoolExecutor(max(1, len(waiting))) as pool:
+                for each in waiting:
+                    _kept(each, self.out, each.before)
+                    process = processes[each.name] = each.start(0)
+                    wait = self._settle + after[each.name]
+                    pool.submit(self._wake, each, process, time.monotonic(), wait, counts=counts)
+        finally:
+            for process in processes.values():
+                _end(process)
+        for each in waiting:
+            if each.name not in self.out:
+                _kept(each, self.out, each.after)
 
-def woken(each: Waiting, process: "subprocess.Popen[bytes]") -> float:
-    """Seconds from the sending to what the waiter writes."""
-    assert process.stdout is not None
-    descriptor = process.stdout.fileno()
-    while select.select([descriptor], [], [], 0)[0]:
-        if not os.read(descriptor, 65536):
-            raise Silent("it ended before anything was sent")
-    began = each.send()
-    if not select.select([descriptor], [], [], LIMIT_SECONDS)[0]:
-        raise Silent(f"nothing for {LIMIT_SECONDS:g} s")
-    return (time.monotonic_ns() - began) / 1e9
+    def _wake(
+        self,
+        each: Waiting,
+        process: "subprocess.Popen[bytes]",
+        began: float,
+        after: float,
+        *,
+        counts: bool = True,
+    ) -> None:
+        """Send so many seconds after the beginning, and keep what came of it."""
+        if each.name in self.out:
+            return
+        time.sleep(max(0.0, began + after - time.monotonic()))
+        delay = _kept(each, self.out, self._woken, each, process)
+        if delay is not None and counts:
+            self.delays[each.name].append(delay)
+            self.sent_after[each.name].append(after)
+
+    def _woken(self, each: Waiting, process: "subprocess.Popen[bytes]") -> float:
+        """Seconds from the sending to what the waiter writes."""
+        assert process.stdout is not None
+        descriptor = process.stdout.fileno()
+        while select.select([descriptor], [], [], 0)[0]:
+            if not os.read(descriptor, 65536):
+                raise Silent("it ended before anything was sent")
+        with self._sending:
+            sent = each.send()
+            soon = select.select([descriptor], [], [], APART_SECONDS)[0]
+        if not soon and not select.select([descriptor], [], [], LIMIT_SECONDS)[0]:
+            raise Silent(f"nothing for {LIMIT_SECONDS:g} s")
+        return (time.monotonic_ns() - sent) / 1e9
 
 
 def _kept(each: Waiting, out: dict[str, str], act: Any, *arguments: Any) -> Any:

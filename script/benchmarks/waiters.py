@@ -21,10 +21,13 @@ from roles import Role
 from tool import Tool
 
 WAIT = "600"
+THREADS_ONLY = "it promises to wake threads of one process, not other processes"
 
 
 class Waiting:
-    """A tool of which processes wait, and a warm process that sends, by the name of a sender."""
+    """A tool of which processes wait, and a warm process that sends, by the name of a sender.
+
+    `period`: no less than the seconds between two of its looks."""
 
     def __init__(
         self,
@@ -34,12 +37,14 @@ class Waiting:
         *,
         sends: str,
         note: str | None = None,
+        period: float = 1.0,
         before: Callable[[], Any] = lambda: None,
         after: Callable[[], Any] = lambda: None,
     ) -> None:
         self.name = name
         self.tool = tool
         self.note = note
+        self.period = period
         self.before = before
         self.after = after
         self.command = words(0)
@@ -145,6 +150,7 @@ def _peers(tools: dict[str, Tool], bin_folder: str) -> list[Waiting]:
                 lambda n: [f"{bin_folder}fleetwright", "wait", "--timeout", WAIT],
                 sends="fleetwright",
                 note="waits only for the end of all work; looks every two seconds",
+                period=2.0,
                 before=lambda: (fleet.send(f"u{time.monotonic_ns()}"), fleet.claim("w")),
             )
         )
@@ -158,14 +164,19 @@ def _peers(tools: dict[str, Tool], bin_folder: str) -> list[Waiting]:
                 sends="simplebroker",
             )
         )
-        for name, note in (
-            ("huey", "looks less and less often, at last every 10 s"),
-            ("persist-queue", "between processes it looks every 10 s"),
+        for name, period, note in (
+            ("huey", 2.0, "looks less and less often: after 0.1 s at first, every 10 s at last"),
+            ("persist-queue", 10.0, f"between processes it looks every 10 s; {THREADS_ONLY}"),
         ):
             role = [python, __file__, f"wait-{name}", str(broker.folder)]
             found.append(
                 Waiting(
-                    f"{name} (call)", broker, lambda n, r=role: [*r, str(n)], sends=name, note=note
+                    f"{name} (call)",
+                    broker,
+                    lambda n, r=role: [*r, str(n)],
+                    sends=name,
+                    note=note,
+                    period=period,
                 )
             )
     return found

@@ -207,6 +207,17 @@ def test_a_job_that_takes_too_long_is_stopped_with_all_its_processes(module, mon
     assert time.monotonic() - began < 200
 
 
+def test_a_waiter_that_looks_at_intervals_is_met_in_every_part_of_one(module):
+    moments = module("job_waits").moments
+
+    found = moments("slow", 5, 10.0)
+
+    assert sorted(int(moment // 2) for moment in found) == [0, 1, 2, 3, 4]
+    assert found == moments("slow", 5, 10.0)
+    assert found != sorted(found)
+    assert found != moments("other", 5, 10.0)
+
+
 def test_turns_end_with_their_time_but_not_before_three(module):
     turns = module("common").Turns(10, seconds=0)
     assert list(turns) == [0, 1, 2]
