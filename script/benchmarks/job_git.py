@@ -12,6 +12,11 @@ from tool import Refused
 from tools import PacCollab
 from worktrees import make_repository
 
+NOTES = {
+    "orch dispatch": "writes the files with a process for each processor (`checkout.workers`)",
+    "git worktree add": "writes the files with one process, as git does unless told otherwise",
+    "pac-collab": "fetches from `origin` first; writes the files with one process",
+}
 NO_WORKTREES = "makes no worktrees"
 WITHOUT = (
     *("agent-collab", "agent-lanes", "agent-mail", "fleetwright"),
@@ -30,24 +35,28 @@ class _InRepository(PacCollab):
 
 def dispatch(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
     """One worktree and eight at once, everybody in turn."""
-    files, number = (50, 2) if quick else (2_000, 9)
+    files, number = (50, 2) if quick else (500, 13)
     say(f"a repository of {files:,} files")
     places = Places(make_repository(folder / "project", files))
     contest = _Contest(places, _pac_collab(folder, bin_folder, files))
     for attempts in (1, AT_ONCE):
         say(f"{attempts} at once")
-        for turn in Turns(number, 20 if attempts == 1 else 60):
+        for turn in Turns(number, 30 if attempts == 1 else 90):
             # The first one pays for what only the first one does.
-            contest.turn(attempts, counts=turn > 0)
-    turns = min(map(len, contest.seconds.values()))
+            contest.turn(attempts, number=turn)
+    one, eight = (min(len(s) for (_, n), s in contest.seconds.items() if n == attempts)
+                  for attempts in (1, AT_ONCE))  # fmt: skip
     return [
         result(
             "dispatch",
             title="Giving out a task with a worktree, beside `git worktree add`",
             did=(
-                f"Whole processes on a repository of {files:,} files, at least {turns} turns each;"
-                " eight are one `orch dispatch`, and eight commands of the others. The repository"
-                " is small so that the comparison ends in time; for 20,000 files see Worktrees."
+                f"Whole processes on a repository of {files:,} files; medians of {one} turns of one"
+                f" and {eight} turns of eight, each turn in another order. Eight are one"
+                " `orch dispatch`, and of the others eight commands, one after the other. The"
+                " repository is small so that there is time for more turns; for 20,000 files see"
+                " Worktrees. Eight at once decides who is ahead; *level* is also who was faster"
+                " in some turns and slower in others, unless five of six agree."
             ),
             unit="ms a worktree",
             columns={"1": "one: ms", str(AT_ONCE): "eight at once: ms each"},
@@ -55,8 +64,17 @@ def dispatch(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Resul
             rows=contest.rows() + [as_row(name, cannot=NO_WORKTREES) for name in WITHOUT],
             commands=contest.commands(),
             raw={f"{name}, {n}": seconds for (name, n), seconds in contest.seconds.items()},
+            turns={name: s for (name, n), s in contest.seconds.items() if n == AT_ONCE},
         )
     ]
+
+
+def in_turn(names: list[str], turn: int) -> list[str]:
+    """The same names in another order, so that after every second turn each has been before
+    each other one as often as behind it."""
+    first = turn // 2 % len(names)
+    order = names[first:] + names[:first]
+    return order[::-1] if turn % 2 else order
 
 
 class _Contest:
@@ -68,31 +86,34 @@ class _Contest:
         self._pac = pac
         self._fallen = ""
 
-    def turn(self, attempts: int, *, counts: bool) -> None:
-        """One turn of each with so many worktrees."""
-        found = {
-            "orch dispatch": self._places.dispatch(attempts).seconds,
-            "git worktree add": self._places.add(attempts).seconds,
+    def turn(self, attempts: int, *, number: int) -> None:
+        """One turn of each with so many worktrees, in an order of its own; the first does
+        not count."""
+        acts = {
+            "orch dispatch": lambda: self._places.dispatch(attempts).seconds,
+            "git worktree add": lambda: self._places.add(attempts).seconds,
         }
-        if self._pac is not None and not self._fallen:
+        if (pac := self._pac) is not None and not self._fallen:
+            acts["pac-collab"] = lambda: _acquired(pac, attempts)
+        for name in in_turn(list(acts), number):
             try:
-                found["pac-collab"] = _acquired(self._pac, attempts)
+                seconds = acts[name]()
             except Refused as error:
                 self._fallen = str(error)
-        for name, seconds in found.items() if counts else ():
-            self.seconds.setdefault((name, attempts), []).append(seconds)
+                continue
+            if number > 0:
+                self.seconds.setdefault((name, attempts), []).append(seconds)
 
     def rows(self) -> list[Row]:
         """Milliseconds a worktree."""
         rows = []
-        for name in dict.fromkeys(name for name, _ in self.seconds):
+        for name in (name for name in NOTES if (name, 1) in self.seconds):
             values = {
                 str(n): statistics.median(self.seconds[name, n]) * 1000 / n
                 for n in (1, AT_ONCE)
                 if (name, n) in self.seconds
             }
-            note = "fetches from `origin` first" if name == "pac-collab" else None
-            rows.append(as_row(name, values, note=note))
+            rows.append(as_row(name, values, note=NOTES[name]))
         if self._fallen:
             rows.append(as_row("pac-collab", cannot=f"failed: {self._fallen}"))
         return rows

@@ -12,7 +12,7 @@ from typing import Any
 
 from charts import drawn
 from common import ROOT, table
-from results import Result, ahead
+from results import Result, compared_with_ours, turns_disagree
 
 PAGE = "benchmarks.md"
 FOLDER = "benchmarks"
@@ -79,13 +79,17 @@ def _reasons(found: Result) -> dict[str, list[str]]:
 
 
 def said(found: Result) -> str:
-    """Who is ahead of ours, in a sentence. What differs by less than a tenth differs by chance."""
-    faster = ahead(found)
-    clear = [f"{name} ({_factor(factor)})" for name, factor in faster if factor >= LEVEL]
-    level = [name for name, factor in faster if factor < LEVEL]
-    if not faster:
+    """Who is ahead of ours, and who is level, in a sentence. What differs by less than a tenth
+    differs by chance, and so does what one turn says and another contradicts."""
+    clear, level = [], []
+    for name, factor in compared_with_ours(found):
+        if 1 / LEVEL < factor < LEVEL or turns_disagree(found, name):
+            level.append(name)
+        elif factor > 1:
+            clear.append(f"{name} ({_factor(factor)})")
+    if not clear and not level:
         return "Nobody who can do this is ahead."
-    parts = ["Ahead: " + ", ".join(clear)] if clear else []
+    parts = ["ahead: " + ", ".join(clear)] if clear else []
     text = "; ".join([*parts, *(["level: " + ", ".join(level)] if level else [])])
     return f"{text[0].upper()}{text[1:]}."
 

@@ -46,9 +46,11 @@ def result(
     less_is_better: bool = True,
     commands: Mapping[str, Any] | None = None,
     raw: Any = None,
+    turns: Mapping[str, Sequence[float]] | None = None,
 ) -> Result:
     """One result. `columns`: key -> heading; `compared`: the keys that are drawn, of which the
-    last one decides who is ahead; `did` says in words what was done."""
+    last one decides who is ahead; `did` says in words what was done. `turns`, where single turns
+    differ much: the figures of what decides, by contender and turn."""
     assert set(compared) <= set(columns), (compared, columns)
     return {
         "name": name,
@@ -61,6 +63,7 @@ def result(
         "rows": list(rows),
         "commands": dict(commands or {}),
         "raw": raw,
+        "turns": {name: list(found) for name, found in (turns or {}).items()},
     }
 
 
@@ -69,20 +72,33 @@ def median_ms(seconds: Sequence[float]) -> float:
     return statistics.median(seconds) * 1000
 
 
-def ahead(found: Result) -> list[tuple[str, float]]:
-    """Who is ahead of ours in what decides, and how many times, the farthest first. Commands are
-    compared with commands, and calls with calls."""
+def compared_with_ours(found: Result) -> list[tuple[str, float]]:
+    """How many times everybody else is ahead of ours in what decides, the farthest first; less
+    than one time is behind. Commands are compared with commands, and calls with calls."""
     key, less = found["compared"][-1], found["less_is_better"]
     shown = [row for row in found["rows"] if row["values"].get(key) is not None]
     factors = []
     for group in {row["group"] for row in shown}:
         rows = [row for row in shown if row["group"] == group and not row["floor"]]
         ours = [row["values"][key] for row in rows if row["ours"]]
-        for row in rows if ours else ():
+        for row in (row for row in rows if ours and not row["ours"]):
             theirs = row["values"][key]
             factor = _times(min(ours), theirs) if less else _times(theirs, max(ours))
             factors.append((row["name"], factor))
-    return sorted((pair for pair in factors if pair[1] > 1), key=lambda pair: -pair[1])
+    return sorted(factors, key=lambda pair: -pair[1])
+
+
+def turns_disagree(found: Result, name: str) -> bool:
+    """Whether ours was faster in some turns and slower in others, so that a median decides
+    nothing: unless five of six turns agree, or more."""
+    theirs = found["turns"].get(name)
+    ours = [turns for row in found["rows"] if row["ours"]
+            if (turns := found["turns"].get(row["name"])) is not None]  # fmt: skip
+    if theirs is None or not ours:
+        return False
+    pairs = list(zip(ours[0], theirs, strict=False))
+    less = sum(one < other for one, other in pairs)
+    return max(less, len(pairs) - less) * 6 < len(pairs) * 5
 
 
 def _times(more: float, less: float) -> float:

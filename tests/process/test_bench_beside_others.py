@@ -78,7 +78,9 @@ def test_what_is_ahead_is_said_and_what_differs_by_chance_is_called_level(module
     pages = module("pages")
 
     assert pages.said(a_result(module)) == "Ahead: fast (2 times); level: level."
-    assert pages.said(a_result(module, less_is_better=False)).startswith("Ahead: slow (400 times)")
+    assert pages.said(a_result(module, less_is_better=False)) == (
+        "Ahead: slow (400 times); level: level."
+    )
     ours_alone = a_result(module, rows=a_result(module)["rows"][:1])
     assert pages.said(ours_alone) == "Nobody who can do this is ahead."
 
@@ -94,7 +96,27 @@ def test_who_costs_nothing_that_could_be_measured_is_ahead(module):
         "Ahead: silent (nothing could be measured of it)."
     )
     all_silent = [results.as_row(name, {"ms": 0.0}) for name in ("inbox", "silent")]
-    assert pages.said(a_result(module, rows=all_silent)) == "Nobody who can do this is ahead."
+    assert pages.said(a_result(module, rows=all_silent)) == "Level: silent."
+
+
+def test_who_is_faster_in_one_turn_and_slower_in_another_is_level(module):
+    results, pages = module("results"), module("pages")
+    rows = [results.as_row("orch", {"ms": 5.0}), results.as_row("git", {"ms": 8.0})]
+
+    def said(gits: list[float]) -> str:
+        turns = {"orch": [5.0] * len(gits), "git": gits}
+        return pages.said(a_result(module, rows=rows, turns=turns))
+
+    assert said([8.0, 4.0]) == said([8.0, 8.0, 8.0, 8.0, 4.0, 4.0]) == "Level: git."
+    assert said([8.0, 8.0, 8.0, 8.0, 8.0, 4.0]) == "Nobody who can do this is ahead."
+
+
+def test_everybody_comes_as_often_before_another_as_after_it(module):
+    in_turn = module("job_git").in_turn
+
+    orders = ["".join(in_turn(["a", "b", "c"], turn)) for turn in range(6)]
+
+    assert orders == ["abc", "cba", "bca", "acb", "cab", "bac"]
 
 
 def test_calls_are_compared_with_calls_and_commands_with_commands(module):
@@ -105,7 +127,10 @@ def test_calls_are_compared_with_calls_and_commands_with_commands(module):
         results.as_row("peer", {"ms": 60.0}),
         results.as_row("peer (call)", {"ms": 0.5}),
     ]
-    assert results.ahead(a_result(module, rows=rows)) == [("peer (call)", 2.0)]
+    assert results.compared_with_ours(a_result(module, rows=rows)) == [
+        ("peer (call)", 2.0),
+        ("peer", 50 / 60),
+    ]
 
 
 def test_an_item_that_two_processes_had_counts_once_in_the_throughput(module):
