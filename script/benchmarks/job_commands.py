@@ -175,11 +175,8 @@ def drain(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
             },
             compared=["per_second"],
             rows=rows + field.rows_of_the_rest(),
-            commands=field.commands("take", "done"),
-            raw={
-                name: [[{**loop, "items": len(loop["items"])} for loop in turn] for turn in turns]
-                for name, turns in found.items()
-            },
+            commands={name: _commands_given(turns) for name, turns in found.items()},
+            raw={name: [_counted(turn, turns) for turn in turns] for name, turns in found.items()},
         )
     ]
 
@@ -199,6 +196,25 @@ def one_turn(
         for loop in loops:
             loop.kill()
     return [json.loads(answer) for answer in answers if answer]
+
+
+def _commands_given(turns: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Step -> its command lines, of a loop that has finished something."""
+    given = [loop["commands"] for turn in turns for loop in turn if "done" in loop["commands"]]
+    return given[0] if given else {}
+
+
+def _counted(turn: list[dict[str, Any]], turns: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The loops of a turn for the raw figures, with numbers of items instead of their names."""
+    items = Counter(item for turn in turns for loop in turn for item in loop["items"])
+    return [
+        {
+            "items": len(loop["items"]),
+            "counted": sum(1 / items[item] for item in loop["items"]),
+            **{key: loop[key] for key in ("refused", "failed", "seconds")},
+        }
+        for loop in turn
+    ]
 
 
 def drained(tool: Tool, turns: list[list[dict[str, Any]]], gone: int) -> Row:
@@ -242,7 +258,8 @@ def loop(name: str, folder: str, bin_folder: str, seconds: str, worker: str) -> 
         failed = f"{type(error).__name__}: {error}"[:200]
     took = time.monotonic() - began
     done = {"items": items, "refused": refused, "failed": failed, "seconds": took}
-    print(json.dumps(done))
+    commands = {step: tool.commands[step] for step in ("take", "done") if step in tool.commands}
+    print(json.dumps({**done, "commands": commands}))
 
 
 if __name__ == "__main__":

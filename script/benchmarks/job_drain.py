@@ -12,7 +12,10 @@ NOTES = {
     "huey": "takes and deletes in one commit: a crash of the worker loses the task",
     "simplebroker": "nothing brings back what a dead worker has moved",
     "litequeue": "finishes by number: a stale worker can finish what another holds",
-    "persist-queue": "finishes by number: a stale worker can finish what another holds",
+    "persist-queue": (
+        "promises its queue to threads of one process, not to processes: it locks with a"
+        " `threading.Lock`; finishes by number: a stale worker can finish what another holds"
+    ),
 }
 
 

@@ -179,6 +179,7 @@ class AgentMail(Tool):
         "version": "`--help`; there is no `--version`",
         "claim": "`read --limit 1` marks a message as read; there is no lease",
         "done": "`ack`",
+        "drain": "one agent's mailbox, which is meant for one reader, not for eight",
         "listing": "prints all",
     }
     _agent = f"p:{WORKER}"

@@ -159,6 +159,21 @@ def test_an_item_that_two_loops_had_counts_once_in_the_drain_by_commands(module)
     assert row["values"] == {"per_second": 2.0, "refused": 1, "duplicates": 1, "lost": 0}
 
 
+def test_the_drain_by_commands_keeps_its_commands_and_the_count_of_every_loop(module, tmp_path):
+    (found,) = module("job_commands").drain(tmp_path, None, quick=True)
+
+    given = found["commands"]["inbox"]
+    assert [given[step][0].split()[:2] for step in ("take", "done")] == [
+        ["inbox", "claim"],
+        ["inbox", "done"],
+    ]
+    (turn,) = found["raw"]["inbox"]
+    (ours,) = (row for row in found["rows"] if row["name"] == "inbox")
+    rate = sum(loop["counted"] / loop["seconds"] for loop in turn)
+    assert ours["values"]["per_second"] == pytest.approx(rate)
+    assert ours["values"]["duplicates"] == ours["values"]["lost"] == 0
+
+
 def test_a_part_of_the_page_is_replaced_and_the_rest_stays(module, tmp_path):
     pages = module("pages")
     page = tmp_path / "benchmarks.md"
