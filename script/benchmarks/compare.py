@@ -33,7 +33,7 @@ class Job(NamedTuple):
     limit_seconds: float
 
 
-# The limits are for what hangs: on two idle cores no job takes a third of its own.
+# The limits are for what hangs: on two cores no job takes a third of its own.
 JOBS = {
     "startup": Job("job_commands", "startup", 300),
     "commands": Job("job_commands", "cycle", 300),

@@ -21,8 +21,8 @@ def as_row(
     floor: bool = False,
     note: str | None = None,
 ) -> Row:
-    """One contender. `cannot` says why it has no figures; `floor` marks what is no contender, but
-    what the machine gives at best."""
+    """One contender. `cannot` says why it has no figures; `floor` marks what is no contender
+    but a measure, such as a bare Python."""
     return {
         "name": name,
         "ours": name.startswith(("inbox", "orch")),
