@@ -17,12 +17,14 @@ from typing import Any, Protocol
 
 BODY = "x" * 200
 RESULT = "r" * 200
+# So many a call lists where that can be said, as `inbox list` does by itself.
+LISTED = 50
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 
 
 class Queue(Protocol):
-    """A queue as one process has opened it. One that can show the first twenty queued items has
-    a method `listing` besides."""
+    """A queue as one process has opened it. One that can show the first queued items has a
+    method `listing` besides."""
 
     def cycle(self) -> tuple[str, list[float]] | None:
         """(item, seconds of each single call) after taking an item and finishing it; None when
@@ -98,7 +100,7 @@ class _InboxQueue:
         return claim.thread.id, [between - before, after - between]
 
     def listing(self) -> object:
-        found = self._bus.list(mailboxes=self._mailboxes, states_wanted=["pending"], limit=20)
+        found = self._bus.list(mailboxes=self._mailboxes, states_wanted=["pending"], limit=LISTED)
         return found.items
 
 
@@ -302,7 +304,7 @@ class _HueyQueue:
         return None if data is None else (bytes(data).split(b":")[0].decode(), [after - before])
 
     def listing(self) -> object:
-        return self._storage.enqueued_items(20)
+        return self._storage.enqueued_items(LISTED)
 
 
 class PersistQueue:
@@ -398,7 +400,7 @@ class _SimpleBroker:
         return str(moved[1]), [between - before, time.perf_counter() - between]
 
     def listing(self) -> object:
-        return self.source.peek_many(20)
+        return self.source.peek_many(LISTED)
 
 
 class Fleetwright:
@@ -445,7 +447,7 @@ class _Fleetwright:
         return unit, [between - before, time.perf_counter() - between]
 
     def listing(self) -> object:
-        return self._leases.units(self._connection, status="open", limit=20)["units"]
+        return self._leases.units(self._connection, status="open", limit=LISTED)["units"]
 
 
 def _count(path: Path, what: str) -> int:

@@ -13,9 +13,10 @@ from typing import Any
 from common import Turns, say
 from contenders import OURS, THEIRS
 from job_commands import Field
+from job_drain import NOTES as DRAIN_NOTES
 from results import Result, Row, as_row, median_ms, result
 from roles import Role, Silent
-from tools import Inbox
+from tools import LISTED, Inbox
 
 SIZES = (1_000, 10_000, 100_000)
 STEPS = ("listing", "claim")
@@ -24,6 +25,12 @@ PATIENCE_SECONDS = 5.0
 TITLES = {
     "listing": "Listing, by how much is stored",
     "claim": "Claiming, by how much is stored",
+}
+# What to know about a call, by contender and step.
+CALL_NOTES = {
+    ("huey", "listing"): "bare contents",
+    ("persist-queue", "listing"): "bare contents; `queue()` gives all: has no limit",
+    **{(name, "claim"): note for name, note in DRAIN_NOTES.items() if note},
 }
 NO_LIST = "has no call that lists what is queued"
 
@@ -59,6 +66,7 @@ def stored(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]
             did=(
                 f"Commands are whole processes, medians of {command_rounds.done} rounds; calls"
                 f" are of a long-lived process, medians of {call_rounds.done}."
+                + (f" A list is of {LISTED}, where it has a limit." if step == "listing" else "")
             ),
             unit="ms",
             columns={str(size): f"ms at {size:,}" for size in sizes},
@@ -108,6 +116,8 @@ class _Table:
         tool = field.tools.get(name)
         if tool is not None and step in tool.notes:
             notes.append(tool.notes[step])
+        notes += [note for (who, what), note in CALL_NOTES.items()
+                  if (_calling(who), what) == (name, step)]  # fmt: skip
         return as_row(name, values, note="; ".join(dict.fromkeys(notes)) or None)
 
 

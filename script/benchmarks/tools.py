@@ -24,6 +24,9 @@ from tool import Refused, Tool
 WORKER = "worker"
 BODY = "x" * 200
 RESULT = "r" * 200
+# So many are listed by who has a limit: as many as `inbox list` gives by itself.
+LISTED = 50
+ALL_LISTED = "prints all: has no limit"
 # What `take` gives when somebody else was faster.
 ANOTHERS = "another's"
 _NUMBERS = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
@@ -68,7 +71,8 @@ class Inbox(Tool):
         self.run("done", thread, "--token", token, "--body", RESULT, "--agent", worker, "--json")
 
     def listing(self) -> None:
-        self.run("list", "--mailbox", "workers", "--state", "pending", "--json")
+        words = ("--mailbox", "workers", "--state", "pending", "--limit", str(LISTED))
+        self.run("list", *words, "--json")
 
 
 class AgentCollab(Tool):
@@ -79,7 +83,7 @@ class AgentCollab(Tool):
         "claim": "`claim` locks a name that the caller gives; it is no queue",
         "done": "`ack`",
         "drain": "`inbox`, `claim` of one of the first eight, `ack`: three commands an item",
-        "listing": "prints all",
+        "listing": ALL_LISTED,
     }
 
     def leading(self) -> tuple[str, ...]:
@@ -180,7 +184,6 @@ class AgentMail(Tool):
         "claim": "`read --limit 1` marks a message as read; there is no lease",
         "done": "`ack`",
         "drain": "one agent's mailbox, which is meant for one reader, not for eight",
-        "listing": "prints all",
     }
     _agent = f"p:{WORKER}"
 
@@ -218,7 +221,7 @@ class AgentMail(Tool):
         self.run("ack", self._agent, taken)
 
     def listing(self) -> None:
-        self.run("read", "--no-mark-read", "--limit", "1000000", self._agent)
+        self.run("read", "--no-mark-read", "--limit", str(LISTED), self._agent)
 
 
 class AgentLanes(Tool):
@@ -227,7 +230,7 @@ class AgentLanes(Tool):
         "version": "`--help`; there is no `--version`",
         "claim": "`next`, then `claim`: two commands",
         "done": "`respond`",
-        "listing": "prints all",
+        "listing": ALL_LISTED,
     }
     lacks: ClassVar = {
         "100000": "not tried with 100,000: it keeps a folder of files for each, and reads all"
@@ -290,7 +293,7 @@ class SimpleBroker(Tool):
     notes: ClassVar = {
         "claim": "`move` to a queue of the worker's own; there is no lease",
         "done": "`delete`",
-        "listing": "`peek --all`, prints all",
+        "listing": "`peek --all` prints all: between one and all it has no limit",
     }
 
     def program(self) -> str:
@@ -339,7 +342,7 @@ class PacCollab(Tool):
         "version": "`--help`; there is no `--version`",
         "claim": "`acquire`, which also makes a worktree",
         "done": "`release`, which also removes the worktree",
-        "listing": "prints all",
+        "listing": ALL_LISTED,
     }
     lacks: ClassVar = {
         "send": "has no queue: it locks a task that the caller names",

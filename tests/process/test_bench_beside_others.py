@@ -258,6 +258,27 @@ def test_a_waiter_that_looks_at_intervals_is_met_in_every_part_of_one(module):
     assert found != moments("other", 5, 10.0)
 
 
+def test_everybody_who_can_lists_as_many_and_who_cannot_says_so(module):
+    contenders, tools = module("contenders"), module("tools")
+    assert tools.LISTED == contenders.LISTED
+
+    def listed(kind: type) -> list[str]:
+        words: list[str] = []
+
+        class Listing(kind):
+            def run(self, *given: str, accepts: tuple[int, ...] = (0,)) -> bytes:
+                words.extend(given)
+                return b"[]"
+
+        Listing(Path("store"), "").listing()
+        return words
+
+    assert listed(tools.Inbox)[-3:-1] == listed(tools.AgentMail)[2:4] == ["--limit", "50"]
+    without = [kind for kind in tools.TOOLS if "--limit" not in listed(kind)]
+    assert all("no limit" in kind.notes["listing"] or "counts only" in kind.notes["listing"]
+               for kind in without)  # fmt: skip
+
+
 def test_turns_end_with_their_time_but_not_before_three(module):
     turns = module("common").Turns(10, seconds=0)
     assert list(turns) == [0, 1, 2]
