@@ -209,16 +209,21 @@ def shuffle(things: Sequence[Any], chance: random.Random) -> list[Any]:
 
 def seconds_of(number: int) -> float:
     """The best of three tallies of so many items, from all sets."""
+    return min(times_of(number))
+
+
+def times_of(number: int) -> list[float]:
+    """Seconds of three such tallies."""
     items = [item for name in SETS for item in labelled(name)[0]]
     while len(items) < number:
         items += [i._replace(id=f"{i.id}x", title=f"{i.title} {len(items)}") for i in items]
     council = council_of(items[:number])
-    best = float("inf")
+    times = []
     for _ in range(3):
         began = time.perf_counter()
         tally(council)
-        best = min(best, time.perf_counter() - began)
-    return best
+        times.append(time.perf_counter() - began)
+    return times
 
 
 def as_text(figures: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """How one would group short texts without `orch`: libraries that compare texts, and a threshold.
 
 Runs in the environment of the peers. Reads texts and thresholds on standard input, writes for
-each threshold the groups, and the seconds of the last one.
+each threshold the groups and the seconds.
 """
 
 import json
@@ -53,11 +53,11 @@ def main(method: str) -> None:
     asked = json.load(sys.stdin)
     group = METHODS[method]
     group(asked["texts"][:5], 0.5)
-    found, seconds = [], 0.0
+    found, seconds = [], []
     for threshold in asked["thresholds"]:
         before = time.perf_counter()
         found.append(group(asked["texts"], threshold))
-        seconds = time.perf_counter() - before
+        seconds.append(time.perf_counter() - before)
     json.dump({"groups": found, "seconds": seconds}, sys.stdout)
 
 

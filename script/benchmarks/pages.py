@@ -82,8 +82,9 @@ def said(found: Result) -> str:
     """Who is ahead of ours, and who is level, in a sentence. What differs by less than a tenth
     differs by chance, and so does what one turn says and another contradicts."""
     clear, level = [], []
+    margin = 1.0 if found["exact"] else LEVEL
     for name, factor in compared_with_ours(found):
-        if 1 / LEVEL < factor < LEVEL or turns_disagree(found, name):
+        if 1 / margin < factor < margin or turns_disagree(found, name):
             level.append(name)
         elif factor > 1:
             clear.append(f"{name} ({_factor(factor)})")

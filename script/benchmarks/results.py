@@ -47,10 +47,12 @@ def result(
     commands: Mapping[str, Any] | None = None,
     raw: Any = None,
     turns: Mapping[str, Sequence[float]] | None = None,
+    exact: bool = False,
 ) -> Result:
     """One result. `columns`: key -> heading; `compared`: the keys that are drawn, of which the
     last one decides who is ahead; `did` says in words what was done. `turns`, where single turns
-    differ much: the figures of what decides, by contender and turn."""
+    differ much: the figures of what decides, by contender and turn. `exact`: the same again in
+    every run, so that nothing differs by chance."""
     assert set(compared) <= set(columns), (compared, columns)
     return {
         "name": name,
@@ -63,6 +65,7 @@ def result(
         "rows": list(rows),
         "commands": dict(commands or {}),
         "raw": raw,
+        "exact": exact,
         "turns": {name: list(found) for name, found in (turns or {}).items()},
     }
 

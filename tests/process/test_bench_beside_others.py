@@ -81,6 +81,8 @@ def test_what_is_ahead_is_said_and_what_differs_by_chance_is_called_level(module
     assert pages.said(a_result(module, less_is_better=False)) == (
         "Ahead: slow (400 times); level: level."
     )
+    exact = a_result(module, exact=True, less_is_better=False)
+    assert pages.said(exact) == "Ahead: slow (400 times)."
     ours_alone = a_result(module, rows=a_result(module)["rows"][:1])
     assert pages.said(ours_alone) == "Nobody who can do this is ahead."
 
@@ -277,6 +279,25 @@ def test_everybody_who_can_lists_as_many_and_who_cannot_says_so(module):
     without = [kind for kind in tools.TOOLS if "--limit" not in listed(kind)]
     assert all("no limit" in kind.notes["listing"] or "counts only" in kind.notes["listing"]
                for kind in without)  # fmt: skip
+
+
+def test_a_group_with_both_stances_is_split_and_the_best_threshold_kept(module):
+    job_tally = module("job_tally")
+    items = {name: job_tally.labelled(name)[0] for name in job_tally.SETS}
+    all_in_one = {name: [[list(range(len(them)))]] * 18 for name, them in items.items()}
+
+    merged = job_tally._best("all", all_in_one, by_stance=False)
+    split = job_tally._best("all", all_in_one, by_stance=True)
+
+    a_set = items["set_a"]
+    halves = job_tally.split_by_stance([a_set, a_set[:1]])
+    assert [len({item.stance for item in half}) for half in halves] == [1, 1, 1]
+    assert sorted(map(len, halves)) == sorted([1, *map(len, halves[:2])])
+    assert sum(map(len, halves)) == len(a_set) + 1
+    assert split["threshold"] == job_tally.GRID[0]
+    opposed = [sum(one["opposed_merged"] for one in best["sets"]) for best in (merged, split)]
+    assert opposed[0] > opposed[1]
+    assert len(split["f1_by_threshold"]) == len(job_tally.GRID) == 18
 
 
 def test_turns_end_with_their_time_but_not_before_three(module):
