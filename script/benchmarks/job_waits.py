@@ -208,12 +208,25 @@ WAITERS = 50
 BUSY = ("agent-lanes", "simplebroker")
 
 
+BUSY_SETTLE = 2.0
+
+
 class Idle(NamedTuple):
     """How long after all of them sleep it begins, and how long it is measured; in seconds."""
 
     number: int
     settle: float
     measured: float
+
+
+class Cost(NamedTuple):
+    """What each process of a kind has used, and how long the one that was started first and the
+    one that was started last had been there at the beginning and at the end."""
+
+    processor_seconds: list[float]
+    bytes: list[int]
+    oldest_seconds: tuple[float, float]
+    youngest_seconds: tuple[float, float]
 
 
 def idle(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
@@ -223,20 +236,20 @@ def idle(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
     field = Field(folder, bin_folder)
     waiting = all_waiting(field.tools, bin_folder)
     quiet = [each for each in waiting if each.name not in BUSY]
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, Cost] = {}
     out: dict[str, str] = {}
     for batch in (quiet, *([each] for each in waiting if each.name in BUSY)):
         say(f"{how.number} idle waiters each: {', '.join(each.name for each in batch)}")
-        shorter = how if batch is quiet else how._replace(settle=min(how.settle, 2.0))
+        shorter = how if batch is quiet else how._replace(settle=min(how.settle, BUSY_SETTLE))
         found |= _idle_together(batch, shorter, out)
     rows = [
         as_row(
             each.name,
             {
-                "percent": found[each.name]["processor_seconds"] / how.measured * 100,
-                "mib": found[each.name]["bytes"] / 2**20,
+                "percent": sum(found[each.name].processor_seconds) / how.measured * 100,
+                "mib": sum(found[each.name].bytes) / 2**20,
             },
-            note=each.note,
+            note=_note_of_idle(each, found[each.name], how.settle),
         )
         for each in waiting
         if each.name in found
@@ -249,7 +262,8 @@ def idle(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
             title=f"What {WAITERS} idle waiters cost",
             did=(
                 f"{how.number} processes of each kind that wait for what does not come, for"
-                f" {how.measured:g} s, some seconds after all of them sleep; memory is each"
+                f" {how.measured:g} s, from {how.settle:g} s after all of them sleep"
+                f" ({min(how.settle, BUSY_SETTLE):g} s for those that wait alone); memory is each"
                 f" one's share (PSS). {', '.join(BUSY)} wait alone, the others at the same time."
             ),
             unit="% of one core",
@@ -257,34 +271,49 @@ def idle(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
             compared=["percent"],
             rows=rows,
             commands={each.name: _shown(each) for each in waiting},
-            raw=found,
+            raw={name: cost._asdict() for name, cost in found.items()},
         )
     ]
 
 
-def _idle_together(
-    batch: list[Waiting], how: Idle, out: dict[str, str]
-) -> dict[str, dict[str, float]]:
-    """Processor seconds and bytes of each kind."""
-    found: dict[str, dict[str, float]] = {}
+def _note_of_idle(each: Waiting, cost: Cost, settle: float) -> str | None:
+    """What the figure is of, where a waiter does not do the same all the time. How long the
+    start of a process took nobody knows, so it has waited for longer than `settle`, and less
+    than since it was started."""
+    if each.name != HUEY:
+        return each.note
+    looks = _looks_of_huey(settle, cost.oldest_seconds[1])
+    return f"{each.note}; while this was measured, {looks}"
+
+
+def _idle_together(batch: list[Waiting], how: Idle, out: dict[str, str]) -> dict[str, Cost]:
+    """What each kind has cost."""
+    found: dict[str, Cost] = {}
     with contextlib.ExitStack() as stack:
         processes: dict[Waiting, list[subprocess.Popen[bytes]]] = {}
+        started: dict[Waiting, tuple[float, float]] = {}
         for each in batch:
             _kept(each, out, each.before)
             if each.name not in out:
+                first = time.monotonic()
                 processes[each] = stack.enter_context(_started(each, how.number))
+                started[each] = (first, time.monotonic())
         _wait_until_asleep([one for group in processes.values() for one in group])
         time.sleep(how.settle)
-        before = {each: _processor_seconds(group) for each, group in processes.items()}
+        began = time.monotonic()
+        before = {each: list(map(_processor_seconds, group)) for each, group in processes.items()}
         time.sleep(how.measured)
         for each, group in processes.items():
-            used = _processor_seconds(group) - before[each]
+            after, ended_at = list(map(_processor_seconds, group)), time.monotonic()
             ended = sum(process.poll() is not None for process in group)
             if ended:
                 out[each.name] = f"{ended} of {how.number} ended: {each.complaint()}"[:200]
                 continue
-            memory = sum(map(_memory_bytes, group))
-            found[each.name] = {"processor_seconds": used, "bytes": memory}
+            used = [round(b - a, 9) for a, b in zip(before[each], after, strict=True)]
+            oldest, youngest = (
+                (round(began - start, 1), round(ended_at - start, 1)) for start in started[each]
+            )
+            found[each.name] = Cost(used, list(map(_memory_bytes, group)), oldest, youngest)
     return found
 
 
@@ -325,14 +354,13 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     process.communicate()
 
 
-def _processor_seconds(processes: list["subprocess.Popen[bytes]"]) -> float:
-    """What all threads of all of them have used, in the kernel's nanoseconds: the ticks of
-    `times` would miss short looks."""
+def _processor_seconds(process: "subprocess.Popen[bytes]") -> float:
+    """What all its threads have used, in the kernel's nanoseconds: the ticks of `times` would
+    miss short looks."""
     total = 0
-    for process in processes:
-        for file in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
-            with contextlib.suppress(OSError):
-                total += int(file.read_text().split()[0])
+    for file in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            total += int(file.read_text().split()[0])
     return total / 1e9
 
 

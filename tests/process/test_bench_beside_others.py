@@ -300,6 +300,19 @@ def test_a_group_with_both_stances_is_split_and_the_best_threshold_kept(module):
     assert len(split["f1_by_threshold"]) == len(job_tally.GRID) == 18
 
 
+def test_a_waiter_that_looks_less_and_less_often_says_in_which_phase_it_was(module, tmp_path):
+    job_waits, tool, waiters = module("job_waits"), module("tool"), module("waiters")
+    cost = job_waits.Cost([0.1], [1], (12.0, 20.0), (11.0, 19.0))
+
+    def noted(name: str) -> str | None:
+        store = tool.Tool(tmp_path, "")
+        waiting = waiters.Waiting(name, store, lambda n: ["true"], sends=name, note="looks")
+        return job_waits._note_of_idle(waiting, cost, 10.0)
+
+    assert noted("huey (call)") == "looks; while this was measured, about every 1.6 to 3.1 s"
+    assert noted("agent-mail") == "looks"
+
+
 def test_turns_end_with_their_time_but_not_before_three(module):
     turns = module("common").Turns(10, seconds=0)
     assert list(turns) == [0, 1, 2]
