@@ -77,7 +77,7 @@ def startup(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result
             columns={"ms": "ms"},
             compared=["ms"],
             rows=rows + field.rows_of_the_rest(),
-            commands=field.commands("version"),
+            commands={"python -c pass": "python -c pass", **field.commands("version")},
             raw=times,
         )
     ]

@@ -24,6 +24,7 @@ assert len(tuple(graphlib.TopologicalSorter(tasks).static_order())) == len(tasks
 """
 COMMANDS = {
     "orch plan import": "orch plan import plan.yaml --new-run --json",
+    "read and sorted only": f"python -c '{_FLOOR.strip()}' plan.yaml",
     "fleetwright": "fleetwright add task --from-file names.txt",
 }
 NOTES = {
