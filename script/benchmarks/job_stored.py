@@ -32,6 +32,13 @@ CALL_NOTES = {
     ("persist-queue", "listing"): "bare contents; `queue()` gives all: has no limit",
     **{(name, "claim"): note for name, note in DRAIN_NOTES.items() if note},
 }
+LISTING_CALLS = {
+    "inbox": f"Bus.list(limit={LISTED})",
+    "simplebroker": f"Queue.peek_many({LISTED})",
+    "huey": f"SqliteStorage.enqueued_items({LISTED})",
+    "persist-queue": "SQLiteAckQueue.queue()",
+    "fleetwright": f"leases.units(limit={LISTED})",
+}
 NO_LIST = "has no call that lists what is queued"
 
 
@@ -65,14 +72,15 @@ def stored(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]
             title=TITLES[step],
             did=(
                 f"Commands are whole processes, medians of {command_rounds.done} rounds; calls"
-                f" are of a long-lived process, medians of {call_rounds.done}."
+                f" are of a long-lived process, medians of {call_rounds.done}. Who is ahead"
+                f" is judged at {sizes[-1]:,}."
                 + (f" A list is of {LISTED}, where it has a limit." if step == "listing" else "")
             ),
             unit="ms",
             columns={str(size): f"ms at {size:,}" for size in sizes},
             compared=[str(size) for size in sizes],
             rows=table.rows(step, fields[sizes[0]]),
-            commands=fields[sizes[0]].commands(step),
+            commands={**fields[sizes[0]].commands(step), **_call_names(step)},
             raw={f"{name}, {size}": t for (name, s, size), t in table.times.items() if s == step},
         )
         for step in STEPS
@@ -177,6 +185,15 @@ def _heard(
         role.end()
         del roles[name, size]
         return None
+
+
+def _call_names(step: str) -> dict[str, str]:
+    """What is called, by contender."""
+    names = LISTING_CALLS if step == "listing" else {
+        name: contender.calls for name, contender in {**OURS, **THEIRS}.items()
+        if not name.startswith("raw")
+    }  # fmt: skip
+    return {_calling(name): call for name, call in names.items()}
 
 
 def _calling(name: str) -> str:
