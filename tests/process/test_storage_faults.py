@@ -14,6 +14,7 @@ from support.buses import refused
 from support.ledgers import integrity
 from support.processes import Child, crew, finish, run_json, start_json, until
 from support.timing import promptly
+from support.writing import Writing, watched
 
 _HOLDER = """
 import fcntl, sqlite3
@@ -280,9 +281,9 @@ def test_what_a_call_has_returned_is_there_although_its_process_ended_at_once(pa
 
 
 def test_every_writing_transaction_takes_the_write_lock_before_it_reads(leader, path):
-    statements = []
+    writing = Writing()
     with Bus.open(path, agent="w1") as worker:
-        worker.database.connection.set_trace_callback(statements.append)
+        watched(worker.database.connection, writing)
         leader.send(to="w1", subject="task")
         claimed = worker.claim()
         thread, token = claimed.thread.id, claimed.lease.token
@@ -292,17 +293,15 @@ def test_every_writing_transaction_takes_the_write_lock_before_it_reads(leader, 
         worker.renew(thread, token)
         worker.mark_read(worker.fetch())
         worker.done(thread, token)
-        worker.send(to="w2", subject="s")
-    opened = None
-    written = 0
-    for statement in statements:
-        word = statement.split()[0].upper()
-        if word == "BEGIN":
-            opened = statement
-        elif word in ("INSERT", "UPDATE", "DELETE"):
-            assert opened == "BEGIN IMMEDIATE", statement
-            written += 1
-    assert written > 20
+        worker.send(to="w2", subject="s", sealed=True, key="k")
+        leader.send(to="w1", subject="task")
+        claimed = worker.claim()
+        worker.release(claimed.thread.id, claimed.lease.token)
+        claimed = worker.claim()
+        worker.fail(claimed.thread.id, claimed.lease.token, body="b")
+        worker.cancel(worker.send(to="w2", subject="s").thread.id)
+    assert writing.faults == []
+    assert writing.writes > 30
 
 
 def test_no_code_but_sqlite_opens_the_files_of_the_database(path, tmp_path, monkeypatch):

@@ -1,9 +1,30 @@
-"""What the tests of the stores share: a leader and a worker on a fake clock."""
+"""What the tests of the stores share: a leader and a worker on a fake clock, and a watch over all
+that is written."""
+
+from collections.abc import Iterator
 
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.shared import database
 from support.buses import Office
+from support.writing import Writing, watched
+
+
+@pytest.fixture(autouse=True)
+def every_write_has_the_write_lock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test of this folder does in its own process, nothing is written outside of a
+    transaction that began by taking the write lock."""
+    connect = database._connect
+    connections: list[Writing] = []
+
+    def watching(layout: database.Layout) -> object:
+        connections.append(Writing())
+        return watched(connect(layout), connections[-1])
+
+    monkeypatch.setattr(database, "_connect", watching)
+    yield
+    assert [fault for writing in connections for fault in writing.faults] == []
 
 
 @pytest.fixture

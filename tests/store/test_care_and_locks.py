@@ -5,6 +5,7 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.shared import creating
 from support.processes import Child
+from support.writing import Writing
 
 CARE = """
 import os
@@ -74,12 +75,8 @@ def test_a_held_lock_survives_all_care_and_no_file_of_sqlite_s_is_opened(care, p
 
 def test_every_write_of_the_care_begins_immediate(care):
     _, _, statements = care
-    begun, written = None, 0
+    writing = Writing()
     for statement in statements:
-        word = statement.split()[0].upper()
-        if word == "BEGIN":
-            begun = statement
-        elif word in ("INSERT", "UPDATE", "DELETE"):
-            assert begun == "BEGIN IMMEDIATE", statement
-            written += 1
-    assert written >= 5
+        writing.note(statement)
+    assert writing.faults == []
+    assert writing.writes >= 5

@@ -30,6 +30,12 @@ def accept(site: Site, run, **files: dict[str, str]) -> dict[str, str]:
     return heads
 
 
+def write_by_hand(site: Site, statement: str) -> None:
+    """Write into the database by hand."""
+    with site.worker.database.transaction() as tx:
+        tx.connection.execute(statement)
+
+
 def states_of(done) -> dict[str, str]:
     return {item["key"]: item["state"] for item in done.as_json()["items"]}
 
@@ -323,14 +329,13 @@ def test_work_done_anew_makes_what_was_built_on_the_old_one_conflict_by_itself(s
 
 def test_a_paused_run_opens_no_attempt_for_a_conflict(site: Site, pair):
     run, _ = pair
-    connection = site.worker.database.connection
-    connection.execute("UPDATE run SET state = 'paused'")
+    write_by_hand(site, "UPDATE run SET state = 'paused'")
 
     done = site.scheduler.integrate(site.scheduler.run(run.name))
 
     assert (done.dispatched, done.undispatched) == ((), None)
     assert site.task(run, "b").state == "pending"
-    connection.execute("UPDATE run SET state = 'open'")
+    write_by_hand(site, "UPDATE run SET state = 'open'")
     item = site.dispatch(site.scheduler.run(run.name), "b")["b"]
     assert (item["base_commit"], item["base_source"]) == (done.tip, "integration")
 
@@ -355,8 +360,7 @@ def test_a_conflict_waits_for_a_free_slot_and_then_starts_from_the_newest_tip(si
 
 def test_a_conflict_in_a_closed_run_is_recorded_and_reopens_nothing(site: Site, pair):
     run, _ = pair
-    connection = site.worker.database.connection
-    connection.execute("UPDATE run SET state = 'closed', closed_at = 1")
+    write_by_hand(site, "UPDATE run SET state = 'closed', closed_at = 1")
 
     done = site.scheduler.integrate(site.scheduler.run(run.name))
 
