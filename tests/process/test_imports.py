@@ -85,13 +85,16 @@ def test_the_commands_of_a_worker_load_nothing_beyond_click_sqlite3_and_json(cal
     loaded["update"], _ = call("update", *held, "--body", "b", "--progress", "5")
     loaded["ask"], _ = call("ask", *held, "--body", "b")
     loaded["reply"], _ = call("reply", held[0], "--agent", "leader", "--body", "b")
+    loaded["wait-reply"], _ = call("wait-reply", *held, "--wait", "0")
     loaded["done"], _ = call("done", *held, "--body", "b")
     loaded["fail"], _ = call("fail", *claim("two"), "--body", "b")
     loaded["release"], _ = call("release", *claim("three"))
     loaded["prime"], _ = call("prime", *as_worker)
     loaded["hook"], _ = call("hook", "post-tool", *as_worker)
+    loaded["list"], _ = call("list")
+    loaded["stats"], _ = call("stats")
 
-    assert len(loaded) == 12
+    assert len(loaded) == 15
     assert {verb: foreign(names) for verb, names in loaded.items() if foreign(names)} == {}
 
 

@@ -1,11 +1,14 @@
 """Reading is not seeing: what leaves messages unread, what does not, and what deaths change."""
 
 import os
+import re
 import signal
 import subprocess
 
 from inbox_orch.inbox import Bus
+from support.lengths import LONG
 from support.processes import Clerk, crew, run_json, start_json, until
+from support.timing import PATIENCE_SECONDS
 
 
 def _unread(leader):
@@ -129,12 +132,23 @@ def test_readers_beside_a_writer_take_no_commit_away(path, leader, inbox_bin):
     assert leader.list(limit=1, count=True).total == 301
 
 
-def test_hundreds_of_waits_in_one_process_leave_no_descriptor_open(path, leader):
+def test_hundreds_of_waits_in_one_process_leave_no_descriptor_open_and_no_memory_behind(
+    path, leader
+):
+    waits, warm = (20_000, 1000) if LONG else (200, 100)
     with crew(Clerk(path, "w1")) as (waiter,):
-        descriptors = set()
-        for _ in range(200):
-            waiter.start("claim", wait_seconds=20)
+        descriptors, resident = set(), []
+        for _ in range(waits):
+            waiter.start("claim", wait_seconds=PATIENCE_SECONDS)
             leader.send(to="w1", subject="task")
             assert waiter.answer().exit_code == 0
             descriptors.add(len(os.listdir(f"/proc/{waiter.pid}/fd")))
+            resident.append(_resident_kib(waiter.pid))
         assert len(descriptors) == 1
+        assert max(resident) - max(resident[:warm]) < 2048
+
+
+def _resident_kib(pid):
+    """How much of the machine's memory a process takes."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return int(re.search(r"VmRSS:\s+(\d+) kB", file.read()).group(1))

@@ -12,8 +12,9 @@ import pytest
 
 from support.commands import Project, command_path, locked_by_another, run
 from support.contracts import validated
+from support.lengths import LONG
 from support.processes import linger, until
-from support.timing import PATIENCE_SECONDS, promptly, undisturbed
+from support.timing import PATIENCE_SECONDS, TRIALS, promptly, undisturbed
 from support.workers import Worker, await_event, content, is_alive, kinds, show, work_once
 
 SLEEPER = ("sh", "-c", "exec sleep 1000")
@@ -170,6 +171,29 @@ def test_a_lease_is_renewed_as_long_as_the_command_runs(project):
         return happened.count("lease_renewed") >= 3
 
     undisturbed(trial)
+
+
+def test_a_lease_is_renewed_in_time_while_every_processor_is_busy(project):
+    seconds, lease = (240, 3) if LONG else (4, 2)
+
+    def trial():
+        thread = project.send()
+        line = [sys.executable, "-c", "while True: pass"]
+        busy = [subprocess.Popen(line) for _ in range(2 * (os.cpu_count() or 1))]
+        try:
+            _, finished = work_once(project, f"sleep {seconds}", "--lease", str(lease))
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        happened = kinds(project, thread)
+        if "lease_expired" in happened:
+            return False
+        assert finished["outcome"] == "done"
+        # At a third of the lease, or a little later.
+        return 2 * seconds / lease <= happened.count("lease_renewed") <= 3 * seconds / lease
+
+    undisturbed(trial, trials=1 if LONG else TRIALS)
 
 
 def test_a_worker_that_slept_past_its_lease_writes_nothing(project):
