@@ -36,8 +36,8 @@ On {with_data}, `data` stands beside `error`: the cursor to go on from, or the w
 script may decide by the exit code alone; `error.code` says it more exactly.
 
 {about}
-What takes several steps (`work`, `prune`, `dispatch`, `wait`, `drive`, `cleanup`) keeps those that it
-had done by then, however it ends.
+What takes several steps (`work`, `prune`, `dispatch`, `wait`, `drive`, `cleanup`) keeps those
+that it had done by then, however it ends.
 
 A stream (`watch`, `work`, `export`) that has begun says on stderr what ended it.
 
@@ -71,8 +71,9 @@ inbox done --body 'it works'
 ## What `orch` gives to a check
 
 Beside the leader's own environment, without git's variables and those of a lease, and beside what
-the run's config gives. Standard input is empty. A set-up gets all of them but `ORCH_HEAD_COMMIT`. A
-check of `integrate` has no task and no attempt; its branch and its commits are those of the integration.
+the run's config gives. Standard input is empty. A set-up gets all but
+`ORCH_HEAD_COMMIT`. A check of `integrate` has no task and no attempt; its branch and its commits
+are those of the integration.
 
 {for_checks}"""
 

@@ -35,7 +35,7 @@ class _InRepository(PacCollab):
 
 def dispatch(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
     """One worktree and eight at once, everybody in turn."""
-    files, number = (50, 2) if quick else (500, 13)
+    files, number = (50, 2) if quick else (1_000, 13)
     say(f"a repository of {files:,} files")
     places = Places(make_repository(folder / "project", files))
     contest = _Contest(places, _pac_collab(folder, bin_folder, files))

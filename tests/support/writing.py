@@ -1,4 +1,4 @@
-"""Who writes has taken the write lock first: what SQLite is told, looked at statement by statement."""
+"""Who writes has taken the write lock first: SQLite's statements, looked at one by one."""
 
 import re
 import sqlite3

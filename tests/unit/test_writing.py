@@ -16,7 +16,7 @@ def table():
 
 
 @pytest.mark.parametrize(
-    ("statements", "faults", "writes"),
+    "statements, faults, writes",
     [
         (["BEGIN IMMEDIATE", "INSERT INTO t VALUES (1)", "COMMIT"], 0, 1),
         (["BEGIN IMMEDIATE", "UPDATE t SET x = 1", "ROLLBACK"], 0, 1),
