@@ -35,13 +35,13 @@ class _InRepository(PacCollab):
 
 def dispatch(folder: Path, bin_folder: str | None, *, quick: bool) -> list[Result]:
     """One worktree and eight at once, everybody in turn."""
-    files, number = (50, 2) if quick else (1_000, 13)
+    files, number = (50, 2) if quick else (500, 13)
     say(f"a repository of {files:,} files")
     places = Places(make_repository(folder / "project", files))
     contest = _Contest(places, _pac_collab(folder, bin_folder, files))
     for attempts in (1, AT_ONCE):
         say(f"{attempts} at once")
-        for turn in Turns(number, 30 if attempts == 1 else 90):
+        for turn in Turns(number, 20 if attempts == 1 else 60):
             # The first one pays for what only the first one does.
             contest.turn(attempts, number=turn)
     one, eight = (min(len(s) for (_, n), s in contest.seconds.items() if n == attempts)
