@@ -97,7 +97,7 @@ def _left(session: int, mark: str) -> list[str]:
         return [*_members(session), *marked(mark)]
 
     with contextlib.suppress(AssertionError):
-        until(lambda: not found())
+        until(lambda: not found(), within=20)
     return found()
 
 

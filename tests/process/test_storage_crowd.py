@@ -211,7 +211,7 @@ def test_no_process_is_left_behind_by_a_command(path, leader, inbox_bin):
         with pytest.raises(ProcessLookupError):
             os.killpg(running.pid, 0)
         if sys.platform == "linux":
-            until(lambda: not marked(mark))  # nor one that has left the group
+            until(lambda: not marked(mark), within=20)  # nor one that has left the group
 
 
 def test_an_id_that_nobody_has_is_not_found_and_never_taken_for_a_claimed_one(path, inbox_bin):

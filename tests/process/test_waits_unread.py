@@ -8,7 +8,6 @@ import subprocess
 from inbox_orch.inbox import Bus
 from support.lengths import LONG
 from support.processes import Clerk, crew, run_json, start_json, until
-from support.timing import PATIENCE_SECONDS
 
 
 def _unread(leader):
@@ -139,7 +138,7 @@ def test_hundreds_of_waits_in_one_process_leave_no_descriptor_open_and_no_memory
     with crew(Clerk(path, "w1")) as (waiter,):
         descriptors, resident = set(), []
         for _ in range(waits):
-            waiter.start("claim", wait_seconds=PATIENCE_SECONDS)
+            waiter.start("claim", wait_seconds=20)
             leader.send(to="w1", subject="task")
             assert waiter.answer().exit_code == 0
             descriptors.add(len(os.listdir(f"/proc/{waiter.pid}/fd")))
