@@ -1,6 +1,7 @@
 """What every test may count on: where the installed commands are, a clean environment, and an order
 of the tests that is another one every time and can be had again."""
 
+import gc
 import os
 import signal
 import sys
@@ -114,6 +115,12 @@ def site(tmp_path: Path) -> Iterator[Site]:
     made = Site(tmp_path)
     yield made
     made.close()
+
+
+def pytest_collection_finish() -> None:
+    """The collected tests stay until the end: nothing needs to look through them for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

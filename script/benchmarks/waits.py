@@ -24,8 +24,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.shared import bells, creating, waits
 from inbox_orch.shared.errors import InboxOrchError
 
-IDLERS = 10
-PAIRS = 8
+IDLERS, PAIRS = 10, 8
 AROUND_SECONDS = 0.05
 RACE_WAIT_SECONDS = 20.0
 LIMITS = {"p50_ms": 5.0, "p99_ms": 50.0, "idle_percent": 0.1}
@@ -43,9 +42,10 @@ def main() -> None:
     if options.role:
         ROLES[options.role[0]](**json.loads(options.role[1]))
         return
+    options.idlers, options.pairs = IDLERS, PAIRS
     if options.quick:
         options.commits, options.rounds, options.idle_seconds = 10, 16, 0.5
-        options.waiters = [1, 3]
+        options.waiters, options.idlers, options.pairs = [1, 3], 3, 2
     figures = measure(options)
     report(options, figures, as_text(figures))
     sys.exit(0 if all(race["timed_out"] == 0 for race in figures["race"]) else 1)
@@ -64,11 +64,11 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         for doorbell in ("on", "off"):
             say(f"idle for {options.idle_seconds:g} s, bells {doorbell}")
             path = folder / f"idle-{doorbell}" / "bus.db"
-            idle.append({"bells": doorbell} | idle_of(make(path), doorbell, options.idle_seconds))
+            idle.append({"bells": doorbell} | idle_of(make(path), doorbell, options))
         race = []
         for doorbell in ("on", "off"):
             say(f"race of {options.rounds} rounds, bells {doorbell}")
-            race.append({"bells": doorbell} | race_of(folder, doorbell, options.rounds))
+            race.append({"bells": doorbell} | race_of(folder, doorbell, options))
     return {
         "benchmark": "waits",
         "machine": facts,
@@ -192,9 +192,10 @@ def be_a_waiter(path: str, agent: str) -> None:
 # -- idle waiting --------------------------------------------------------------------------
 
 
-def idle_of(path: Path, doorbell: str, seconds: float) -> dict[str, float]:
+def idle_of(path: Path, doorbell: str, options: argparse.Namespace) -> dict[str, float]:
     """Processor time of waiters for whom nothing comes, and, at the same time, of processes that
     only sleep in the same rhythm: what the machine itself takes for a wake-up."""
+    seconds, number = options.idle_seconds, options.idlers
 
     def idler(place: int) -> Role:
         return Role("idler", doorbell=doorbell, path=str(path), agent=f"w{place}", seconds=seconds)
@@ -202,7 +203,7 @@ def idle_of(path: Path, doorbell: str, seconds: float) -> dict[str, float]:
     def sleeper(place: int) -> Role:
         return Role("sleeper", doorbell=doorbell, seconds=seconds)
 
-    with started(idler, IDLERS) as idlers, started(sleeper, IDLERS) as sleepers:
+    with started(idler, number) as idlers, started(sleeper, number) as sleepers:
         for role in (*idlers, *sleepers):
             role.tell("go")
         shares = [role.hear() * 100 for role in idlers]
@@ -252,10 +253,10 @@ def wait_in_vain(bus: Bus, seconds: float) -> None:
 # -- the race ------------------------------------------------------------------------------
 
 
-def race_of(folder: Path, doorbell: str, rounds: int) -> dict[str, Any]:
+def race_of(folder: Path, doorbell: str, options: argparse.Namespace) -> dict[str, Any]:
     """Replies that land within 50 ms of the start of a wait, before or after it."""
-    chance = random.Random(doorbell)
-    paths = [make(folder / f"race-{doorbell}-{n}" / "bus.db") for n in range(PAIRS)]
+    chance, number = random.Random(doorbell), options.pairs
+    paths = [make(folder / f"race-{doorbell}-{n}" / "bus.db") for n in range(number)]
 
     def racer(place: int) -> Role:
         return Role("racer", doorbell=doorbell, path=str(paths[place]))
@@ -265,9 +266,9 @@ def race_of(folder: Path, doorbell: str, rounds: int) -> dict[str, Any]:
 
     delays: list[float] = []
     timed_out = 0
-    with started(racer, PAIRS) as racers, started(replier, PAIRS) as repliers:
+    with started(racer, number) as racers, started(replier, number) as repliers:
         pairs = list(zip(racers, repliers, strict=True))
-        for _ in range(rounds // PAIRS):
+        for _ in range(options.rounds // number):
             for waiting, writing in pairs:
                 start = time.monotonic() + AROUND_SECONDS + 0.01
                 waiting.tell(start)

@@ -20,8 +20,9 @@ def main() -> None:
     options_parser.add_argument("--files", type=int, default=20_000, help="in the repository")
     options_parser.add_argument("--rounds", type=int, default=15)
     options = options_parser.parse_args()
+    integrated = INTEGRATED
     if options.quick:
-        options.files, options.rounds = 200, 1
+        options.files, options.rounds, integrated = 200, 1, 2
     facts = machine() | {"git": git_version()}
     with scratch() as folder:
         say(f"a repository of {options.files:,} files")
@@ -33,7 +34,7 @@ def main() -> None:
         salvage = _salvage.measure(repository, min(options.rounds, SALVAGES))
         say("integrate beside git merge-tree")
         repository = make_repository(folder / "integrating" / "project", options.files)
-        integrating = _integrating.measure(repository, INTEGRATED)
+        integrating = _integrating.measure(repository, integrated)
     figures = {
         "benchmark": "worktrees",
         "machine": facts,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.shared.completion import SHELLS
-from support.commands import command_path, locked_by_another
+from support.commands import command_path, locked_by_another, run
 from support.orch_matrix import Enterprise
 from support.terminals import Viewed
 from support.timing import PATIENCE_SECONDS
@@ -20,7 +20,7 @@ from support.timing import PATIENCE_SECONDS
 # Each prints one candidate a line for the words after its name, as its shell would offer them.
 SCRIPTS = {
     "bash": """
-        eval "$({program} completion bash)"
+        eval "$(cat {completion})"
         COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
         _{program}_completion {program}
         printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -30,12 +30,12 @@ SCRIPTS = {
         compdef() {{ }}
         _describe() {{ local each; for each in ${{(P)3}}; do print -r -- ${{each//\\\\:/:}}; done }}
         compadd() {{ local name=$argv[-1]; print -rl -- ${{(P)name}} }}
-        eval "$({program} completion zsh)"
+        eval "$(cat {completion})"
         words=("$@"); CURRENT=$#
         _{program}_completion
     """,
     "fish": """
-        {program} completion fish | source
+        cat {completion} | source
         complete -C (string join ' ' -- $argv)
     """,
 }
@@ -58,7 +58,10 @@ def offered(project: Enterprise, shell: str, typed: str, **environment: str) -> 
     if found is None:
         pytest.skip(f"{shell} is not installed")
     words = typed.split(" ")
-    script = SCRIPTS[shell].format(program=words[0])
+    completion = project.folder.parent / f"{words[0]}.{shell}"
+    if not completion.exists():
+        completion.write_text(run("completion", shell, program=words[0]).text)
+    script = SCRIPTS[shell].format(program=words[0], completion=completion)
     line = [found, "-c", script, *([shell] if shell != "fish" else []), *words]
     if shell == "zsh":
         line.insert(1, "-f")

@@ -1,6 +1,7 @@
 """A database or a machine that is not as it should be: the documented error, nothing changed."""
 
 import contextlib
+import functools
 import os
 import shutil
 import socket
@@ -249,9 +250,13 @@ def passable() -> Iterator[Path]:
 
 def may_run(prefix: list[str]) -> None:
     """The other user must be able to start the program at all."""
-    line = [*prefix, command_path(), "schema", "where"]
-    if subprocess.run(line, capture_output=True, cwd="/").returncode != 0:
+    if not _has_run((*prefix, command_path(), "schema", "where")):
         pytest.skip("another user cannot run the installed program")
+
+
+@functools.cache
+def _has_run(line: tuple[str, ...]) -> bool:
+    return subprocess.run(line, capture_output=True, cwd="/").returncode == 0
 
 
 @contextlib.contextmanager

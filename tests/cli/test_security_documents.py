@@ -16,6 +16,7 @@ from support.buses import refused
 from support.commands import Outcome, command_path
 from support.orch_matrix import Enterprise
 from support.timing import PATIENCE_SECONDS
+from support.warm import Forked
 
 MOST_SECONDS = 30
 MOST_BYTES = 1536 * 1024 * 1024
@@ -55,20 +56,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Enterprise:
 
 def bounded(project: Enterprise, *line: str, stdin: bytes, program: str = "orch") -> Outcome:
     """Run a command with limits on its memory and its time, which a bomb would exceed."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-        resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
-
-    ended = subprocess.run(
-        [command_path(program), "--json", *line],
-        cwd=project.folder,
-        input=stdin,
-        capture_output=True,
-        timeout=PATIENCE_SECONDS,
-        preexec_fn=limit,
-    )
-    return Outcome(ended.returncode, ended.stdout, ended.stderr)
+    words = [command_path(program), "--json", *line]
+    given = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": project.folder}
+    process = Forked("command", words, **given)
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.prlimit(process.pid, resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+    stdout, stderr = process.communicate(stdin, timeout=PATIENCE_SECONDS)
+    return Outcome(process.wait(), stdout, stderr)
 
 
 def as_bytes(text: str | bytes) -> bytes:

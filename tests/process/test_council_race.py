@@ -1,7 +1,6 @@
 """Several leaders at one council at once: everything happens once."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from support.chambers import BRIEF
 from support.commands import command_path
 from support.orch_matrix import Enterprise, orch_cells_council
+from support.processes import finish, start_json
 from support.timing import PATIENCE_SECONDS
 
 LEADERS = 6
@@ -22,13 +22,7 @@ def project(tmp_path: Path) -> Enterprise:
 def at_once(project: Enterprise, *arguments: str) -> list[tuple[int, dict]]:
     """Exit codes and values of the same call by several processes."""
     processes = [
-        subprocess.Popen(
-            [command_path("orch"), *arguments, "--json"],
-            cwd=project.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-        )
-        for _ in range(LEADERS)
+        start_json(command_path("orch"), *arguments, cwd=project.folder) for _ in range(LEADERS)
     ]
     ended = [process.communicate(timeout=PATIENCE_SECONDS)[0] for process in processes]
     return [(p.returncode, json.loads(out)) for p, out in zip(processes, ended, strict=True)]
@@ -82,15 +76,12 @@ def test_a_start_that_is_called_at_once_with_one_key_asks_once(project: Enterpri
 
 def test_settling_at_once_loses_none(project: Enterprise):
     orch_cells_council.counted(project)
+    line = ("council", "group", "note", "ada/wal", "--body")
     processes = [
-        subprocess.Popen(
-            [command_path("orch"), "council", "group", "note", "ada/wal", "--body", f"note {n}"],
-            cwd=project.folder,
-            stdout=subprocess.DEVNULL,
-        )
+        start_json(command_path("orch"), *line, f"note {n}", cwd=project.folder)
         for n in range(LEADERS)
     ]
-    assert [process.wait(PATIENCE_SECONDS) for process in processes] == [0] * LEADERS
+    assert [finish(process).exit_code for process in processes] == [0] * LEADERS
 
     with project.scheduler() as scheduler:
         overrides = scheduler.count(scheduler.council(None)).tally.overrides

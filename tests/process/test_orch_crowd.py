@@ -14,8 +14,10 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.services.scheduler import Scheduler
 from support.commands import command_path
 from support.lengths import LONG
+from support.processes import start_json
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
 from support.timing import PATIENCE_SECONDS
+from support.warm import Forked
 
 AT_ONCE = 24 if LONG else 16
 CROWD = 8
@@ -48,9 +50,17 @@ def open_run(site: Site, *keys: str) -> str:
         return name
 
 
-def start(site: Site, *line: str) -> "subprocess.Popen[bytes]":
+def orch(site: Site, *line: str) -> Forked:
+    """A command that has begun."""
+    command = command_path("orch")
+    return start_json(command, *line, cwd=site.repository, stderr=subprocess.PIPE)
+
+
+def fetch(site: Site, remote: str) -> "subprocess.Popen[bytes]":
+    """The same of git, which waits for our lock as we do."""
+    lock = str(site.repository / ".git" / "inbox-orch.lock")
     return subprocess.Popen(
-        line,
+        ["flock", lock, "git", "fetch", "-q", remote],
         cwd=site.repository,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -58,7 +68,7 @@ def start(site: Site, *line: str) -> "subprocess.Popen[bytes]":
     )
 
 
-def all_end_well(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
+def all_end_well(processes: Sequence["Forked | subprocess.Popen[bytes]"]) -> None:
     for process in processes:
         out, error = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0, (process.args, out, error)
@@ -74,9 +84,9 @@ def test_many_attempts_at_once_from_a_remote_branch(crowd: Site, at_once: int):
     for _ in range(20 if LONG else 1):
         keys = [f"t{number}" for number in range(AT_ONCE)]
         run = open_run(crowd, *keys)
-        line = (command_path("orch"), "dispatch", "--run", run, "--base", "origin/main", "--json")
+        line = ("dispatch", "--run", run, "--base", "origin/main")
         named = [(key,) for key in keys] if at_once > 1 else [()]
-        all_end_well([start(crowd, *line, *which) for which in named])
+        all_end_well([orch(crowd, *line, *which) for which in named])
         made += AT_ONCE
         assert len(branches(crowd.repository)) == made
         assert len(worktree_paths(crowd.repository)) == made
@@ -100,19 +110,16 @@ def end_all(site: Site, runs: Sequence[str]) -> None:
 
 @pytest.mark.skipif(shutil.which("flock") is None, reason="the fetches take our lock with flock(1)")
 def test_dispatches_cleanups_and_fetches_at_once(crowd: Site, tmp_path: Path):
-    config, orch = config_of(crowd), command_path("orch")
-    lock = str(crowd.repository / ".git" / "inbox-orch.lock")
+    config = config_of(crowd)
     ended: list[str] = []
     for number in range(25 if LONG else 2):
         begun = [open_run(crowd, "a") for _ in range(CROWD)]
         tip = advance_remotes(crowd, tmp_path / f"clone{number}")
-        line = ("--base", "origin/main", "--json")
-        fetch = ("flock", lock, "git", "fetch", "-q")
         all_end_well(
             [
-                *(start(crowd, orch, "dispatch", "--run", run, *line) for run in begun),
-                *(start(crowd, orch, "cleanup", "--run", run, "--json") for run in ended),
-                *(start(crowd, *fetch, f"r{i}") for i in range(FETCHERS)),
+                *(orch(crowd, "dispatch", "--run", run, "--base", "origin/main") for run in begun),
+                *(orch(crowd, "cleanup", "--run", run) for run in ended),
+                *(fetch(crowd, f"r{i}") for i in range(FETCHERS)),
             ]
         )
         assert git(crowd.repository, "rev-parse", "r0/main") == tip

@@ -19,7 +19,7 @@ from inbox_orch.orch.domain.config import Config, Setup
 from inbox_orch.orch.services.scheduler import Scheduler
 from support.commands import command_path
 from support.lengths import LONG
-from support.processes import until
+from support.processes import start_json, until
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
 from support.scenes import REAL_GIT, Scene, apart, kill_everywhere, killed_by_git
 from support.timing import PATIENCE_SECONDS, undisturbed
@@ -252,7 +252,7 @@ def test_an_interrupted_set_up_ends_at_once_and_reconcile_does_it_anew(setting_u
 
 # For a shell the second line starts Python, wherever that lies; for Python it is a string.
 WRAPPER = """#!/bin/sh
-"exec" "{python}" "-P" "$0" "$@"
+"exec" "{python}" "-I" "-S" "$0" "$@"
 import os, resource, signal, sys
 words = sys.argv[1:]
 count = os.path.join({folder!r}, "count")
@@ -284,13 +284,15 @@ def dispatch_with(
         WRAPPER.format(python=sys.executable, folder=str(folder), plan=plan, git=REAL_GIT)
     )
     wrapper.chmod(0o755)
-    return subprocess.run(
-        [command_path("orch"), "dispatch", "--json", *options],
+    leader = start_json(
+        command_path("orch"),
+        *("dispatch", *options),
+        stderr=subprocess.PIPE,
         cwd=scene.repository,
-        env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        timeout=PATIENCE_SECONDS,
+        environment={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
     )
+    stdout, stderr = leader.communicate(timeout=PATIENCE_SECONDS)
+    return subprocess.CompletedProcess(leader.args, leader.wait(), stdout, stderr)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

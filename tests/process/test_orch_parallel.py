@@ -13,22 +13,19 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.services.scheduler import Scheduler
 from support.commands import command_path
+from support.processes import start_json
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
 from support.timing import PATIENCE_SECONDS
+from support.warm import Forked
 
 
-def start(site: Site, *arguments: str) -> "subprocess.Popen[bytes]":
+def start(site: Site, *arguments: str) -> Forked:
     """An `orch --json` in the repository."""
-    return subprocess.Popen(
-        [command_path("orch"), *arguments, "--json"],
-        cwd=site.repository,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    orch = command_path("orch")
+    return start_json(orch, *arguments, cwd=site.repository, stderr=subprocess.PIPE)
 
 
-def results(processes: Sequence["subprocess.Popen[bytes]"]) -> list[dict]:
+def results(processes: Sequence[Forked]) -> list[dict]:
     """What they say, once all have ended well."""
     ended = [(p, *p.communicate(timeout=PATIENCE_SECONDS)) for p in processes]
     for process, out, error in ended:

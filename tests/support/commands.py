@@ -205,14 +205,9 @@ def locked_by_another(path: Path) -> Iterator[None]:
         "print('held', flush=True)\n"
         "sys.stdin.read()\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-P", "-c", code, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
-        try:
-            yield
-        finally:
-            other.communicate()
+    other = warm.Forked("code", [code, str(path)], stdin=subprocess.PIPE)
+    assert other.stdout.readline() == b"held\n"
+    try:
+        yield
+    finally:
+        other.communicate()

@@ -5,6 +5,7 @@ or a folder, half of a write, a batch of a backup. `kill_at_every_step` runs in 
 own (a test starts it with `python -c`), because it forks and takes functions apart.
 """
 
+import gc
 import io
 import os
 import shutil
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-KILL_EVERY = int(os.environ.get("KILL_EVERY", "7"))
+KILL_EVERY = int(os.environ.get("KILL_EVERY", "13"))
 """What steps long operations of the scheduler are killed at: 1 is every one, which takes minutes.
 A prime number, so that it has no part in how the steps repeat."""
 
@@ -46,6 +47,7 @@ def kill_at_every_step(scenario: Scenario, folder: Path) -> Deaths:
     prepared, work = folder / "prepared", folder / "work"
     prepared.mkdir()
     facts = scenario.prepare(prepared)
+    settle()
     step = after_return = 0
     while True:
         step += 1
@@ -60,6 +62,13 @@ def kill_at_every_step(scenario: Scenario, folder: Path) -> Deaths:
         if survived:
             return Deaths(step - 1, after_return)
         after_return += returned
+
+
+def settle() -> None:
+    """Before many forks: what is there now stays, so that no fork copies it in order to look for
+    garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def killed_before(step: int, act: Callable[[], None]) -> bool:

@@ -301,10 +301,12 @@ def run_json(command: str, *arguments: str, agent: str | None = None) -> Ran:
     return finish(running)
 
 
-def start_json(command: str, *arguments: str, agent: str | None = None) -> warm.Forked:
-    """Begin a command with --json."""
+def start_json(
+    command: str, *arguments: str, agent: str | None = None, **options: Any
+) -> warm.Forked:
+    """Begin a command with --json; `options` are those of `warm.Forked`."""
     acting = () if agent is None else ("--agent", agent)
-    return warm.Forked("command", [command, *arguments, "--json", *acting])
+    return warm.Forked("command", [command, *arguments, "--json", *acting], **options)
 
 
 def finish(running: warm.Forked) -> Ran:

@@ -61,6 +61,7 @@ def kill_everywhere(scene: Scene, act: Callable[[], None], every_one_before: int
     """Kill `act` before one step after the other, from the first until it survives: each of the
     first ones, then one in KILL_EVERY. Prints the last step; returns what the checks returned."""
     scene.prepare()
+    killing.settle()
     step, killed, found = 1, True, set()
     while killed:
         scene.put_back()

@@ -2,8 +2,8 @@
 
 Starting Python and importing the product takes far longer than most commands do. A process from
 here is one of its own, with its own descriptors, folder, environment and end; only that beginning
-is not repeated. What depends on it (the locale, a module that has to be missing) is tried with a
-program that is started anew.
+is not repeated, but for once in every locale. What depends on it otherwise (a module that has to be
+missing, say) is tried with a program that is started anew.
 """
 
 import atexit
@@ -24,19 +24,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 _TESTS = str(Path(__file__).resolve().parent.parent)
 
-# What the interpreter or a library looks at while it starts.
-_READ_AT_THE_START = ("GIT_PYTHON", "LANG", "LC_", "LD_", "PATH", "PYTHON", "TZ")
+# What the interpreter or a library looks at while it starts: for each of these locales there is
+# one that has started so; what has the others is started anew.
+_LOCALE = ("LANG", "LC_", "PYTHONCOERCECLOCALE", "PYTHONIOENCODING", "PYTHONUTF8")
+_READ_AT_THE_START = ("GIT_PYTHON", "LD_", "PATH", "PYTHON", "TZ")
 
 
 def is_enough(environment: Mapping[str, str]) -> bool:
     """Whether a process with these changes to the environment may be forked."""
-    return not any(name.startswith(_READ_AT_THE_START) for name in environment)
+    return not any(
+        name.startswith(_READ_AT_THE_START) and not name.startswith(_LOCALE) for name in environment
+    )
 
 
 class Forked:
@@ -59,6 +63,7 @@ class Forked:
         descriptors: Sequence[int] = (),
         closed: Sequence[int] = (),
     ) -> None:
+        self.args = [role, *arguments]
         self.returncode: int | None = None
         self.stdin: IO[bytes] | None = None
         self.stderr: IO[bytes] | None = None
@@ -83,14 +88,16 @@ class Forked:
             if stderr == subprocess.PIPE:
                 self.stderr = pipe(2, "rb")
             self._told = pipe(-1, "rb")
-            _server(os.getpid()).ask(
+            whole = os.environ if environment is None else environment
+            locale = ((name, whole[name]) for name in sorted(whole) if name.startswith(_LOCALE))
+            _server(os.getpid(), tuple(locale)).ask(
                 {
                     "role": role,
-                    "arguments": arguments,
-                    "folder": str(cwd or Path.cwd()),
+                    "arguments": [_as_text(word) for word in arguments],
+                    "folder": _as_text(cwd or Path.cwd()),
                     "closed": list(closed),
                     "umask": _umask(),
-                    "environment": dict(os.environ if environment is None else environment),
+                    "environment": {_as_text(k): _as_text(v) for k, v in whole.items()},
                 },
                 given,
             )
@@ -161,12 +168,20 @@ class Forked:
                 if not chunk:
                     stream.close()
                     reading.remove(stream)
+        if self.stdin is not None:  # it has ended without reading everything
+            self.stdin.close()
+            self.stdin = None
         self.wait(_until(deadline))
         return tuple(bytes(output) for output in (*outputs.values(), b""))[:2]  # type: ignore[return-value]
 
 
 def _until(deadline: float) -> float | None:
     return None if deadline == math.inf else max(0.0, deadline - time.monotonic())
+
+
+def _as_text(word: str | Path) -> str:
+    """The bytes of an argument, in a form that JSON has: what they mean depends on the locale."""
+    return os.fsencode(word).decode("latin-1")
 
 
 def _umask() -> int:
@@ -179,15 +194,16 @@ def _umask() -> int:
 
 
 @functools.cache
-def _server(asking_process: int) -> "_Server":
+def _server(asking_process: int, locale: tuple[tuple[str, str], ...]) -> "_Server":
     """The one of this process: two would write into each other's requests."""
-    return _Server()
+    return _Server(locale)
 
 
 class _Server:
     """The process that has everything imported; it ends with the one that asks it."""
 
-    def __init__(self) -> None:
+    def __init__(self, locale: Iterable[tuple[str, str]]) -> None:
+        others = {k: v for k, v in os.environ.items() if not k.startswith(_LOCALE)}
         self._socket, theirs = socket.socketpair()
         code = f"import sys; sys.path.insert(0, {_TESTS!r}); from support.warm import serve; "
         self._process = subprocess.Popen(
@@ -196,6 +212,7 @@ class _Server:
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             cwd="/",
+            env={**others, **dict(locale)},
         )
         theirs.close()
         self._one_at_a_time = threading.Lock()
@@ -256,14 +273,16 @@ def serve(descriptor: int) -> None:
 
 
 def _import_everything() -> None:
-    """All that a command may load, also what most load late."""
+    """All that a command may load, also what most load late; but for the protocol of `mcp`, which
+    is as large as all the rest, and every fork would pay for it."""
     for package in ("inbox_orch.inbox", "inbox_orch.orch", "inbox_orch.shared"):
         module = importlib.import_module(package)
         for found in pkgutil.walk_packages(module.__path__, f"{package}."):
-            if not found.name.endswith("__main__") and "mcp" not in found.name:
+            if not found.name.endswith(("__main__", "mcp", "serving")):
                 importlib.import_module(found.name)
     for name in ("git", "pydantic", "rich.console", "rich.table", "sqlite_utils", "ulid", "yaml"):
         importlib.import_module(name)
+    assert "mcp" not in sys.modules
 
 
 def _bury(lives: dict[int, int]) -> None:
@@ -291,14 +310,18 @@ def _become(request: dict[str, Any], given: dict[int, int]) -> NoReturn:
         os.close(number)
         setattr(sys, ("stdin", "stdout", "stderr")[number], None)
     os.umask(request["umask"])
-    os.chdir(request["folder"])
+    os.chdir(_bytes(request["folder"]))
     os.environ.clear()
-    os.environ.update(request["environment"])
+    os.environb.update({_bytes(k): _bytes(v) for k, v in request["environment"].items()})
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path.remove(_TESTS)
-    _ROLES[request["role"]](*request["arguments"])
+    _ROLES[request["role"]](*(os.fsdecode(_bytes(word)) for word in request["arguments"]))
     sys.exit(0)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")
 
 
 def _command(path: str, *arguments: str) -> None:

@@ -33,10 +33,11 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lint(tree: Path, contract: str) -> subprocess.CompletedProcess[str]:
+def lint(tree: Path, *contracts: str) -> subprocess.CompletedProcess[str]:
     command = str(Path(sys.executable).parent / "lint-imports")
+    named = [word for contract in contracts for word in ("--contract", contract)]
     return subprocess.run(
-        [command, "--no-cache", "--no-logo", "--contract", contract, str(ROOT / "pyproject.toml")],
+        [command, "--no-cache", "--no-logo", *named, str(ROOT / "pyproject.toml")],
         cwd=tree,
         env={**os.environ, "PYTHONPATH": str(tree)},
         capture_output=True,
@@ -44,11 +45,11 @@ def lint(tree: Path, contract: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
-def test_import_contract_is_kept(tree: Path, contract: str):
-    result = lint(tree, contract)
+def test_every_import_contract_is_kept(tree: Path):
+    result = lint(tree)
 
     assert result.returncode == 0, result.stdout + result.stderr
+    assert f"{len(CONTRACTS)} kept, 0 broken" in result.stdout
 
 
 @pytest.mark.parametrize(
