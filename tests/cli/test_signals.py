@@ -18,11 +18,12 @@ import pytest
 
 from inbox_orch.shared.errors import EXIT_CODES
 from support.commands import Project, command_path
+from support.lengths import LONG
 from support.timing import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/PID/status")
 
-ROUNDS = 60
+ROUNDS = 60 if LONG else 30
 SEND = ("send", "--to", "workers", "--subject", "s", "--agent", "leader", "--json")
 WAIT = ("fetch", "--agent", "w1", "--wait", "60", "--json")
 WATCH = ("watch", "--after", "0", "--wait", "60")

@@ -116,6 +116,7 @@ def kill_at_every_step(name: str, folder: str) -> None:
     chamber = Chamber(aside)
     scene.prepare(chamber)
     chamber.close()
+    killing.settle()
     step, killed = 1, True
     while killed:
         shutil.copytree(aside, here)

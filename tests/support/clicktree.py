@@ -55,6 +55,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "watch": ("--wait", "0"),
     "work": ("--agent", "w1", "--idle-exit", "0"),
     "prune": ("--older-than", "1"),
+    "schema": ("where",),
 }
 AFTERWARDS: dict[str, tuple[str, ...]] = {"work": ("--", "true")}
 

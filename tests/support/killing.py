@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-KILL_EVERY = int(os.environ.get("KILL_EVERY", "13"))
+KILL_EVERY = int(os.environ.get("KILL_EVERY", "17"))
 """What steps long operations of the scheduler are killed at: 1 is every one, which takes minutes.
 A prime number, so that it has no part in how the steps repeat."""
 

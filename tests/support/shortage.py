@@ -20,11 +20,12 @@ from typing import Any
 from inbox_orch.shared.errors import InboxOrchError
 from support.crashes import SCENARIOS
 from support.killing import Scenario
+from support.lengths import LONG
 
 # What a shortage may be called. Whatever else comes is a bug.
 NAMED = ("disk_full", "io_error")
 _REFUSED = 3
-_STEP_BYTES = 4096
+_STEP_BYTES = 4096 if LONG else 8192
 # Those that write the whole file take many steps, each of which is much like the next.
 _COARSE = {"init": 5, "backup": 7, "migration": 3}
 

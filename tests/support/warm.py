@@ -90,7 +90,8 @@ class Forked:
             self._told = pipe(-1, "rb")
             whole = os.environ if environment is None else environment
             locale = ((name, whole[name]) for name in sorted(whole) if name.startswith(_LOCALE))
-            _server(os.getpid(), tuple(locale)).ask(
+            program = "orch" if role == "command" and Path(arguments[0]).name == "orch" else "inbox"
+            _server(os.getpid(), program, tuple(locale)).ask(
                 {
                     "role": role,
                     "arguments": [_as_text(word) for word in arguments],
@@ -140,6 +141,14 @@ class Forked:
 
     def communicate(self, given: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
         """Give it its input, and take its two outputs to their ends; it has ended then."""
+        try:
+            return self._communicate(given, timeout)
+        finally:
+            if self.stdin is not None:  # it has ended without reading everything
+                self.stdin.close()
+                self.stdin = None
+
+    def _communicate(self, given: bytes, timeout: float | None) -> tuple[bytes, bytes]:
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         outputs: dict[Any, bytearray] = {self.stdout: bytearray()}
         if self.stderr is not None:
@@ -168,9 +177,6 @@ class Forked:
                 if not chunk:
                     stream.close()
                     reading.remove(stream)
-        if self.stdin is not None:  # it has ended without reading everything
-            self.stdin.close()
-            self.stdin = None
         self.wait(_until(deadline))
         return tuple(bytes(output) for output in (*outputs.values(), b""))[:2]  # type: ignore[return-value]
 
@@ -194,20 +200,20 @@ def _umask() -> int:
 
 
 @functools.cache
-def _server(asking_process: int, locale: tuple[tuple[str, str], ...]) -> "_Server":
+def _server(asking_process: int, program: str, locale: tuple[tuple[str, str], ...]) -> "_Server":
     """The one of this process: two would write into each other's requests."""
-    return _Server(locale)
+    return _Server(program, locale)
 
 
 class _Server:
-    """The process that has everything imported; it ends with the one that asks it."""
+    """The process that has a program imported; it ends with the one that asks it."""
 
-    def __init__(self, locale: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, program: str, locale: Iterable[tuple[str, str]]) -> None:
         others = {k: v for k, v in os.environ.items() if not k.startswith(_LOCALE)}
         self._socket, theirs = socket.socketpair()
         code = f"import sys; sys.path.insert(0, {_TESTS!r}); from support.warm import serve; "
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"{code}serve({theirs.fileno()})"],
+            [sys.executable, "-P", "-c", f"{code}serve({program!r}, {theirs.fileno()})"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
@@ -235,9 +241,9 @@ _LENGTH = struct.Struct("!I")
 _MOST_DESCRIPTORS = 32
 
 
-def serve(descriptor: int) -> None:
+def serve(program: str, descriptor: int) -> None:
     """Fork whatever is asked for, and tell when it has ended, until nobody can ask any more."""
-    _import_everything()
+    _import_whole(program)
     # What is there now stays, so that no process copies it in order to look for garbage.
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -272,17 +278,26 @@ def serve(descriptor: int) -> None:
                 os.close(number)
 
 
-def _import_everything() -> None:
-    """All that a command may load, also what most load late; but for the protocol of `mcp`, which
-    is as large as all the rest, and every fork would pay for it."""
-    for package in ("inbox_orch.inbox", "inbox_orch.orch", "inbox_orch.shared"):
-        module = importlib.import_module(package)
-        for found in pkgutil.walk_packages(module.__path__, f"{package}."):
-            if not found.name.endswith(("__main__", "mcp", "serving")):
-                importlib.import_module(found.name)
-    for name in ("git", "pydantic", "rich.console", "rich.table", "sqlite_utils", "ulid", "yaml"):
-        importlib.import_module(name)
+def _import_whole(program: str) -> None:
+    """What a command of the program may load, also what most load late. Every fork pays for what
+    is there: the schemas of `inbox` and the protocol of `mcp` are larger than all the rest, and
+    few commands want them."""
+    rare = {"__main__", "mcp", "schema", "serving"}
+    for package in ("shared", "inbox"):
+        _import_all(f"inbox_orch.{package}", {*rare, "schemas"})
+    if program == "orch":
+        _import_all("inbox_orch.orch", rare)
+        for name in ("git", "rich.console", "rich.table", "ulid", "yaml"):
+            importlib.import_module(name)
     assert "mcp" not in sys.modules
+
+
+def _import_all(name: str, rare: set[str]) -> None:
+    """A module and what is in it, but for modules with these names."""
+    module = importlib.import_module(name)
+    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        if found.name not in rare:
+            _import_all(f"{name}.{found.name}", rare)
 
 
 def _bury(lives: dict[int, int]) -> None:
