@@ -25,7 +25,7 @@ def test_a_kill_before_any_step_leaves_it_whole_or_undone(operation, tmp_path):
 
     assert ended.returncode == 0, ended.stderr
     deaths = json.loads(ended.stdout)
-    sys.stdout.write(f"{operation}: killed before each of {deaths['steps']} steps\n")
+    sys.stdout.write(f"{operation}: killed before {deaths['steps']} steps\n")
     # Both kinds of death happened: before the result was there, and after it.
     assert deaths["after_return"] >= 1
     assert deaths["steps"] - deaths["after_return"] >= 10

@@ -262,10 +262,11 @@ def say(value: object) -> None:
 
 def until(condition: Callable[[], object], within: float = PATIENCE_SECONDS) -> None:
     """Look again and again until the condition holds."""
-    deadline = time.monotonic() + within
+    deadline, pause = time.monotonic() + within, 0.002
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
-        select.select([], [], [], 0.002)
+        select.select([], [], [], pause)
+        pause = min(pause * 1.3, 0.02)
 
 
 def linger(seconds: float) -> None:

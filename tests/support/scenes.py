@@ -96,7 +96,8 @@ def apart(function: Callable[..., None], *arguments: object) -> str:
 
 _KILLING_GIT = """#!/bin/sh
 printf . >>'{folder}/count'
-number=$(($(wc -c <'{folder}/count')))
+read -r calls <'{folder}/count'
+number=${{#calls}}
 [ {number} -eq "$number" ] && [ {moment} = before ] && kill -9 "$PPID"
 '{git}' "$@"
 status=$?
