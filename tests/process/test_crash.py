@@ -1,4 +1,4 @@
-"""Killed before every step of an operation: nothing is lost, nothing is there by half."""
+"""Killed at one step after the other of an operation: nothing is lost or there by half."""
 
 import json
 import subprocess

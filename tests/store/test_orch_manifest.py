@@ -101,15 +101,15 @@ def test_a_damaged_manifest_counts_as_none(worktree: Path, content: str):
 
 def test_many_files_take_seconds_at_most(worktree: Path):
     built = worktree / "built"
-    for folder in range(10):
+    for folder in range(50):
         (built / str(folder)).mkdir(parents=True)
         for number in range(1000):
             os.close(os.open(built / str(folder) / str(number), os.O_CREAT | os.O_WRONLY))
 
     began = time.process_time()
-    assert manifest.write(str(worktree)) == 10_000
+    assert manifest.write(str(worktree)) == 50_000
     assert changed(worktree) == []
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 10
 
 
 def test_the_database_under_another_name_is_not_opened(worktree: Path, site: Site):

@@ -19,8 +19,8 @@ KILL_EVERY = int(os.environ.get("KILL_EVERY", "17"))
 """What steps long operations of the scheduler are killed at: 1 is every one, which takes minutes.
 A prime number, so that it has no part in how the steps repeat."""
 
-ALL_OF = 40
-"""So many first steps of an operation of the bus are all tried, also in the short form."""
+EVERY_STEP_UNTIL = 40
+"""Up to here every step of an operation of the bus is tried, also in the short form."""
 
 _write = os.write
 
@@ -47,7 +47,7 @@ class Deaths(NamedTuple):
 
 def kill_at_every_step(scenario: Scenario, folder: Path) -> Deaths:
     """Kill the operation before its first step, before its second, until it survives; in the
-    short form before every second one of those after the first ALL_OF."""
+    short form before every second one after EVERY_STEP_UNTIL."""
     prepared, work = folder / "prepared", folder / "work"
     prepared.mkdir()
     facts = scenario.prepare(prepared)
@@ -66,7 +66,7 @@ def kill_at_every_step(scenario: Scenario, folder: Path) -> Deaths:
             return Deaths(tried, after_return)
         after_return += returned
         tried += 1
-        step += 1 if step < ALL_OF or KILL_EVERY == 1 else 2
+        step += 1 if step < EVERY_STEP_UNTIL or KILL_EVERY == 1 else 2
 
 
 def settle() -> None:

@@ -1,4 +1,4 @@
-"""Processes that are forked from one that has everything imported, by the thousand.
+"""Processes that are forked from one that has the program imported, by the thousand.
 
 Starting Python and importing the product takes far longer than most commands do. A process from
 here is one of its own, with its own descriptors, folder, environment and end; only that beginning
