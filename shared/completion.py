@@ -7,7 +7,6 @@ whatever goes wrong with that is nobody's business while somebody types.
 
 import importlib
 import os
-import sqlite3
 from collections.abc import Callable
 
 import click
@@ -17,6 +16,7 @@ from .commandline import Program, Verb, shell_of
 from .errors import InboxOrchError, usage
 from .ids import printable
 from .output import Output
+from .store.sqlite.sessions import StoreError
 
 SHELLS = ("bash", "zsh", "fish")
 MOST_SUGGESTED = 50
@@ -57,7 +57,7 @@ def suggestions(
     suggest = importlib.import_module(root.names_in).suggest
     try:
         found: list[Suggestion] = suggest(context, parameter, incomplete)
-    except (InboxOrchError, OSError, sqlite3.Error):
+    except (InboxOrchError, OSError, StoreError):
         return []
     given = context.params.get(parameter.name or "") or ()
     return [

@@ -21,7 +21,7 @@ from .folders import refuse_links
 from .gate import Gate, file_failure
 from .layout import Layout, layout_of
 from .refusals import missing, named, oldest_reader, patiently, require_file, translated
-from .transactions import Transaction
+from .store.sqlite.sessions import Snapshot, Transaction
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 TRUNCATE_BYTES = 64 * 1024 * 1024
@@ -229,17 +229,17 @@ class Database:
     # -- reading ---------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
+    def snapshot(self) -> Iterator[Snapshot]:
         """Read several things as of one commit. Inside a transaction: its own view."""
         self.check_usable()
         if self._connection.in_transaction:
-            yield self._connection
+            yield Snapshot(self._connection)
             return
         with translated(self.layout):
             patiently(self.layout, self._busy_seconds, self._begin_snapshot)
             try:
                 self.check_in_place()
-                yield self._connection
+                yield Snapshot(self._connection)
             finally:
                 self._roll_back()
 
@@ -306,13 +306,13 @@ class Database:
         )
 
     @contextlib.contextmanager
-    def unshared(self) -> Iterator[sqlite3.Connection]:
-        """The bare connection while this process holds the gate, for checkpoints and clean-up."""
+    def unshared(self) -> Iterator[Snapshot]:
+        """A session while this process holds the gate, for checkpoints and clean-up."""
         self.check_usable()
         self._gate.acquire(self._busy_seconds)
         try:
             with translated(self.layout):
-                yield self._connection
+                yield Snapshot(self._connection)
         finally:
             self._gate.release()
 
@@ -382,10 +382,8 @@ class Database:
 
     def _read_id(self) -> str:
         try:
-            with self.snapshot() as connection:
-                row = connection.execute(
-                    "SELECT value FROM meta WHERE key = 'database_id'"
-                ).fetchone()
+            with self.snapshot() as snapshot:
+                row = snapshot.one("SELECT value FROM meta WHERE key = 'database_id'")
         except InboxOrchError as error:
             if error.details.get("sqlite") != "SQLITE_ERROR":
                 raise

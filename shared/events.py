@@ -5,12 +5,13 @@ skips one. Events are never changed or removed.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.store.engine import Row, Session
+
 from .clock import rfc3339
-from .transactions import Transaction
+from .store.engine import Transaction
 
 
 class Event(NamedTuple):
@@ -65,7 +66,7 @@ def append(
 
     Those who wait on everything, on the thread or on the run are woken after the commit.
     """
-    cursor = transaction.connection.execute(
+    number = transaction.add(
         "INSERT INTO event (at, kind, actor, thread_id, mailbox, run_id, task_id, attempt_id, data)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -85,8 +86,7 @@ def append(
         transaction.ring(thread_topic(thread_id))
     if run_id is not None:
         transaction.ring(run_topic(run_id))
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid
+    return number
 
 
 class Entry(NamedTuple):
@@ -102,7 +102,7 @@ def append_many(
 ) -> None:
     """Record many changes of one run, in their order; the wake-ups are those of `append`."""
     at = transaction.now.wall_ms
-    transaction.connection.executemany(
+    transaction.run_many(
         "INSERT INTO event (at, kind, actor, run_id, task_id, data) VALUES (?, ?, ?, ?, ?, ?)",
         ((at, kind, actor, run_id, task_id, _encode(data)) for kind, task_id, data in entries),
     )
@@ -122,14 +122,14 @@ def run_topic(run_id: str) -> str:
     return f"_run-{run_id}"
 
 
-def latest(connection: sqlite3.Connection) -> int:
+def latest(tx: Session) -> int:
     """The number of the newest event, 0 when there is none."""
-    row = connection.execute("SELECT max(seq) FROM event").fetchone()
+    row = tx.only("SELECT max(seq) FROM event")
     return int(row[0] or 0)
 
 
 def after(
-    connection: sqlite3.Connection,
+    tx: Session,
     seq: int,
     *,
     limit: int,
@@ -150,30 +150,30 @@ def after(
         if values:
             conditions.append(f"{column} IN ({', '.join('?' * len(values))})")
             parameters.extend(values)
-    rows = connection.execute(
+    rows = tx.all(
         f"SELECT {_COLUMNS} FROM event WHERE {' AND '.join(conditions)} ORDER BY seq LIMIT ?",
         (*parameters, limit),
-    ).fetchall()
+    )
     return [_event(row) for row in rows]
 
 
-def newest(connection: sqlite3.Connection, run_id: str, limit: int) -> list[Event]:
+def newest(tx: Session, run_id: str, limit: int) -> list[Event]:
     """The last `limit` events of a run, in order."""
-    rows = connection.execute(
+    rows = tx.all(
         f"SELECT {_COLUMNS} FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT ?", (run_id, limit)
-    ).fetchall()
+    )
     return [_event(row) for row in reversed(rows)]
 
 
-def every(connection: sqlite3.Connection, *, up_to: int | None = None) -> Iterator[Event]:
+def every(tx: Session, *, up_to: int | None = None) -> Iterator[Event]:
     """All events in order, without holding them in memory."""
-    cursor = connection.execute(
+    rows = tx.stream(
         f"SELECT {_COLUMNS} FROM event WHERE seq <= ? ORDER BY seq",
         (up_to if up_to is not None else 2**62,),
     )
-    return map(_event, cursor)
+    return map(_event, rows)
 
 
-def _event(row: sqlite3.Row) -> Event:
+def _event(row: Row) -> Event:
     *columns, data = row
     return Event._make((*columns, json.loads(data)))

@@ -4,9 +4,10 @@ Rows of `request`. A key is unique for a command and an agent.
 """
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
+
+from inbox_orch.shared.store.engine import Session
 
 from .digests import sha256_hex
 from .errors import InboxOrchError
@@ -19,19 +20,17 @@ def digest_of(request: Mapping[str, Any]) -> str:
     return sha256_hex(canonical.encode())
 
 
-def first_result(
-    connection: sqlite3.Connection, command: str, agent: str, key: str | None, digest: str
-) -> str | None:
+def first_result(tx: Session, command: str, agent: str, key: str | None, digest: str) -> str | None:
     """The stored response of an earlier call with this key, None for a new one.
 
     Errors: `key_conflict` when that was another request; `usage` for a key that cannot be one.
     """
     if key is None:
         return None
-    row = connection.execute(
+    row = tx.one(
         "SELECT digest, response FROM request WHERE command = ? AND agent = ? AND key = ?",
         (command, agent, check_key(key)),
-    ).fetchone()
+    )
     if row is None:
         return None
     if row[0] != digest:
@@ -45,7 +44,7 @@ def first_result(
 
 
 def store(
-    connection: sqlite3.Connection,
+    tx: Session,
     *,
     command: str,
     agent: str,
@@ -56,7 +55,7 @@ def store(
     now_ms: int,
 ) -> None:
     """Remember a result under its key."""
-    connection.execute(
+    tx.run(
         "INSERT INTO request (command, agent, key, digest, response, thread_id, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
         (command, agent, key, digest, response, thread_id, now_ms),

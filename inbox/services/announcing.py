@@ -46,11 +46,11 @@ class Announcing(Reading):
         reads = self.reading(name, mailboxes)
         told = {} if again else self._told(name)
         now = self.database.clock.now()
-        with self.database.snapshot() as connection:
-            positions = cursors.positions(connection, name, reads)
+        with self.database.snapshot() as snapshot:
+            positions = cursors.positions(snapshot, name, reads)
             starts = {box: max(at, told.get(box, 0)) for box, at in positions.items()}
-            found, moves, more = messages.unread(connection, name, reads, starts, MOST_ANNOUNCED)
-            by_id = threads.get_many(connection, list({m.thread_id for m in found}), now)
+            found, moves, more = messages.unread(snapshot, name, reads, starts, MOST_ANNOUNCED)
+            by_id = threads.get_many(snapshot, list({m.thread_id for m in found}), now)
         items = tuple(
             (message, by_id[message.thread_id])
             for message in found

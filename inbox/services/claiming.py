@@ -7,7 +7,7 @@ from inbox_orch.shared import waits
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_token
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Lease, Message, Thread
@@ -99,7 +99,7 @@ class Claiming(Reaping):
     ) -> Claimed:
         with self.database.transaction() as tx:
             self.reap_in(tx, reads)
-            threads.make_due_available(tx.connection, reads, tx.now.wall_ms, _MOST_MADE_DUE)
+            threads.make_due_available(tx, reads, tx.now.wall_ms, _MOST_MADE_DUE)
             chosen = self._choose(tx, reads, thread_id)
             claimed = (
                 self._acquire(tx, chosen, holder, lease_ms) if isinstance(chosen, str) else None
@@ -115,7 +115,7 @@ class Claiming(Reaping):
         """The thread to be claimed, or why there is none. The refusal is raised only after the
         commit: what was reaped on the way must stay reaped."""
         if thread_id is None:
-            found = threads.next_claimable(tx.connection, reads)
+            found = threads.next_claimable(tx, reads)
             return found or _nothing_in(tx, reads)
         try:
             self._check_claimable(tx, thread_id, reads)
@@ -124,7 +124,7 @@ class Claiming(Reaping):
         return thread_id
 
     def _check_claimable(self, tx: Transaction, thread_id: str, reads: Sequence[str]) -> None:
-        thread = self.find_thread(tx.connection, thread_id, tx.now)
+        thread = self.find_thread(tx, thread_id, tx.now)
         if thread.mailbox not in reads:
             raise InboxOrchError(
                 "wrong_mailbox",
@@ -136,7 +136,7 @@ class Claiming(Reaping):
         if thread.holder is not None:
             raise already_claimed(thread)
         states.require("claim", thread.state, thread.id)
-        if threads.is_delayed(tx.connection, thread.id, tx.now.wall_ms):
+        if threads.is_delayed(tx, thread.id, tx.now.wall_ms):
             raise limits.nothing_available(
                 f"thread {thread.id} becomes available at {rfc3339(thread.available_at)}",
                 thread=thread.id,
@@ -146,12 +146,12 @@ class Claiming(Reaping):
     def _acquire(self, tx: Transaction, thread_id: str, holder: str, lease_ms: int) -> Claimed:
         """Raise the epoch and give out a fresh token: from here on no older token serves."""
         before = self.thread_now(tx, thread_id)
-        shown, truncated = messages.first_and_newest(tx.connection, thread_id, CLAIM_MESSAGES)
+        shown, truncated = messages.first_and_newest(tx, thread_id, CLAIM_MESSAGES)
         token = new_token()
-        row = threads.mark_claimed(tx.connection, thread_id, holder=holder, now_ms=tx.now.wall_ms)
+        row = threads.mark_claimed(tx, thread_id, holder=holder, now_ms=tx.now.wall_ms)
         assert row is not None, "a pending thread is claimed under the write lock"
         leases.insert(
-            tx.connection,
+            tx,
             thread_id=thread_id,
             epoch=row["epoch"],
             token=token,
@@ -181,35 +181,35 @@ class Claiming(Reaping):
             thread.lease._replace(token=token),
             tuple(shown),
             truncated,
-            tuple(messages.artifacts_of(tx.connection, thread_id)),
+            tuple(messages.artifacts_of(tx, thread_id)),
             before.epoch > 0,
         )
 
     def _worth_claiming(self, reads: Sequence[str], thread_id: str | None) -> bool:
         """Look without the write lock, so that many waiters woken by one thread do not queue."""
         now = self.database.clock.now()
-        with self.database.snapshot() as connection:
-            if self.anything_due(connection, reads, now):
+        with self.database.snapshot() as snapshot:
+            if self.anything_due(snapshot, reads, now):
                 return True
             if thread_id is not None:
-                thread = threads.get(connection, thread_id, now)
+                thread = threads.get(snapshot, thread_id, now)
                 held = thread is not None and thread.holder is not None
-                return not held and not threads.is_delayed(connection, thread_id, now.wall_ms)
-            due = threads.due_delayed(connection, reads)
+                return not held and not threads.is_delayed(snapshot, thread_id, now.wall_ms)
+            due = threads.due_delayed(snapshot, reads)
             if due is not None and due <= now.wall_ms:
                 return True
-            return threads.next_claimable(connection, reads) is not None
+            return threads.next_claimable(snapshot, reads) is not None
 
     def _due(self, reads: Sequence[str], thread_id: str | None) -> waits.Look:
         """When to look again. A thread whose time has come since the look before is due now:
         nobody rings for it."""
         now = self.database.clock.now()
-        with self.database.snapshot() as connection:
-            look = self.due(connection, reads, now)
+        with self.database.snapshot() as snapshot:
+            look = self.due(snapshot, reads, now)
             if thread_id is None:
-                available = threads.due_delayed(connection, reads)
+                available = threads.due_delayed(snapshot, reads)
             else:
-                thread = threads.get(connection, thread_id, now)
+                thread = threads.get(snapshot, thread_id, now)
                 pending = thread is not None and thread.state == states.PENDING
                 available = thread.available_at if thread is not None and pending else None
         times = [t for t in (look.due_wall_ms, available) if t is not None]
@@ -231,13 +231,13 @@ def _nothing_in(tx: Transaction, reads: Sequence[str]) -> InboxOrchError:
     """Nothing to claim; says so when a mailbox that never had a thread is nearly named as one
     that has."""
     refusal = limits.nothing_available("nothing to claim in " + ", ".join(reads))
-    empty = [box for box in reads[1:] if not threads.has_any(tx.connection, box)]
+    empty = [box for box in reads[1:] if not threads.has_any(tx, box)]
     if empty:
         from inbox_orch.shared.nearest import nearest
 
         from ..store import names
 
-        near = nearest(empty[0], names.mailboxes(tx.connection, "", _MOST_COMPARED, read=False))
+        near = nearest(empty[0], names.mailboxes(tx, "", _MOST_COMPARED, read=False))
         if near:
             refusal.hint = f"did you mean --mailbox {near}?"
     return refusal

@@ -5,7 +5,6 @@ import errno
 import hashlib
 import os
 import re
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -19,6 +18,9 @@ from inbox_orch.shared.ids import printable
 from inbox_orch.shared.layout import Layout, layout_of
 from inbox_orch.shared.processes import start_time
 from inbox_orch.shared.refusals import translated
+from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.sqlite import care as sqlite_care
+from inbox_orch.shared.store.sqlite import copies as sqlite_copies
 
 from ..store import care, copies
 from .desk import Desk
@@ -46,7 +48,7 @@ class BackedUp(NamedTuple):
 
 def back_up(desk: Desk, path: str, *, force: bool, artifacts: bool) -> BackedUp:
     """Copy under a temporary name, check, sync, then give the file its name."""
-    if desk.database.connection.in_transaction:
+    if desk.database.in_transaction:
         raise usage("a backup cannot be made inside a transaction")
     target = layout_of(os.path.abspath(path))
     _check_target(desk.database.layout, target, force=force)
@@ -54,8 +56,8 @@ def back_up(desk: Desk, path: str, *, force: bool, artifacts: bool) -> BackedUp:
     copied: set[str] = set()
     if store is not None:
         # Most are copied before the snapshot is taken, so that pruning meanwhile costs little.
-        with desk.database.snapshot() as connection:
-            wanted = list(care.contents(connection))
+        with desk.database.snapshot() as snapshot:
+            wanted = list(care.contents(snapshot))
         with _own_errors(target):
             _copy_contents(desk, store, wanted, copied)
     with _own_errors(target), _temporary_beside(target.database) as temporary:
@@ -159,13 +161,13 @@ def _collect_parts(folder: str, name: str) -> None:
 
 def _copy_database(desk: Desk, temporary: str) -> tuple[int, list[tuple[str, int]]]:
     """The newest event in the copy, and the contents that the copy refers to."""
-    with desk.database.snapshot() as connection:
-        newest = events.latest(connection)
-        wanted = list(care.contents(connection))
+    with desk.database.snapshot() as snapshot:
+        newest = events.latest(snapshot)
+        wanted = list(care.contents(snapshot))
         with translated(layout_of(temporary)):
-            copies.copy_to_file(connection, temporary)
+            sqlite_copies.copy_to_file(snapshot, temporary)
     with translated(layout_of(temporary)):
-        found = copies.check_copy(temporary)
+        found = sqlite_copies.check_copy(temporary)
     if found:
         raise InboxOrchError(
             "corrupt",
@@ -243,19 +245,19 @@ def export(desk: Desk) -> Iterator[dict[str, Any]]:
     database = desk.database
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        connection = _private_copy(desk, stack)
-        with care.lenient(connection), translated(database.layout):
-            for line in copies.lines(connection, database.clock.now()):
+        session = _private_copy(desk, stack)
+        with sqlite_care.lenient(session), translated(database.layout):
+            for line in copies.lines(session, database.clock.now()):
                 counts[line["type"]] += 1
                 yield line
     yield {"type": "end", "counts": dict(counts)}
 
 
-def _private_copy(desk: Desk, stack: contextlib.ExitStack) -> sqlite3.Connection:
+def _private_copy(desk: Desk, stack: contextlib.ExitStack) -> Session:
     try:
         with desk.database.snapshot() as source:
             events.latest(source)  # a transaction sees nothing before its first read
-            return stack.enter_context(copies.private_copy(source))
+            return stack.enter_context(sqlite_copies.private_copy(source))
     except InboxOrchError as error:
         if error.code == "disk_full":
             error.hint = "the copy needs room in the temporary folder; SQLITE_TMPDIR names another"

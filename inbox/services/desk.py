@@ -13,7 +13,7 @@ from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_id, check_key, check_name, refuse_text
 from inbox_orch.shared.locate import locate
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Lease, Message, Thread
@@ -245,7 +245,7 @@ class Desk:
             epoch=thread.epoch or None,
             created_at=tx.now.wall_ms,
         )
-        message = message._replace(id=messages.insert(tx.connection, message))
+        message = message._replace(id=messages.insert(tx, message))
         artifacts = self.write_artifacts(tx, thread.id, message.id, draft.files)
         tx.ring(*to)
         return message._replace(artifacts=artifacts)
@@ -270,7 +270,7 @@ class Desk:
             artifact = Artifact(
                 stored.name, stored.sha256, stored.size, message_id, tx.now.wall_ms, False
             )
-            messages.insert_artifact(tx.connection, thread_id, artifact)
+            messages.insert_artifact(tx, thread_id, artifact)
             named.append(artifact)
         return tuple(named)
 
@@ -296,7 +296,7 @@ class Desk:
         if target in states.FINAL_STATES:
             columns["finished_at"] = tx.now.wall_ms
         changed = threads.update(
-            tx.connection,
+            tx,
             thread.id,
             columns,
             expected_state=thread.state,
@@ -338,16 +338,16 @@ class Desk:
 
     def thread_now(self, tx: Transaction, thread_id: str) -> Thread:
         """A thread that is known to exist."""
-        thread = threads.get(tx.connection, thread_id, tx.now)
+        thread = threads.get(tx, thread_id, tx.now)
         assert thread is not None
         return thread
 
-    def find_thread(self, connection: Any, thread_id: str, now: Moment) -> Thread:
+    def find_thread(self, tx: Any, thread_id: str, now: Moment) -> Thread:
         """The thread with this id; error `not_found`."""
         wanted = self.thread_id(thread_id)
-        thread = threads.get(connection, wanted, now)
+        thread = threads.get(tx, wanted, now)
         if thread is None:
-            near = self._near_thread(connection, wanted)
+            near = self._near_thread(tx, wanted)
             raise not_found("thread", wanted, hint=near or "`inbox list` shows the threads")
         return thread
 
@@ -356,11 +356,11 @@ class Desk:
         try:
             return check_id(text, "thread")
         except InboxOrchError as refusal:
-            with self.database.snapshot() as connection:
-                refusal.hint = self._near_thread(connection, text) or refusal.hint
+            with self.database.snapshot() as snapshot:
+                refusal.hint = self._near_thread(snapshot, text) or refusal.hint
             raise
 
-    def _near_thread(self, connection: Any, text: str) -> str | None:
+    def _near_thread(self, tx: Any, text: str) -> str | None:
         """A hint at the only thread that begins so, or one that is nearly called so."""
         wanted = text.strip().upper()
         if not (_LEAST_OF_AN_ID <= len(wanted) <= _MOST_OF_AN_ID and wanted.isascii()):
@@ -370,18 +370,18 @@ class Desk:
         from ..store import names
 
         reads = () if self.agent is None else (self.agent,)
-        begun = names.threads(connection, wanted, (), self.agent, reads, 2)
+        begun = names.threads(tx, wanted, (), self.agent, reads, 2)
         if len(begun) == 1:
             return f"did you mean {begun[0][0]}?"
-        newest = names.threads(connection, "", (), self.agent, reads, _NEWEST_LOOKED_AT)
+        newest = names.threads(tx, "", (), self.agent, reads, _NEWEST_LOOKED_AT)
         near = nearest(wanted, [row[0] for row in newest], likeness=0.9)
         return None if near is None else f"did you mean {near}?"
 
     def check_visible(
-        self, connection: Any, thread: Thread, agent: str | None, reads: Sequence[str]
+        self, tx: Any, thread: Thread, agent: str | None, reads: Sequence[str]
     ) -> Thread:
         """The thread; error `not_found` when it is sealed to this agent."""
-        if not threads.is_visible(connection, thread, agent, reads):
+        if not threads.is_visible(tx, thread, agent, reads):
             raise not_found("thread", thread.id, hint="it may be sealed: give --agent")
         return thread
 
@@ -391,7 +391,7 @@ class Desk:
         self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
     ) -> Written | None:
         """The first result of an earlier call with this key; error `key_conflict`."""
-        found = requests.first_result(tx.connection, command, agent, key, digest)
+        found = requests.first_result(tx, command, agent, key, digest)
         return None if found is None else _thaw(found)._replace(replayed=True)
 
     def remember(
@@ -407,7 +407,7 @@ class Desk:
         if key is None:
             return result
         requests.store(
-            tx.connection,
+            tx,
             command=command,
             agent=agent,
             key=check_key(key),
@@ -422,12 +422,12 @@ class Desk:
         """Remember who reads a mailbox, so that `send` can say whether anybody does."""
         if self._noted.issuperset((agent, mailbox) for mailbox in mailboxes):
             return
-        with self.database.snapshot() as connection:
-            unknown = cursors.unknown_to(connection, agent, mailboxes)
+        with self.database.snapshot() as snapshot:
+            unknown = cursors.unknown_to(snapshot, agent, mailboxes)
         if unknown:
             with self.database.transaction(durable=False) as tx:
-                cursors.note_reader(tx.connection, agent, unknown, tx.now.wall_ms)
-        elif not self.database.connection.in_transaction:
+                cursors.note_reader(tx, agent, unknown, tx.now.wall_ms)
+        elif not self.database.in_transaction:
             # Inside a transaction of the caller's, what was seen may still be taken back.
             self._noted.update((agent, mailbox) for mailbox in mailboxes)
 

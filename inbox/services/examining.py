@@ -8,7 +8,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import sqlite3
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -19,9 +18,11 @@ from inbox_orch.shared.creating import UNSAFE_FILESYSTEMS, filesystem_type
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.layout import FOLDER_NAME, Layout
+from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.findings import Tally
+from inbox_orch.shared.store.sqlite import care as sqlite_care
 
 from ..store import care
-from ..store.care import Tally
 from . import verifying
 from .desk import Desk
 
@@ -83,15 +84,15 @@ def examine(desk: Desk, *, verify: bool, fix: bool) -> Examined:
     if fix and desk.database.in_transaction:
         raise usage("repairs cannot be made inside a transaction")
     with recovery_hint(layout):
-        with desk.database.snapshot() as connection:
-            newest = events.latest(connection)
-            structure = list(_structure(connection, layout, verify))
+        with desk.database.snapshot() as snapshot:
+            newest = events.latest(snapshot)
+            structure = list(_structure(snapshot, layout, verify))
             checks = [_sqlite(), *structure]
-            checks += _standing(desk, connection)
+            checks += _standing(desk, snapshot)
             if verify:
                 readable = all(check.status == OK for check in structure)
-                checks += _verification(connection, readable)
-            stored = list(care.contents(connection))
+                checks += _verification(snapshot, readable)
+            stored = list(care.contents(snapshot))
         checks += _files(desk, stored, verify=verify, fix=fix)
     return Examined(layout.database, desk.database.id, verify, newest, tuple(checks))
 
@@ -100,8 +101,9 @@ def examine(desk: Desk, *, verify: bool, fix: bool) -> Examined:
 
 
 def _sqlite() -> Check:
-    text = f"SQLite {sqlite3.sqlite_version}"
-    if sqlite3.sqlite_version_info < _RESET_FIXED:
+    release = sqlite_care.version()
+    text = f"SQLite {'.'.join(map(str, release))}"
+    if release < _RESET_FIXED:
         text += (
             "; it has the WAL-reset bug, which cannot strike here: every checkpoint waits"
             " behind the gate"
@@ -109,8 +111,8 @@ def _sqlite() -> Check:
     return Check("sqlite", OK, text)
 
 
-def _structure(connection: sqlite3.Connection, layout: Layout, whole: bool) -> Iterator[Check]:
-    found = care.integrity(connection, whole=whole)
+def _structure(tx: Session, layout: Layout, whole: bool) -> Iterator[Check]:
+    found = sqlite_care.integrity(tx, whole=whole)
     if found.damage:
         raise InboxOrchError(
             "corrupt",
@@ -120,18 +122,18 @@ def _structure(connection: sqlite3.Connection, layout: Layout, whole: bool) -> I
         )
     extent = "the whole file" if whole else "the file, without comparing indexes with tables"
     yield Check("integrity", OK, f"SQLite checked {extent}")
-    yield _unreadable(connection, found.tables, whole)
-    references = care.broken_references(connection, MOST_ITEMS)
+    yield _unreadable(tx, found.tables, whole)
+    references = sqlite_care.broken_references(tx, MOST_ITEMS)
     yield _listed("foreign_keys", PROBLEM, references, "every reference leads to a row")
-    yield _schema(connection)
+    yield _schema(tx)
 
 
-def _unreadable(connection: sqlite3.Connection, tables: Iterable[str], whole: bool) -> Check:
-    with care.lenient(connection):
-        tallies = [care.broken_json(connection, MOST_ITEMS)]
-        tallies += [care.breaking_rules(connection, table, MOST_ITEMS) for table in tables]
+def _unreadable(tx: Session, tables: Iterable[str], whole: bool) -> Check:
+    with sqlite_care.lenient(tx):
+        tallies = [sqlite_care.broken_json(tx, care.JSON_COLUMNS, MOST_ITEMS)]
+        tallies += [sqlite_care.breaking_rules(tx, table, MOST_ITEMS) for table in tables]
         if whole:
-            tallies.append(care.undecodable(connection, MOST_ITEMS))
+            tallies.append(sqlite_care.undecodable(tx, MOST_ITEMS))
     items = tuple(item for tally in tallies for item in tally.items)
     found = Tally(items[:MOST_ITEMS], sum(tally.total for tally in tallies))
     fine = "every row keeps the rules" + (
@@ -140,12 +142,12 @@ def _unreadable(connection: sqlite3.Connection, tables: Iterable[str], whole: bo
     return _listed("rows", PROBLEM, found, fine)
 
 
-def _schema(connection: sqlite3.Connection) -> Check:
+def _schema(tx: Session) -> Check:
     """The version, and whether every table, index and trigger is as the steps make it."""
     # Loaded here, since every command of the scheduler loads this module, and none needs it.
     from inbox_orch.migrations.apply import fresh_schema
 
-    expected, actual = fresh_schema(), care.schema_objects(connection)
+    expected, actual = fresh_schema(), sqlite_care.schema_objects(tx)
     differing = [
         f"{kind} {name}: {_how_it_differs(expected.get((kind, name)), actual.get((kind, name)))}"
         for kind, name in sorted(expected.keys() | actual.keys())
@@ -164,8 +166,8 @@ def _how_it_differs(expected: str | None, actual: str | None) -> str:
 # -- what is unfinished --------------------------------------------------------------------
 
 
-def _standing(desk: Desk, connection: sqlite3.Connection) -> Iterator[Check]:
-    now = care.standing(connection, desk.database.clock.now())
+def _standing(desk: Desk, tx: Session) -> Iterator[Check]:
+    now = care.standing(tx, desk.database.clock.now())
     text = f"{now.live_leases} live"
     if now.expired_leases:
         text += (
@@ -183,9 +185,9 @@ def _standing(desk: Desk, connection: sqlite3.Connection) -> Iterator[Check]:
     yield Check("questions", WARNING if overdue else OK, text, total=overdue)
 
 
-def _verification(connection: sqlite3.Connection, readable: bool) -> Iterator[Check]:
-    with contextlib.nullcontext() if readable else care.lenient(connection):
-        findings = verifying.verify(connection, MOST_ITEMS)
+def _verification(tx: Session, readable: bool) -> Iterator[Check]:
+    with contextlib.nullcontext() if readable else sqlite_care.lenient(tx):
+        findings = verifying.verify(tx, MOST_ITEMS)
     counted = f"{findings.events} events of {findings.threads} threads"
     good = {
         "events": f"{counted} follow the table of transitions",
@@ -231,12 +233,13 @@ def _files(
 
 def _journal(desk: Desk, fix: bool) -> Check:
     """A database that was put together by other means may lack the write-ahead log."""
-    mode = care.journal_mode(desk.database.connection)
+    with desk.database.snapshot() as snapshot:
+        mode = sqlite_care.journal_mode(snapshot)
     if mode == "wal":
         return Check("journal", OK, "write-ahead log")
     if fix:
-        with desk.database.unshared() as connection:
-            care.use_write_ahead_log(connection)
+        with desk.database.unshared() as session:
+            sqlite_care.use_write_ahead_log(session)
         return Check("journal", OK, f"was {mode}, is the write-ahead log now", fixed=1)
     text = f"is {mode}, not the write-ahead log: readers and writers hold each other up"
     return Check("journal", PROBLEM, text, total=1, fixable=True)
@@ -325,8 +328,8 @@ def _contents(desk: Desk, stored: list[tuple[str, int]], verify: bool) -> Check:
     wrong = {sha256: why for sha256, size in stored if (why := _defect(desk, sha256, size, verify))}
     if wrong:
         # What was pruned since the snapshot is not missed.
-        with desk.database.snapshot() as connection:
-            wrong = {s: why for s, why in wrong.items() if care.is_referenced(connection, s)}
+        with desk.database.snapshot() as snapshot:
+            wrong = {s: why for s, why in wrong.items() if care.is_referenced(snapshot, s)}
     items = tuple(f"{sha256}: {why}" for sha256, why in list(wrong.items())[:MOST_ITEMS])
     extent = "are there and match their digests" if verify else "are there in full length"
     good = f"{len(stored)} contents {extent}"
@@ -360,9 +363,9 @@ def _digest(desk: Desk, sha256: str) -> str:
 def _unreferenced(desk: Desk) -> Check:
     count = size = 0
     unreadable: list[OSError] = []
-    with desk.database.snapshot() as connection:
+    with desk.database.snapshot() as snapshot:
         for sha256, path in desk.artifacts.contents(unreadable.append):
-            if not care.is_referenced(connection, sha256):
+            if not care.is_referenced(snapshot, sha256):
                 with contextlib.suppress(FileNotFoundError):
                     size += os.lstat(path).st_size
                     count += 1

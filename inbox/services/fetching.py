@@ -4,13 +4,13 @@ A cursor moves in `mark_read`, which the caller calls once its output has been w
 flushed.
 """
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared import waits
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store.engine import Session
 
 from ..domain import limits
 from ..domain.model import Message, Thread
@@ -69,11 +69,11 @@ class Fetching(Reaping):
                 watched = self._watched(name, reads)
                 self.reap(watched)
             now = self.database.clock.now()
-            with self.database.snapshot() as connection:
-                fetched = self._unread(connection, name, reads, limit, now)
+            with self.database.snapshot() as snapshot:
+                fetched = self._unread(snapshot, name, reads, limit, now)
                 if fetched.items:
                     return waits.Look(fetched)
-                due = self.due(connection, watched, now, reaps=not peek)
+                due = self.due(snapshot, watched, now, reaps=not peek)
             if fetched.moves and not peek:
                 # Nothing is shown: there were only the agent's own, not to be passed over again.
                 self.mark_read(fetched)
@@ -95,33 +95,33 @@ class Fetching(Reaping):
     def mark_read(self, read: Fetched) -> None:
         """Move the agent's cursors over what was fetched, forward only."""
         with self.database.transaction(durable=False) as tx:
-            cursors.advance(tx.connection, read.agent, read.moves, tx.now.wall_ms)
+            cursors.advance(tx, read.agent, read.moves, tx.now.wall_ms)
 
     def _unread(
         self,
-        connection: sqlite3.Connection,
+        tx: Session,
         agent: str,
         reads: Sequence[str],
         limit: int,
         now: Moment,
     ) -> Fetched:
-        positions = cursors.positions(connection, agent, reads)
-        found, moves, more = messages.unread(connection, agent, reads, positions, limit)
-        by_id = threads.get_many(connection, list({m.thread_id for m in found}), now)
+        positions = cursors.positions(tx, agent, reads)
+        found, moves, more = messages.unread(tx, agent, reads, positions, limit)
+        by_id = threads.get_many(tx, list({m.thread_id for m in found}), now)
         items = tuple((message, by_id[message.thread_id]) for message in found)
         return Fetched(agent, items, more, moves, str(found[-1].id if found else 0))
 
     def _nothing(self, agent: str, reads: Sequence[str]) -> Fetched:
         """An empty result, with the cursor that the agent has come to."""
-        with self.database.snapshot() as connection:
-            positions = cursors.positions(connection, agent, reads)
+        with self.database.snapshot() as snapshot:
+            positions = cursors.positions(snapshot, agent, reads)
         return Fetched(agent, (), False, {}, str(max(positions.values())))
 
     def _watched(self, agent: str, reads: Sequence[str]) -> tuple[str, ...]:
         """The mailboxes of a look, and those in which somebody holds a thread of the agent's:
         a holder that has died must be noticed by who waits for its result, too."""
-        with self.database.snapshot() as connection:
-            return tuple(dict.fromkeys((*reads, *leases.mailboxes_of_held(connection, agent))))
+        with self.database.snapshot() as snapshot:
+            return tuple(dict.fromkeys((*reads, *leases.mailboxes_of_held(snapshot, agent))))
 
 
 def _as_fetched(found: object | None) -> Fetched | None:

@@ -12,7 +12,7 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import refuse_text
 from inbox_orch.shared.requests import digest_of
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread
@@ -298,7 +298,7 @@ class Holding(Reaping):
         even where the call need not be.
         """
         with self.database.transaction(durable=durable) as tx:
-            thread = self.find_thread(tx.connection, thread_id, tx.now)
+            thread = self.find_thread(tx, thread_id, tx.now)
             lease = self._judge(tx, thread, token)
             lasting = tx.durable or not (lease is None or question_is_overdue(thread, tx.now))
             if lasting and lease is not None:
@@ -316,7 +316,7 @@ class Holding(Reaping):
     def _judge(self, tx: Transaction, thread: Thread, token: str) -> LeaseRow | None:
         """The lease of a token that is the thread's last one; None when the thread has been
         cancelled. Error `lease_lost` for any other token."""
-        lease = leases.by_token(tx.connection, token)
+        lease = leases.by_token(tx, token)
         last = lease is not None and (lease.thread_id, lease.epoch) == (thread.id, thread.epoch)
         if last and thread.state == states.CANCELLED:
             return None
@@ -335,7 +335,7 @@ class Holding(Reaping):
         if lease.ended_by is not None:
             if digest is not None and digest == lease.end_digest:
                 assert lease.end_message is not None
-                message = messages.get(tx.connection, lease.end_message)
+                message = messages.get(tx, lease.end_message)
                 return Held(tx, thread, lease, thread.late, message)
             if ended_too:
                 return Held(tx, thread, lease, False, None)
@@ -351,22 +351,22 @@ class Holding(Reaping):
 
     def _note_cancel_seen(self, tx: Transaction, thread: Thread, token: str) -> None:
         threads.update(
-            tx.connection,
+            tx,
             thread.id,
             {"cancel_seen": 1},
             expected_state=thread.state,
             expected_epoch=thread.epoch,
         )
-        lease = leases.by_token(tx.connection, token)
+        lease = leases.by_token(tx, token)
         assert lease is not None
         self.record(tx, "cancel_seen", thread, actor=lease.holder, data={"from": thread.state})
 
     def _check_early(self, thread_id: str, token: str, attach: Sequence[str]) -> None:
         """Judge the token before a large file is copied in for nothing."""
         if attach:
-            with self.database.snapshot() as connection:
-                thread = self.find_thread(connection, thread_id, self.database.clock.now())
-                lease = leases.by_token(connection, token)
+            with self.database.snapshot() as snapshot:
+                thread = self.find_thread(snapshot, thread_id, self.database.clock.now())
+                lease = leases.by_token(snapshot, token)
             if lease is None or (lease.thread_id, lease.epoch) != (thread.id, thread.epoch):
                 raise lease_lost(thread, lease)
 
@@ -374,7 +374,7 @@ class Holding(Reaping):
 
     def _extend(self, held: Held, lease_seconds: float | None, *, record: bool) -> Thread:
         lease_ms = held.lease.lease_ms if lease_seconds is None else int(lease_seconds * 1000)
-        expires_at = leases.renew(held.tx.connection, held.lease.token, lease_ms, held.tx.now)
+        expires_at = leases.renew(held.tx, held.lease.token, lease_ms, held.tx.now)
         thread = self.thread_now(held.tx, held.thread.id)
         if record:
             self.record(
@@ -400,7 +400,7 @@ class Holding(Reaping):
         states.require(verb, held.thread.state, held.thread.id)
         message = self.write_message(held.tx, held.thread, draft, kind=kind, author=held.agent)
         leases.end(
-            held.tx.connection,
+            held.tx,
             held.thread.id,
             held.lease.epoch,
             ended_by={"done": "done", "fail": "failed", "release": "released"}[verb],
@@ -432,7 +432,7 @@ class Holding(Reaping):
     ) -> Message | None:
         if held.thread.question is None:
             return None
-        asked = messages.get(held.tx.connection, held.thread.question)
+        asked = messages.get(held.tx, held.thread.question)
         assert asked is not None
         same = (asked.sender, asked.body_sha256, asked.options) == (
             held.agent,

@@ -6,7 +6,6 @@ left over, and is collected later, but is never missed.
 """
 
 import os
-import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..store import care, pruning
 from ..store.pruning import Removal
@@ -48,7 +47,7 @@ class Pruned(NamedTuple):
 
 def prune(desk: Desk, older_than_days: float, *, dry_run: bool, agent: str | None) -> Pruned:
     """See `Caring.prune`."""
-    if desk.database.connection.in_transaction:
+    if desk.database.in_transaction:
         raise usage("pruning takes several commits and cannot be done inside a transaction")
     actor = agent or desk.agent or SYSTEM
     age_ms = int(older_than_days * _DAY_MS)
@@ -82,7 +81,7 @@ def prune(desk: Desk, older_than_days: float, *, dry_run: bool, agent: str | Non
 
 def _prune_keys(desk: Desk, before_ms: int) -> int:
     with desk.database.transaction() as tx:
-        return pruning.remove_old_keys(tx.connection, before_ms)
+        return pruning.remove_old_keys(tx, before_ms)
 
 
 def _batches(desk: Desk, before_ms: int, actor: str) -> Iterator[list[Removal]]:
@@ -90,12 +89,12 @@ def _batches(desk: Desk, before_ms: int, actor: str) -> Iterator[list[Removal]]:
     full = True
     while full:
         with desk.database.transaction() as tx:
-            due = pruning.due(tx.connection, before_ms, THREADS_AT_ONCE)
+            due = pruning.due(tx, before_ms, THREADS_AT_ONCE)
             removals = [_prune_thread(desk, tx, t, actor) for t in due]
         yield removals
         full = len(due) == THREADS_AT_ONCE
-    with desk.database.snapshot() as connection:
-        again = iter(pruning.written_later(connection, before_ms))
+    with desk.database.snapshot() as snapshot:
+        again = iter(pruning.written_later(snapshot, before_ms))
     while batch := list(islice(again, THREADS_AT_ONCE)):
         with desk.database.transaction() as tx:
             removals = [_prune_thread(desk, tx, t, actor) for t in batch]
@@ -103,7 +102,7 @@ def _batches(desk: Desk, before_ms: int, actor: str) -> Iterator[list[Removal]]:
 
 
 def _prune_thread(desk: Desk, tx: Transaction, thread_id: str, actor: str) -> Removal:
-    removal = pruning.empty_thread(tx.connection, thread_id)
+    removal = pruning.empty_thread(tx, thread_id)
     thread = desk.thread_now(tx, thread_id)
     desk.record(
         tx,
@@ -123,8 +122,8 @@ def _prune_thread(desk: Desk, tx: Transaction, thread_id: str, actor: str) -> Re
 
 def _forecast(desk: Desk, age_ms: int) -> Pruned:
     now = desk.database.clock.now().wall_ms
-    with desk.database.snapshot() as connection:
-        expected = pruning.forecast(connection, now - age_ms)
+    with desk.database.snapshot() as snapshot:
+        expected = pruning.forecast(snapshot, now - age_ms)
     number = size = 0
     for sha256 in _unreferenced(desk):
         length = _size_of_old(desk.artifacts.path(sha256), now - _UNREFERENCED_AGE_MS)
@@ -150,8 +149,8 @@ def _unreferenced(desk: Desk) -> Iterator[str]:
     """Digests in the folder that no thread refers to at the moment."""
     contents = desk.artifacts.contents(lambda error: _stays(desk, error))
     while batch := list(islice(contents, FILES_AT_ONCE)):
-        with desk.database.snapshot() as connection:
-            found = [s for s, _ in batch if not care.is_referenced(connection, s)]
+        with desk.database.snapshot() as snapshot:
+            found = [s for s, _ in batch if not care.is_referenced(snapshot, s)]
         yield from found
 
 
@@ -161,19 +160,17 @@ def _collect(desk: Desk, contents: Iterable[str], age_ms: int = 0) -> tuple[int,
     waiting = iter(contents)
     while batch := list(islice(waiting, FILES_AT_ONCE)):
         latest = desk.database.clock.now().wall_ms - age_ms if age_ms else None
-        with desk.database.unshared() as connection:
+        with desk.database.unshared() as session:
             for sha256 in batch:
-                freed = _remove_content(desk, connection, sha256, latest)
+                freed = _remove_content(desk, session, sha256, latest)
                 number, size = number + (freed is not None), size + (freed or 0)
     return number, size
 
 
-def _remove_content(
-    desk: Desk, connection: sqlite3.Connection, sha256: str, latest_ms: int | None
-) -> int | None:
+def _remove_content(desk: Desk, tx: Session, sha256: str, latest_ms: int | None) -> int | None:
     """Behind the gate nobody can begin to refer to it: `write_artifacts` looks behind the gate
     whether the file is there. Returns its length, None when it stays."""
-    if care.is_referenced(connection, sha256):
+    if care.is_referenced(tx, sha256):
         return None
     path = desk.artifacts.path(sha256)
     length = _size_of_old(path, latest_ms)

@@ -1,6 +1,5 @@
 """Looking without changing anything: no cursor moves, nothing is reaped."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -8,6 +7,7 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.database import size_of
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import refuse_text
+from inbox_orch.shared.store.engine import Session
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread, WorkTimes
@@ -110,11 +110,11 @@ class Reading(Desk):
         limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
         chosen = self._filter(states_wanted, mailboxes, senders, agent)
         start = limits.parse_cursor(after)
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             found = listing.select(
-                connection, chosen, self.database.clock.now(), after=start, limit=limit + 1
+                snapshot, chosen, self.database.clock.now(), after=start, limit=limit + 1
             )
-            total = listing.count(connection, chosen) if count else None
+            total = listing.count(snapshot, chosen) if count else None
         shown = tuple(found[:limit])
         cursor = str(shown[-1].number) if shown else str(start)
         return Listing(shown, len(found) > limit, cursor, total)
@@ -131,15 +131,15 @@ class Reading(Desk):
 
         Error `not_found`, also for a sealed thread that the agent may not see.
         """
-        with self.database.snapshot() as connection:
-            thread = self._visible_thread(connection, thread_id, mailboxes, agent)
+        with self.database.snapshot() as snapshot:
+            thread = self._visible_thread(snapshot, thread_id, mailboxes, agent)
             if full:
-                shown, truncated = messages.of_thread(connection, thread.id), False
+                shown, truncated = messages.of_thread(snapshot, thread.id), False
             else:
                 shown, truncated = messages.first_and_newest(
-                    connection, thread.id, SHOWN_MESSAGES - 1
+                    snapshot, thread.id, SHOWN_MESSAGES - 1
                 )
-            artifacts = messages.artifacts_of(connection, thread.id)
+            artifacts = messages.artifacts_of(snapshot, thread.id)
         return Shown(thread, tuple(shown), truncated, tuple(artifacts), full)
 
     def artifact(
@@ -154,10 +154,10 @@ class Reading(Desk):
 
         Error `not_found` (no such name, or pruned; `details.names` lists what there is).
         """
-        with self.database.snapshot() as connection:
-            thread = self._visible_thread(connection, thread_id, mailboxes, agent)
-            artifact = messages.artifact_named(connection, thread.id, name)
-            names = sorted({a.name for a in messages.artifacts_of(connection, thread.id)})
+        with self.database.snapshot() as snapshot:
+            thread = self._visible_thread(snapshot, thread_id, mailboxes, agent)
+            artifact = messages.artifact_named(snapshot, thread.id, name)
+            names = sorted({a.name for a in messages.artifacts_of(snapshot, thread.id)})
         if artifact is None:
             error = not_found("artifact", name, hint=f"it has: {', '.join(names) or 'none'}")
             error.details["names"] = names
@@ -173,42 +173,42 @@ class Reading(Desk):
 
     def threads(self, thread_ids: Sequence[str]) -> dict[str, Thread]:
         """Several threads by their ids; for the scheduler, which may see all of them."""
-        with self.database.snapshot() as connection:
-            return threads.get_many(connection, thread_ids, self.database.clock.now())
+        with self.database.snapshot() as snapshot:
+            return threads.get_many(snapshot, thread_ids, self.database.clock.now())
 
     def work_times(self, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
         """When those of the threads that were ever claimed were worked on; for the scheduler."""
         from ..store import times
 
-        with self.database.snapshot() as connection:
-            return times.work_times(connection, thread_ids)
+        with self.database.snapshot() as snapshot:
+            return times.work_times(snapshot, thread_ids)
 
     def is_read(self, mailbox: str) -> bool:
         """Whether anybody has ever read this mailbox."""
-        with self.database.snapshot() as connection:
-            return cursors.has_reader(connection, mailbox)
+        with self.database.snapshot() as snapshot:
+            return cursors.has_reader(snapshot, mailbox)
 
     def delivered(self, thread_ids: Sequence[str]) -> set[str]:
         """Those of the threads that somebody has read the mailbox past; for the scheduler."""
-        with self.database.snapshot() as connection:
-            return cursors.delivered(connection, thread_ids)
+        with self.database.snapshot() as snapshot:
+            return cursors.delivered(snapshot, thread_ids)
 
     def messages(self, thread_id: str, *, newest: int | None = None) -> tuple[Message, ...]:
         """The messages of a thread, whole: all of them, or the `newest` ones."""
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             if newest is None:
-                return tuple(messages.of_thread(connection, thread_id))
-            return tuple(messages.of_thread(connection, thread_id, limit=newest, newest_first=True))
+                return tuple(messages.of_thread(snapshot, thread_id))
+            return tuple(messages.of_thread(snapshot, thread_id, limit=newest, newest_first=True))
 
     def message(self, message_id: int) -> Message | None:
         """One message by its id, whole; for the scheduler, which may see all of them."""
-        with self.database.snapshot() as connection:
-            return messages.get(connection, message_id)
+        with self.database.snapshot() as snapshot:
+            return messages.get(snapshot, message_id)
 
     def last_message(self, thread_id: str, kind: str) -> Message | None:
         """The newest message of this kind on a thread; for the scheduler."""
-        with self.database.snapshot() as connection:
-            return messages.last_of_kind(connection, thread_id, kind)
+        with self.database.snapshot() as snapshot:
+            return messages.last_of_kind(snapshot, thread_id, kind)
 
     def cancel_settles_at(self, thread_id: str) -> int | None:
         """When a cancelled thread's last holder cannot be working on it any more, as far as
@@ -218,47 +218,47 @@ class Reading(Desk):
         Error `not_found`.
         """
         now = self.database.clock.now()
-        with self.database.snapshot() as connection:
-            thread = self.find_thread(connection, thread_id, now)
-            lease = leases.of_epoch(connection, thread.id, thread.epoch)
+        with self.database.snapshot() as snapshot:
+            thread = self.find_thread(snapshot, thread_id, now)
+            lease = leases.of_epoch(snapshot, thread.id, thread.epoch)
         if thread.cancel_seen or lease is None or lease.ended_by != "cancelled":
             return None
         return None if lease.expired(now) else lease.deadline_monotonic
 
     def last_lease(self, thread_id: str) -> LeaseRow | None:
         """The newest lease of a thread, whether it has ended or not; for the scheduler."""
-        with self.database.snapshot() as connection:
-            thread = threads.get(connection, thread_id, self.database.clock.now())
-            return None if thread is None else leases.of_epoch(connection, thread.id, thread.epoch)
+        with self.database.snapshot() as snapshot:
+            thread = threads.get(snapshot, thread_id, self.database.clock.now())
+            return None if thread is None else leases.of_epoch(snapshot, thread.id, thread.epoch)
 
     def overview(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Overview:
         """What waits for the agent: its leases, unread counts, questions put to it."""
         name = self.acting(agent)
         reads = self.reading(name, mailboxes)
         now = self.database.clock.now()
-        with self.database.snapshot() as connection:
-            positions = cursors.positions(connection, name, reads)
+        with self.database.snapshot() as snapshot:
+            positions = cursors.positions(snapshot, name, reads)
             return Overview(
                 name,
-                tuple(threads.held_by(connection, name, now)),
+                tuple(threads.held_by(snapshot, name, now)),
                 {
                     mailbox: messages.unread_count(
-                        connection, name, reads, mailbox, positions[mailbox], _MOST_COUNTED
+                        snapshot, name, reads, mailbox, positions[mailbox], _MOST_COUNTED
                     )
                     for mailbox in reads
                 },
-                tuple(threads.open_questions_to(connection, name, now)),
+                tuple(threads.open_questions_to(snapshot, name, now)),
             )
 
     def stats(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Stats:
         """Threads by mailbox and state, those that the agent may see. Error `usage`."""
         chosen = self._filter((), mailboxes, (), agent)
-        with self.database.snapshot() as connection:
-            rows = listing.count_by_mailbox_and_state(connection, chosen)
+        with self.database.snapshot() as snapshot:
+            rows = listing.count_by_mailbox_and_state(snapshot, chosen)
             oldest_pending = {
                 thread.mailbox: thread.created_at
                 for thread in threads.numbered(
-                    connection,
+                    snapshot,
                     [oldest for _, state, _, oldest in rows if state == states.PENDING],
                     self.database.clock.now(),
                 )
@@ -298,12 +298,12 @@ class Reading(Desk):
 
     def _visible_thread(
         self,
-        connection: sqlite3.Connection,
+        tx: Session,
         thread_id: str,
         mailboxes: Sequence[str],
         agent: str | None,
     ) -> Thread:
-        thread = self.find_thread(connection, thread_id, self.database.clock.now())
+        thread = self.find_thread(tx, thread_id, self.database.clock.now())
         name = agent if agent is not None else self.agent
         reads = self.reading(name, mailboxes) if name is not None else ()
-        return self.check_visible(connection, thread, name, reads)
+        return self.check_visible(tx, thread, name, reads)

@@ -3,11 +3,10 @@
 Nothing runs in the background. The next command or wait that looks at a mailbox notices.
 """
 
-import sqlite3
 from collections.abc import Sequence
 
 from inbox_orch.shared.clock import Moment
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Session, Transaction
 from inbox_orch.shared.waits import Look
 
 from ..domain import limits
@@ -22,28 +21,24 @@ class Reaping(Desk):
 
     def reap(self, mailboxes: Sequence[str]) -> None:
         """Notice what has run out in these mailboxes; writes only when there is something."""
-        with self.database.snapshot() as connection:
-            if not self.anything_due(connection, mailboxes, self.database.clock.now()):
+        with self.database.snapshot() as snapshot:
+            if not self.anything_due(snapshot, mailboxes, self.database.clock.now()):
                 return
         with self.database.transaction() as tx:
             self.reap_in(tx, mailboxes)
 
-    def anything_due(
-        self, connection: sqlite3.Connection, mailboxes: Sequence[str], now: Moment
-    ) -> bool:
+    def anything_due(self, tx: Session, mailboxes: Sequence[str], now: Moment) -> bool:
         """Whether `reap` would write."""
         return bool(
-            leases.expired_in(connection, mailboxes, now, 1)
-            or threads.overdue_questions(connection, now.wall_ms, 1)
+            leases.expired_in(tx, mailboxes, now, 1)
+            or threads.overdue_questions(tx, now.wall_ms, 1)
         )
 
     def reap_in(self, tx: Transaction, mailboxes: Sequence[str]) -> None:
         """The same inside a transaction: at most 32 leases and 32 questions."""
-        for thread_id in leases.expired_in(tx.connection, mailboxes, tx.now, limits.MAX_REAPED):
+        for thread_id in leases.expired_in(tx, mailboxes, tx.now, limits.MAX_REAPED):
             self.expire_lease(tx, self.thread_now(tx, thread_id))
-        for thread_id in threads.overdue_questions(
-            tx.connection, tx.now.wall_ms, limits.MAX_REAPED
-        ):
+        for thread_id in threads.overdue_questions(tx, tx.now.wall_ms, limits.MAX_REAPED):
             # The lease first, also of a mailbox that nobody has looked at yet: a holder whose
             # lease is over does not get the thread back.
             self.reap_thread(tx, self.thread_now(tx, thread_id))
@@ -68,7 +63,7 @@ class Reaping(Desk):
         """
         lease = thread.lease
         assert lease is not None and lease.expired
-        leases.end(tx.connection, thread.id, lease.epoch, ended_by="expired", now_ms=tx.now.wall_ms)
+        leases.end(tx, thread.id, lease.epoch, ended_by="expired", now_ms=tx.now.wall_ms)
         facts = {"lease_holder": lease.holder, "expired_at": lease.expires_at}
         changes: dict[str, object] = {"holder": None}
         if thread.state == BLOCKED:
@@ -127,7 +122,7 @@ class Reaping(Desk):
 
     def due(
         self,
-        connection: sqlite3.Connection,
+        tx: Session,
         mailboxes: Sequence[str],
         now: Moment,
         *,
@@ -138,9 +133,9 @@ class Reaping(Desk):
         What is over already is worth another look at once, since one look reaps a limited
         number; but only for a wait that `reaps`.
         """
-        delayed = threads.due_delayed(connection, mailboxes)
-        question = threads.next_question_deadline(connection)
-        expiry = leases.next_expiry(connection, mailboxes, now)
+        delayed = threads.due_delayed(tx, mailboxes)
+        question = threads.next_question_deadline(tx)
+        expiry = leases.next_expiry(tx, mailboxes, now)
         # A thread whose delay is over changes no more until somebody claims it.
         if delayed is not None and delayed <= now.wall_ms:
             delayed = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, check_key, check_name, new_id
 from inbox_orch.shared.requests import digest_of
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import limits, states
 from ..domain.limits import check_number
@@ -75,7 +75,7 @@ class Sending(Reaping):
                 return earlier
             self.reap_in(tx, (to,))
             tx.keep()
-            known = cursors.has_reader(tx.connection, to)
+            known = cursors.has_reader(tx, to)
             if strict and not known:
                 raise _unknown_recipient(tx, to)
             available_at = tx.now.wall_ms + int(delay_seconds * 1000)
@@ -100,7 +100,7 @@ class Sending(Reaping):
         """The new thread with its first message and its event."""
         author = columns["sender"]
         times = {"created_at": tx.now.wall_ms, "updated_at": tx.now.wall_ms}
-        threads.insert(tx.connection, {"state": states.PENDING, **columns, **times})
+        threads.insert(tx, {"state": states.PENDING, **columns, **times})
         thread = self.thread_now(tx, columns["id"])
         message = self.write_message(tx, thread, draft, kind="task", author=author)
         self.record(
@@ -187,7 +187,7 @@ class Sending(Reaping):
             message = self.write_message(tx, thread, draft, kind="cancel", author=author)
             if thread.lease is not None:
                 leases.end(
-                    tx.connection,
+                    tx,
                     thread.id,
                     thread.epoch,
                     ended_by="cancelled",
@@ -225,7 +225,7 @@ class Sending(Reaping):
             if not thread.sealed:
                 return Written(thread, already=True)
             threads.update(
-                tx.connection,
+                tx,
                 thread.id,
                 {"sealed": 0, "updated_at": tx.now.wall_ms},
                 expected_state=thread.state,
@@ -238,10 +238,10 @@ class Sending(Reaping):
     def _find_for(self, tx: Transaction, thread_id: str, author: str) -> Thread:
         """The thread, unless it is sealed to the author. These calls name no mailboxes, so that
         an agent reads what it has read before."""
-        thread = self.find_thread(tx.connection, thread_id, tx.now)
-        known = cursors.unknown_to(tx.connection, author, (thread.mailbox,)) == []
+        thread = self.find_thread(tx, thread_id, tx.now)
+        known = cursors.unknown_to(tx, author, (thread.mailbox,)) == []
         reads = (author, thread.mailbox) if known else (author,)
-        return self.check_visible(tx.connection, thread, author, reads)
+        return self.check_visible(tx, thread, author, reads)
 
     def _question_answered_by(
         self, tx: Transaction, question: int | None, author: str
@@ -249,14 +249,14 @@ class Sending(Reaping):
         """The open question that a reply by `author` answers: any but one's own."""
         if question is None:
             return None
-        asked = messages.get(tx.connection, question)
+        asked = messages.get(tx, question)
         return question if asked is not None and asked.sender != author else None
 
 
 def _unknown_recipient(tx: Transaction, mailbox: str) -> InboxOrchError:
     import difflib
 
-    near = difflib.get_close_matches(mailbox, cursors.known_mailboxes(tx.connection), n=1)
+    near = difflib.get_close_matches(mailbox, cursors.known_mailboxes(tx), n=1)
     return InboxOrchError(
         "unknown_recipient",
         f"nobody has ever read the mailbox {mailbox!r}",

@@ -1,12 +1,14 @@
 """Comparing the tables with what the event log folds to, thread by thread. Changes nothing."""
 
-import sqlite3
 from collections import Counter
 from typing import NamedTuple
 
+from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.findings import Tally
+
 from ..domain.folding import Content, Fact, FoldedThread, fold
 from ..store import care
-from ..store.care import Dossier, Tally, ThreadRow
+from ..store.care import Dossier, ThreadRow
 
 TOPICS = ("events", "threads", "leases", "messages", "artifacts")
 
@@ -38,10 +40,10 @@ class _Expected(NamedTuple):
     folded: object
 
 
-def verify(connection: sqlite3.Connection, most: int) -> Findings:
+def verify(tx: Session, most: int) -> Findings:
     """Fold every event and compare; at most `most` differences of each table are kept."""
     findings = Findings(most)
-    for dossier in care.dossiers(connection):
+    for dossier in care.dossiers(tx):
         _compare(dossier, findings)
     return findings
 

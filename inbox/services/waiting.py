@@ -4,7 +4,6 @@ A holder's read position moves in `mark_read`, which the caller calls once its o
 written and flushed.
 """
 
-import sqlite3
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.events import Event
 from inbox_orch.shared.ids import check_name, refuse_text
+from inbox_orch.shared.store.engine import Session
 
 from ..domain import limits
 from ..domain.model import Message, Thread
@@ -69,7 +69,7 @@ class Waiting(Holding, Fetching):
             super().mark_read(read)
         elif read.messages:
             with self.database.transaction(durable=False) as tx:
-                leases.advance_read_position(tx.connection, read.token, read.messages[-1].id)
+                leases.advance_read_position(tx, read.token, read.messages[-1].id)
 
     def wait_reply(
         self,
@@ -126,41 +126,41 @@ class Waiting(Holding, Fetching):
         named = tuple(check_name(m, "mailbox") for m in mailboxes)
         if thread_id is not None:
             reads = named if name is None else (name, *named)
-            with self.database.snapshot() as connection:
-                thread = self.find_thread(connection, thread_id, self.database.clock.now())
-                thread_id = self.check_visible(connection, thread, name, reads).id
+            with self.database.snapshot() as snapshot:
+                thread = self.find_thread(snapshot, thread_id, self.database.clock.now())
+                thread_id = self.check_visible(snapshot, thread, name, reads).id
         start = self._watch_start(after)
         found = self._events(start, thread_id, named, tuple(kinds), wait_seconds, name)
         return Watch(found, start)
 
     def latest_event(self) -> str:
         """The id of the newest event, "0" when there is none."""
-        with self.database.snapshot() as connection:
-            return str(events.latest(connection))
+        with self.database.snapshot() as snapshot:
+            return str(events.latest(snapshot))
 
     # -- wait-reply --------------------------------------------------------------------------
 
     def _reply_start(self, thread_id: str, token: str, after: str | None) -> int:
         if after is not None:
             return limits.parse_cursor(after)
-        with self.database.snapshot() as connection:
-            lease = leases.by_token(connection, token)
+        with self.database.snapshot() as snapshot:
+            lease = leases.by_token(snapshot, token)
             if lease is None:
                 return 0
-            own = messages.last_id(connection, thread_id, by=lease.holder)
+            own = messages.last_id(snapshot, thread_id, by=lease.holder)
             return own or lease.read_position
 
     def _look_for_reply(self, thread_id: str, token: str, start: int, now: Moment) -> waits.Look:
-        with self.database.snapshot() as connection:
-            thread = self.find_thread(connection, thread_id, now)
-            lease = leases.by_token(connection, token)
+        with self.database.snapshot() as snapshot:
+            thread = self.find_thread(snapshot, thread_id, now)
+            lease = leases.by_token(snapshot, token)
             mine = lease is not None and (lease.thread_id, lease.epoch) == (
                 thread.id,
                 thread.epoch,
             )
             replies = (
                 messages.written_by_others(
-                    connection, thread.id, lease.holder, start, limits.DEFAULT_LIST_LIMIT + 1
+                    snapshot, thread.id, lease.holder, start, limits.DEFAULT_LIST_LIMIT + 1
                 )
                 if lease is not None
                 else []
@@ -211,20 +211,20 @@ class Waiting(Holding, Fetching):
             nonlocal seq
             scope = self._watched_mailboxes(thread_id, mailboxes)
             self.reap(scope)
-            with self.database.snapshot() as connection:
+            with self.database.snapshot() as snapshot:
                 batch = events.after(
-                    connection,
+                    snapshot,
                     seq,
                     limit=_WATCH_BATCH,
                     thread_id=thread_id,
                     mailboxes=mailboxes,
                     kinds=kinds,
                 )
-                shown = self._visible_events(connection, batch, agent, mailboxes)
-                due = self.due(connection, scope, clock.now())
+                shown = self._visible_events(snapshot, batch, agent, mailboxes)
+                due = self.due(snapshot, scope, clock.now())
                 full = len(batch) == _WATCH_BATCH
                 # Events that do not match are not looked through a second time.
-                seq = batch[-1].seq if full else max(seq, events.latest(connection))
+                seq = batch[-1].seq if full else max(seq, events.latest(snapshot))
             return waits.Look(shown) if shown or full else due
 
         def found_within(seconds: float) -> list[Event] | None:
@@ -248,24 +248,24 @@ class Waiting(Holding, Fetching):
     def _watched_mailboxes(
         self, thread_id: str | None, mailboxes: tuple[str, ...]
     ) -> Sequence[str]:
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             if thread_id is not None:
-                return (self.find_thread(connection, thread_id, self.database.clock.now()).mailbox,)
-            return mailboxes or leases.mailboxes_with_live_leases(connection)
+                return (self.find_thread(snapshot, thread_id, self.database.clock.now()).mailbox,)
+            return mailboxes or leases.mailboxes_with_live_leases(snapshot)
 
     def _visible_events(
         self,
-        connection: sqlite3.Connection,
+        tx: Session,
         batch: list[Event],
         agent: str | None,
         mailboxes: tuple[str, ...],
     ) -> list[Event]:
         wanted = list({e.thread_id for e in batch if e.thread_id is not None})
-        by_id = threads.get_many(connection, wanted, self.database.clock.now())
+        by_id = threads.get_many(tx, wanted, self.database.clock.now())
         reads = () if agent is None else (agent, *mailboxes)
         hidden = {
             thread.id
             for thread in by_id.values()
-            if not threads.is_visible(connection, thread, agent, reads)
+            if not threads.is_visible(tx, thread, agent, reads)
         }
         return [e for e in batch if e.thread_id not in hidden]

@@ -4,12 +4,12 @@ Looking at a lease without writing, claiming without a wait of its own, the mess
 task file, and moving what counts as read when a command is started with them.
 """
 
-import sqlite3
 from collections.abc import Sequence
 
 from inbox_orch.shared import waits
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.store.engine import Session
 
 from ..domain import limits
 from ..domain.model import Message, Thread
@@ -49,19 +49,17 @@ class Working(Claiming, Waiting):
         """How the lease with this token stands. Writes only when a question's deadline has
         passed. Errors: `not_found`, `busy`."""
         now = self.database.clock.now()
-        with self.database.snapshot() as connection:
-            thread = self.find_thread(connection, thread_id, now)
-            seen = self._stands(connection, thread, leases.by_token(connection, token))
+        with self.database.snapshot() as snapshot:
+            thread = self.find_thread(snapshot, thread_id, now)
+            seen = self._stands(snapshot, thread, leases.by_token(snapshot, token))
         deadline = thread.question_deadline
         if seen.hold is not Hold.LIVE or deadline is None or deadline > now.wall_ms:
             return seen
         with self.database.transaction() as tx:
             thread = self.reap_question(tx, self.thread_now(tx, thread.id))
-            return self._stands(tx.connection, thread, leases.by_token(tx.connection, token))
+            return self._stands(tx, thread, leases.by_token(tx, token))
 
-    def _stands(
-        self, connection: sqlite3.Connection, thread: Thread, lease: LeaseRow | None
-    ) -> Standing:
+    def _stands(self, tx: Session, thread: Thread, lease: LeaseRow | None) -> Standing:
         if lease is None or lease.thread_id != thread.id:
             return Standing(thread, Hold.LOST)
         taken_over = lease.epoch != thread.epoch
@@ -74,20 +72,20 @@ class Working(Claiming, Waiting):
             thread,
             Hold.LIVE,
             question_open=thread.state == BLOCKED,
-            answer_unread=messages.answered_after(connection, thread.id, lease.read_position),
+            answer_unread=messages.answered_after(tx, thread.id, lease.read_position),
             renew_at=lease.deadline_monotonic - lease.lease_ms + lease.lease_ms // 3,
             expires_at=lease.deadline_monotonic,
         )
 
     def thread_messages(self, thread_id: str, *, after: int = 0) -> Sequence[Message]:
         """The next messages of a thread behind message `after`, whole; empty at the end."""
-        with self.database.snapshot() as connection:
-            return messages.of_thread(connection, thread_id, after=after, limit=_PAGE)
+        with self.database.snapshot() as snapshot:
+            return messages.of_thread(snapshot, thread_id, after=after, limit=_PAGE)
 
     def note_given(self, token: str, message_id: int) -> None:
         """The holder has been given everything up to this message. Error `busy`."""
         with self.database.transaction(durable=False) as tx:
-            leases.advance_read_position(tx.connection, token, message_id)
+            leases.advance_read_position(tx, token, message_id)
 
     def note_worker(self, mailboxes: Sequence[str]) -> tuple[str, ...]:
         """Remember that the agent reads these mailboxes; returns all that it reads.

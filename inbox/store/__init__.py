@@ -1,1 +1,1 @@
-"""The SQL of the bus. Helpers are given a connection, and never begin or commit."""
+"""The SQL of the bus. Helpers are given a session, and never begin or commit."""

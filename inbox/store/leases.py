@@ -1,10 +1,10 @@
 """Rows of `lease`: one for each time that somebody has acquired a thread."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.clock import Moment
+from inbox_orch.shared.store.engine import Session
 
 from ..domain.leases import is_expired
 
@@ -38,7 +38,7 @@ _COLUMNS = (
 
 
 def insert(
-    connection: sqlite3.Connection,
+    tx: Session,
     *,
     thread_id: str,
     epoch: int,
@@ -51,7 +51,7 @@ def insert(
     read_position: int,
 ) -> None:
     """A new live lease; the database refuses a second one on the same thread."""
-    connection.execute(
+    tx.run(
         "INSERT INTO lease (thread_id, epoch, token, holder, lease_ms, boot_id,"
         " deadline_monotonic, expires_at, acquired_at, counted, mailbox, read_position)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -72,31 +72,31 @@ def insert(
     )
 
 
-def by_token(connection: sqlite3.Connection, token: str) -> LeaseRow | None:
+def by_token(tx: Session, token: str) -> LeaseRow | None:
     """The lease that was acquired with this token, live or ended."""
-    return _one(connection, "token = ?", (token,))
+    return _one(tx, "token = ?", (token,))
 
 
-def live(connection: sqlite3.Connection, thread_id: str) -> LeaseRow | None:
+def live(tx: Session, thread_id: str) -> LeaseRow | None:
     """The lease of a thread that has not ended; it may have expired unnoticed."""
-    return _one(connection, "thread_id = ? AND ended_at IS NULL", (thread_id,))
+    return _one(tx, "thread_id = ? AND ended_at IS NULL", (thread_id,))
 
 
-def of_epoch(connection: sqlite3.Connection, thread_id: str, epoch: int) -> LeaseRow | None:
+def of_epoch(tx: Session, thread_id: str, epoch: int) -> LeaseRow | None:
     """The lease with which a thread's epoch began, live or ended; None for epoch 0."""
-    row = connection.execute(
+    row = tx.one(
         f"SELECT {_COLUMNS} FROM lease WHERE thread_id = ? AND epoch = ?", (thread_id, epoch)
-    ).fetchone()
+    )
     return None if row is None else LeaseRow(*row)._replace(counted=bool(row["counted"]))
 
 
-def renew(connection: sqlite3.Connection, token: str, lease_ms: int, now: Moment) -> int:
+def renew(tx: Session, token: str, lease_ms: int, now: Moment) -> int:
     """Set the deadline anew; returns the wall-clock time for people.
 
     Never moves it to the past of what has been promised: a shorter renewal shortens, as asked,
     but a wall clock that went back does not lower `expires_at`.
     """
-    rows = connection.execute(
+    rows = tx.all(
         "UPDATE lease SET lease_ms = ?, boot_id = ?, deadline_monotonic = ?,"
         " expires_at = max(?, CASE WHEN lease_ms <= ? THEN expires_at ELSE 0 END),"
         " renewed_at = ?, renewals = renewals + 1"
@@ -110,12 +110,12 @@ def renew(connection: sqlite3.Connection, token: str, lease_ms: int, now: Moment
             now.wall_ms,
             token,
         ),
-    ).fetchall()
+    )
     return int(rows[0][0])
 
 
 def end(
-    connection: sqlite3.Connection,
+    tx: Session,
     thread_id: str,
     epoch: int,
     *,
@@ -125,16 +125,16 @@ def end(
     message_id: int | None = None,
 ) -> None:
     """End a live lease, and remember the request that ended it for an exact repeat."""
-    connection.execute(
+    tx.run(
         "UPDATE lease SET ended_at = ?, ended_by = ?, end_digest = ?, end_message = ?"
         " WHERE thread_id = ? AND epoch = ? AND ended_at IS NULL",
         (now_ms, ended_by, digest, message_id, thread_id, epoch),
     )
 
 
-def advance_read_position(connection: sqlite3.Connection, token: str, message_id: int) -> None:
+def advance_read_position(tx: Session, token: str, message_id: int) -> None:
     """Remember up to where the holder has read its thread."""
-    connection.execute(
+    tx.run(
         "UPDATE lease SET read_position = max(read_position, ?) WHERE token = ?",
         (message_id, token),
     )
@@ -150,58 +150,52 @@ _EXPIRED = (
 )
 
 
-def expired_in(
-    connection: sqlite3.Connection, mailboxes: Iterable[str], now: Moment, limit: int
-) -> list[str]:
+def expired_in(tx: Session, mailboxes: Iterable[str], now: Moment, limit: int) -> list[str]:
     """At most `limit` threads of these mailboxes whose lease is over; by index."""
     found: list[str] = []
     for mailbox in mailboxes:
-        rows = connection.execute(
+        rows = tx.all(
             _EXPIRED,
             {"m": mailbox, "b": now.boot_id, "d": now.monotonic_ms, "n": limit - len(found)},
-        ).fetchall()
+        )
         found.extend(row[0] for row in rows)
         if len(found) >= limit:
             break
     return found
 
 
-def next_expiry(
-    connection: sqlite3.Connection, mailboxes: Sequence[str], now: Moment
-) -> int | None:
+def next_expiry(tx: Session, mailboxes: Sequence[str], now: Moment) -> int | None:
     """When the next live lease of these mailboxes runs out, in monotonic milliseconds."""
     times = [
-        connection.execute(
+        tx.only(
             "SELECT min(deadline_monotonic) FROM lease"
             " WHERE mailbox = ? AND boot_id = ? AND ended_at IS NULL",
             (mailbox, now.boot_id),
-        ).fetchone()[0]
+        )[0]
         for mailbox in mailboxes
     ]
     return min((t for t in times if t is not None), default=None)
 
 
-def mailboxes_with_live_leases(connection: sqlite3.Connection) -> list[str]:
+def mailboxes_with_live_leases(tx: Session) -> list[str]:
     """The mailboxes in which somebody holds something."""
-    rows = connection.execute(
-        "SELECT DISTINCT mailbox FROM lease WHERE ended_at IS NULL"
-    ).fetchall()
+    rows = tx.all("SELECT DISTINCT mailbox FROM lease WHERE ended_at IS NULL")
     return [row[0] for row in rows]
 
 
-def mailboxes_of_held(connection: sqlite3.Connection, sender: str) -> list[str]:
+def mailboxes_of_held(tx: Session, sender: str) -> list[str]:
     """The mailboxes in which somebody holds a thread that `sender` opened."""
-    rows = connection.execute(
+    rows = tx.all(
         "SELECT DISTINCT lease.mailbox FROM lease INDEXED BY lease_expiry"
         " CROSS JOIN thread ON thread.id = lease.thread_id"
         " WHERE lease.ended_at IS NULL AND thread.sender = ?",
         (sender,),
-    ).fetchall()
+    )
     return [row[0] for row in rows]
 
 
-def _one(connection: sqlite3.Connection, where: str, values: tuple[str, ...]) -> LeaseRow | None:
-    row = connection.execute(f"SELECT {_COLUMNS} FROM lease WHERE {where}", values).fetchone()
+def _one(tx: Session, where: str, values: tuple[str, ...]) -> LeaseRow | None:
+    row = tx.one(f"SELECT {_COLUMNS} FROM lease WHERE {where}", values)
     if row is None:
         return None
     return LeaseRow(*row)._replace(counted=bool(row["counted"]))

@@ -1,11 +1,12 @@
 """Rows of `message`, `destination` and `artifact`."""
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from operator import itemgetter
 from typing import NamedTuple
+
+from inbox_orch.shared.store.engine import Row, Session
 
 from ..domain.model import Artifact, Message
 from .threads import visibility
@@ -23,9 +24,9 @@ _SELECT = (
 )
 
 
-def insert(connection: sqlite3.Connection, message: Message) -> int:
+def insert(tx: Session, message: Message) -> int:
     """Store a message (its `id` is ignored) with its destinations; returns its id."""
-    cursor = connection.execute(
+    number = tx.add(
         "INSERT INTO message (thread_id, kind, sender, body, body_sha256, body_bytes, payload,"
         " options, deadline, progress, answers, epoch, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -45,17 +46,16 @@ def insert(connection: sqlite3.Connection, message: Message) -> int:
             message.created_at,
         ),
     )
-    assert cursor.lastrowid is not None
-    connection.executemany(
+    tx.run_many(
         "INSERT INTO destination (mailbox, message_id) VALUES (?, ?)",
-        [(mailbox, cursor.lastrowid) for mailbox in message.to],
+        [(mailbox, number) for mailbox in message.to],
     )
-    return cursor.lastrowid
+    return number
 
 
-def insert_artifact(connection: sqlite3.Connection, thread_id: str, artifact: Artifact) -> None:
+def insert_artifact(tx: Session, thread_id: str, artifact: Artifact) -> None:
     """Name a stored file on a thread."""
-    connection.execute(
+    tx.run(
         "INSERT INTO artifact (thread_id, message_id, name, sha256, bytes, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?)",
         (
@@ -69,22 +69,20 @@ def insert_artifact(connection: sqlite3.Connection, thread_id: str, artifact: Ar
     )
 
 
-def get(connection: sqlite3.Connection, message_id: int) -> Message | None:
+def get(tx: Session, message_id: int) -> Message | None:
     """One message."""
-    rows = _messages(connection, "m.id = ?", (message_id,), "m.id", 1)
+    rows = _messages(tx, "m.id = ?", (message_id,), "m.id", 1)
     return rows[0] if rows else None
 
 
-def last_of_kind(connection: sqlite3.Connection, thread_id: str, kind: str) -> Message | None:
+def last_of_kind(tx: Session, thread_id: str, kind: str) -> Message | None:
     """The newest message of this kind on a thread."""
-    rows = _messages(
-        connection, "m.thread_id = ? AND m.kind = ?", (thread_id, kind), "m.id DESC", 1
-    )
+    rows = _messages(tx, "m.thread_id = ? AND m.kind = ?", (thread_id, kind), "m.id DESC", 1)
     return rows[0] if rows else None
 
 
 def of_thread(
-    connection: sqlite3.Connection,
+    tx: Session,
     thread_id: str,
     *,
     after: int = 0,
@@ -93,43 +91,41 @@ def of_thread(
 ) -> list[Message]:
     """Messages of a thread with ids above `after`, in order; the newest ones if so asked."""
     order = "m.id DESC" if newest_first else "m.id"
-    found = _messages(connection, "m.thread_id = ? AND m.id > ?", (thread_id, after), order, limit)
+    found = _messages(tx, "m.thread_id = ? AND m.id > ?", (thread_id, after), order, limit)
     return found[::-1] if newest_first else found
 
 
-def every(connection: sqlite3.Connection) -> Iterator[Message]:
+def every(tx: Session) -> Iterator[Message]:
     """All messages in order, one in memory at a time."""
-    for row in connection.execute(f"{_SELECT} ORDER BY m.id"):
-        yield _message(row, _artifacts(connection, [row[0]]).get(row[0], ()))
+    for row in tx.stream(f"{_SELECT} ORDER BY m.id"):
+        yield _message(row, _artifacts(tx, [row[0]]).get(row[0], ()))
 
 
-def first_and_newest(
-    connection: sqlite3.Connection, thread_id: str, newest: int
-) -> tuple[list[Message], bool]:
+def first_and_newest(tx: Session, thread_id: str, newest: int) -> tuple[list[Message], bool]:
     """The first message of a thread and so many of the newest, in order; whether some in
     between are left out."""
-    found = of_thread(connection, thread_id, limit=newest + 2, newest_first=True)
+    found = of_thread(tx, thread_id, limit=newest + 2, newest_first=True)
     if len(found) <= newest + 1:
         return found, False
-    return of_thread(connection, thread_id, limit=1) + found[-newest:], True
+    return of_thread(tx, thread_id, limit=1) + found[-newest:], True
 
 
-def last_id(connection: sqlite3.Connection, thread_id: str, *, by: str) -> int:
+def last_id(tx: Session, thread_id: str, *, by: str) -> int:
     """The id of an author's newest message on a thread; 0 when there is none."""
-    row = connection.execute(
+    row = tx.one(
         # Not max(id): it reads the rows of the whole thread, this the newest ones alone.
         "SELECT id FROM message WHERE thread_id = ? AND sender = ? ORDER BY id DESC LIMIT 1",
         (thread_id, by),
-    ).fetchone()
+    )
     return 0 if row is None else int(row[0])
 
 
 def written_by_others(
-    connection: sqlite3.Connection, thread_id: str, agent: str, after: int, limit: int
+    tx: Session, thread_id: str, agent: str, after: int, limit: int
 ) -> list[Message]:
     """Messages of a thread that somebody else than `agent` wrote after `after`."""
     return _messages(
-        connection,
+        tx,
         "m.thread_id = ? AND m.id > ? AND m.sender <> ?",
         (thread_id, after, agent),
         "m.id",
@@ -137,33 +133,33 @@ def written_by_others(
     )
 
 
-def answered_after(connection: sqlite3.Connection, thread_id: str, after: int) -> bool:
+def answered_after(tx: Session, thread_id: str, after: int) -> bool:
     """Whether a question of the thread was settled by a message behind `after`."""
-    row = connection.execute(
+    row = tx.only(
         "SELECT EXISTS (SELECT 1 FROM message"
         " WHERE thread_id = ? AND id > ? AND answers IS NOT NULL)",
         (thread_id, after),
-    ).fetchone()
+    )
     return bool(row[0])
 
 
-def artifacts_of(connection: sqlite3.Connection, thread_id: str) -> list[Artifact]:
+def artifacts_of(tx: Session, thread_id: str) -> list[Artifact]:
     """Every artifact of a thread, oldest first."""
-    rows = connection.execute(
+    rows = tx.all(
         "SELECT name, sha256, bytes, message_id, created_at, pruned FROM artifact"
         " WHERE thread_id = ? ORDER BY id",
         (thread_id,),
-    ).fetchall()
+    )
     return [_artifact(row) for row in rows]
 
 
-def artifact_named(connection: sqlite3.Connection, thread_id: str, name: str) -> Artifact | None:
+def artifact_named(tx: Session, thread_id: str, name: str) -> Artifact | None:
     """The newest artifact of a thread with this name."""
-    row = connection.execute(
+    row = tx.one(
         "SELECT name, sha256, bytes, message_id, created_at, pruned FROM artifact"
         " WHERE thread_id = ? AND name = ? ORDER BY id DESC LIMIT 1",
         (thread_id, name),
-    ).fetchone()
+    )
     return None if row is None else _artifact(row)
 
 
@@ -177,7 +173,7 @@ class Unread(NamedTuple):
 
 
 def unread(
-    connection: sqlite3.Connection,
+    tx: Session,
     agent: str,
     mailboxes: Sequence[str],
     cursors: dict[str, int],
@@ -192,7 +188,7 @@ def unread(
     waiting: dict[str, list[int]] = {}
     hidden: dict[str, int] = {}
     for mailbox in mailboxes:
-        rows = _unread_of(connection, agent, mailboxes, mailbox, cursors.get(mailbox, 0), limit + 1)
+        rows = _unread_of(tx, agent, mailboxes, mailbox, cursors.get(mailbox, 0), limit + 1)
         shown = list(takewhile(itemgetter(1), rows))
         waiting[mailbox] = [row[0] for row in shown]
         if len(shown) < len(rows):
@@ -203,16 +199,16 @@ def unread(
     for mailbox, numbers in waiting.items():
         left = [n for n in numbers if not chosen or n > chosen[-1]]
         stop = min([*left, hidden.get(mailbox, _BEHIND_ALL)])
-        move = _newest_before(connection, mailbox, stop)
+        move = _newest_before(tx, mailbox, stop)
         if move > cursors.get(mailbox, 0):
             moves[mailbox] = move
     marks = ", ".join("?" * len(chosen))
-    found = _messages(connection, f"m.id IN ({marks})", tuple(chosen), "m.id", -1) if chosen else []
+    found = _messages(tx, f"m.id IN ({marks})", tuple(chosen), "m.id", -1) if chosen else []
     return Unread(found, moves, len(candidates) > limit)
 
 
 def unread_count(
-    connection: sqlite3.Connection,
+    tx: Session,
     agent: str,
     mailboxes: Sequence[str],
     mailbox: str,
@@ -220,12 +216,12 @@ def unread_count(
     most: int,
 ) -> int:
     """How many messages of one of the agent's mailboxes `unread` would show, up to `most`."""
-    rows = _unread_of(connection, agent, mailboxes, mailbox, cursor, most)
+    rows = _unread_of(tx, agent, mailboxes, mailbox, cursor, most)
     return sum(1 for _ in takewhile(itemgetter(1), rows))
 
 
 def _unread_of(
-    connection: sqlite3.Connection,
+    tx: Session,
     agent: str,
     reads: Sequence[str],
     mailbox: str,
@@ -234,62 +230,58 @@ def _unread_of(
 ) -> list[tuple[int, bool]]:
     """(message, whether the agent may see it) of the unread ones of a mailbox, by id."""
     condition, parameters = visibility(agent, reads)
-    rows = connection.execute(
+    rows = tx.all(
         f"SELECT d.message_id, {condition} FROM destination AS d"
         " JOIN message AS m ON m.id = d.message_id JOIN thread AS t ON t.id = m.thread_id"
         " WHERE d.mailbox = ? AND d.message_id > ? AND m.sender <> ?"
         " ORDER BY d.message_id LIMIT ?",
         (*parameters, mailbox, cursor, agent, limit),
-    ).fetchall()
+    )
     return [(row[0], bool(row[1])) for row in rows]
 
 
-def _newest_before(connection: sqlite3.Connection, mailbox: str, stop: int) -> int:
+def _newest_before(tx: Session, mailbox: str, stop: int) -> int:
     """The newest message of a mailbox with an id below `stop`, 0 when there is none."""
-    row = connection.execute(
+    row = tx.only(
         "SELECT max(message_id) FROM destination WHERE mailbox = ? AND message_id < ?",
         (mailbox, stop),
-    ).fetchone()
+    )
     return int(row[0] or 0)
 
 
 def _messages(
-    connection: sqlite3.Connection,
+    tx: Session,
     where: str,
     parameters: tuple[object, ...],
     order: str,
     limit: int,
 ) -> list[Message]:
-    rows = connection.execute(
-        f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT ?", (*parameters, limit)
-    ).fetchall()
-    attached = _artifacts(connection, [row[0] for row in rows])
+    rows = tx.all(f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT ?", (*parameters, limit))
+    attached = _artifacts(tx, [row[0] for row in rows])
     return [_message(row, attached.get(row[0], ())) for row in rows]
 
 
-def _artifacts(
-    connection: sqlite3.Connection, message_ids: Iterable[int]
-) -> dict[int, tuple[Artifact, ...]]:
+def _artifacts(tx: Session, message_ids: Iterable[int]) -> dict[int, tuple[Artifact, ...]]:
     found: dict[int, tuple[Artifact, ...]] = {}
     wanted = list(message_ids)
     for start in range(0, len(wanted), 500):
         part = wanted[start : start + 500]
-        rows = connection.execute(
+        rows = tx.all(
             "SELECT name, sha256, bytes, message_id, created_at, pruned FROM artifact"
             f" WHERE message_id IN ({', '.join('?' * len(part))}) ORDER BY message_id, id",
             part,
-        ).fetchall()
+        )
         for row in rows:
             found[row[3]] = (*found.get(row[3], ()), _artifact(row))
     return found
 
 
-def _artifact(row: sqlite3.Row) -> Artifact:
+def _artifact(row: Row) -> Artifact:
     name, sha256, size, message_id, created_at, pruned = row
     return Artifact(name, sha256, size, message_id, created_at, bool(pruned))
 
 
-def _message(row: sqlite3.Row, artifacts: tuple[Artifact, ...]) -> Message:
+def _message(row: Row, artifacts: tuple[Artifact, ...]) -> Message:
     return Message(
         id=row[0],
         thread_id=row[1],

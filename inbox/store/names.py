@@ -1,7 +1,8 @@
 """Names by their beginning, found by probes of an index: no query goes through all threads."""
 
-import sqlite3
 from collections.abc import Sequence
+
+from inbox_orch.shared.store.engine import Session
 
 from . import threads as thread_rows
 
@@ -13,7 +14,7 @@ _BEHIND = "\U0010ffff"
 
 
 def threads(
-    connection: sqlite3.Connection,
+    tx: Session,
     beginning: str,
     states: Sequence[str],
     agent: str | None,
@@ -23,45 +24,41 @@ def threads(
     """(id, state, subject) of the newest threads that the agent may see, in any of the states."""
     visible, parameters = thread_rows.visibility(agent, reads)
     among = f" AND t.state IN ({', '.join('?' * len(states))})" if states else ""
-    rows = connection.execute(
+    rows = tx.all(
         "SELECT t.id, t.state, t.subject FROM (SELECT number FROM thread"
         " WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?) AS newest"
         f" CROSS JOIN thread AS t ON t.number = newest.number WHERE {visible}{among}"
         " ORDER BY t.id DESC LIMIT ?",
         (beginning, beginning + _BEHIND, _NEWEST, *parameters, *states, limit),
-    ).fetchall()
+    )
     return [(row[0], row[1], row[2]) for row in rows]
 
 
-def mailboxes(
-    connection: sqlite3.Connection, beginning: str, limit: int, *, read: bool = True
-) -> list[str]:
+def mailboxes(tx: Session, beginning: str, limit: int, *, read: bool = True) -> list[str]:
     """Mailboxes with a thread, and with `read` those that somebody has read."""
-    found = _distinct(connection, "thread", "mailbox", beginning, limit)
+    found = _distinct(tx, "thread", "mailbox", beginning, limit)
     if read:
-        found += _distinct(connection, "reader", "mailbox", beginning, limit)
+        found += _distinct(tx, "reader", "mailbox", beginning, limit)
     return sorted(set(found))[:limit]
 
 
-def agents(connection: sqlite3.Connection, beginning: str, limit: int) -> list[str]:
+def agents(tx: Session, beginning: str, limit: int) -> list[str]:
     """Agents that have sent a thread, and those that have read a mailbox."""
-    found = _distinct(connection, "thread", "sender", beginning, limit)
-    rows = connection.execute(
+    found = _distinct(tx, "thread", "sender", beginning, limit)
+    rows = tx.all(
         "SELECT DISTINCT agent FROM reader WHERE agent >= ? AND agent < ? ORDER BY agent LIMIT ?",
         (beginning, beginning + _BEHIND, limit),
-    ).fetchall()
+    )
     return sorted({*found, *(row[0] for row in rows)})[:limit]
 
 
-def _distinct(
-    connection: sqlite3.Connection, table: str, column: str, beginning: str, limit: int
-) -> list[str]:
+def _distinct(tx: Session, table: str, column: str, beginning: str, limit: int) -> list[str]:
     """The values of an indexed column that begin so, by one probe of the index for each."""
-    rows = connection.execute(
+    rows = tx.all(
         f"WITH RECURSIVE known (name) AS (SELECT min({column}) FROM {table} WHERE {column} >= ?"
         f" UNION ALL SELECT (SELECT min({column}) FROM {table} WHERE {column} > known.name)"
         " FROM known WHERE known.name < ?)"
         " SELECT name FROM known WHERE name < ? LIMIT ?",
         (beginning, beginning + _BEHIND, beginning + _BEHIND, limit),
-    ).fetchall()
+    )
     return [row[0] for row in rows]

@@ -3,8 +3,9 @@
 Rows and events stay. Files are not the store's affair; it says which contents nobody needs.
 """
 
-import sqlite3
 from typing import NamedTuple
+
+from inbox_orch.shared.store.engine import Session
 
 
 class Removal(NamedTuple):
@@ -27,13 +28,13 @@ class Removal(NamedTuple):
         )
 
 
-def due(connection: sqlite3.Connection, finished_before_ms: int, limit: int) -> list[str]:
+def due(tx: Session, finished_before_ms: int, limit: int) -> list[str]:
     """At most `limit` threads that have been final since before then, the oldest first."""
-    rows = connection.execute(
+    rows = tx.all(
         "SELECT id FROM thread WHERE finished_at IS NOT NULL AND pruned = 0 AND finished_at <= ?"
         " ORDER BY finished_at LIMIT ?",
         (finished_before_ms, limit),
-    ).fetchall()
+    )
     return [row[0] for row in rows]
 
 
@@ -47,19 +48,19 @@ _WRITTEN_LATER = (
 )
 
 
-def written_later(connection: sqlite3.Connection, finished_before_ms: int) -> list[str]:
+def written_later(tx: Session, finished_before_ms: int) -> list[str]:
     """Threads that have been final since before then, were pruned, and have been written on
     since. Goes through all messages: not to be called behind the gate."""
-    rows = connection.execute(_WRITTEN_LATER, {"t": finished_before_ms}).fetchall()
+    rows = tx.all(_WRITTEN_LATER, {"t": finished_before_ms})
     return [row[0] for row in rows]
 
 
 _OLD_KEYS = "FROM request WHERE thread_id IS NULL AND created_at <= ?"
 
 
-def remove_old_keys(connection: sqlite3.Connection, stored_before_ms: int) -> int:
+def remove_old_keys(tx: Session, stored_before_ms: int) -> int:
     """Take the keys that belong to no thread and were stored before then; returns how many."""
-    return connection.execute(f"DELETE {_OLD_KEYS}", (stored_before_ms,)).rowcount
+    return tx.run(f"DELETE {_OLD_KEYS}", (stored_before_ms,))
 
 
 _COUNT_MESSAGES = (
@@ -69,21 +70,19 @@ _COUNT_MESSAGES = (
 )
 
 
-def empty_thread(connection: sqlite3.Connection, thread_id: str) -> Removal:
+def empty_thread(tx: Session, thread_id: str) -> Removal:
     """Take everything from a final thread and mark it and its artifacts as pruned."""
-    messages, body_bytes = connection.execute(
-        f"{_COUNT_MESSAGES} AND m.thread_id = ?", (thread_id,)
-    ).fetchone()
-    connection.execute(
+    messages, body_bytes = tx.only(f"{_COUNT_MESSAGES} AND m.thread_id = ?", (thread_id,))
+    tx.run(
         "UPDATE message SET body = NULL, payload = NULL WHERE thread_id = ? AND body IS NOT NULL",
         (thread_id,),
     )
-    rows = connection.execute(
+    rows = tx.all(
         "UPDATE artifact SET pruned = 1 WHERE thread_id = ? AND pruned = 0 RETURNING sha256",
         (thread_id,),
-    ).fetchall()
-    keys = connection.execute("DELETE FROM request WHERE thread_id = ?", (thread_id,)).rowcount
-    connection.execute("UPDATE thread SET pruned = 1 WHERE id = ?", (thread_id,))
+    )
+    keys = tx.run("DELETE FROM request WHERE thread_id = ?", (thread_id,))
+    tx.run("UPDATE thread SET pruned = 1 WHERE id = ?", (thread_id,))
     contents = tuple(dict.fromkeys(row[0] for row in rows))
     return Removal(messages, body_bytes, len(rows), keys, contents)
 
@@ -107,12 +106,12 @@ class Forecast(NamedTuple):
     file_bytes: int
 
 
-def forecast(connection: sqlite3.Connection, finished_before_ms: int) -> Forecast:
+def forecast(tx: Session, finished_before_ms: int) -> Forecast:
     """What `empty_thread` on every thread that is due would come to."""
     when = {"t": finished_before_ms}
 
     def one(query: str) -> tuple[int, ...]:
-        row = connection.execute(f"WITH due (id) AS ({_DUE}) {query}", when).fetchone()
+        row = tx.only(f"WITH due (id) AS ({_DUE}) {query}", when)
         return tuple(row)
 
     among = "thread_id IN (SELECT id FROM due)"
@@ -124,5 +123,5 @@ def forecast(connection: sqlite3.Connection, finished_before_ms: int) -> Forecas
         "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT max(bytes) AS size FROM artifact"
         f" WHERE pruned = 0 GROUP BY sha256 HAVING min({among}) = 1)"
     )
-    old = connection.execute(f"SELECT count(*) {_OLD_KEYS}", (finished_before_ms,)).fetchone()[0]
+    old = tx.only(f"SELECT count(*) {_OLD_KEYS}", (finished_before_ms,))[0]
     return Forecast._make((threads, *messages, artifacts, keys + old, *files))

@@ -1,10 +1,10 @@
 """Rows of `thread`, and of `lease` where they are read together."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inbox_orch.shared.clock import Moment
+from inbox_orch.shared.store.engine import Row, Session
 
 from ..domain.leases import is_expired
 from ..domain.model import Lease, Thread
@@ -30,40 +30,38 @@ _FLAGS = tuple(
 )
 
 
-def get(connection: sqlite3.Connection, thread_id: str, now: Moment) -> Thread | None:
+def get(tx: Session, thread_id: str, now: Moment) -> Thread | None:
     """One thread with its live lease."""
-    row = connection.execute(f"{_FROM} WHERE t.id = ?", (thread_id,)).fetchone()
+    row = tx.one(f"{_FROM} WHERE t.id = ?", (thread_id,))
     return None if row is None else _thread(row, now)
 
 
-def get_many(
-    connection: sqlite3.Connection, thread_ids: Sequence[str], now: Moment
-) -> dict[str, Thread]:
+def get_many(tx: Session, thread_ids: Sequence[str], now: Moment) -> dict[str, Thread]:
     """The threads with these ids."""
     found: dict[str, Thread] = {}
     for start in range(0, len(thread_ids), 500):
         part = thread_ids[start : start + 500]
         marks = ", ".join("?" * len(part))
-        for row in connection.execute(f"{_FROM} WHERE t.id IN ({marks})", tuple(part)).fetchall():
+        for row in tx.all(f"{_FROM} WHERE t.id IN ({marks})", tuple(part)):
             thread = _thread(row, now)
             found[thread.id] = thread
     return found
 
 
-def every(connection: sqlite3.Connection, now: Moment) -> Iterator[Thread]:
+def every(tx: Session, now: Moment) -> Iterator[Thread]:
     """All threads by age, without holding them in memory."""
-    return (_thread(row, now) for row in connection.execute(f"{_FROM} ORDER BY t.number"))
+    return (_thread(row, now) for row in tx.stream(f"{_FROM} ORDER BY t.number"))
 
 
-def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
+def insert(tx: Session, values: Mapping[str, Any]) -> None:
     """A new thread; the keys are column names."""
     columns = ", ".join(values)
     marks = ", ".join(f":{name}" for name in values)
-    connection.execute(f"INSERT INTO thread ({columns}) VALUES ({marks})", dict(values))
+    tx.run(f"INSERT INTO thread ({columns}) VALUES ({marks})", dict(values))
 
 
 def update(
-    connection: sqlite3.Connection,
+    tx: Session,
     thread_id: str,
     changes: Mapping[str, Any],
     *,
@@ -72,11 +70,14 @@ def update(
 ) -> bool:
     """Change columns if the thread is still in the state and epoch that the caller saw."""
     assignments = ", ".join(f"{name} = :{name}" for name in changes)
-    cursor = connection.execute(
-        f"UPDATE thread SET {assignments} WHERE id = :_id AND state = :_state AND epoch = :_epoch",
-        {**changes, "_id": thread_id, "_state": expected_state, "_epoch": expected_epoch},
+    return (
+        tx.run(
+            f"UPDATE thread SET {assignments}"
+            " WHERE id = :_id AND state = :_state AND epoch = :_epoch",
+            {**changes, "_id": thread_id, "_state": expected_state, "_epoch": expected_epoch},
+        )
+        == 1
     )
-    return cursor.rowcount == 1
 
 
 _CANDIDATE = (
@@ -86,47 +87,43 @@ _CANDIDATE = (
 )
 
 
-def has_any(connection: sqlite3.Connection, mailbox: str) -> bool:
+def has_any(tx: Session, mailbox: str) -> bool:
     """Whether the mailbox has, or had, any thread."""
-    row = connection.execute("SELECT 1 FROM thread WHERE mailbox = ? LIMIT 1", (mailbox,))
-    return row.fetchone() is not None
+    row = tx.one("SELECT 1 FROM thread WHERE mailbox = ? LIMIT 1", (mailbox,))
+    return row is not None
 
 
-def next_claimable(connection: sqlite3.Connection, mailboxes: Sequence[str]) -> str | None:
+def next_claimable(tx: Session, mailboxes: Sequence[str]) -> str | None:
     """The id of the thread to be claimed next: by priority, then by age.
 
     One probe of the partial index for each mailbox, whatever the number of stored threads.
     """
     union = " UNION ALL ".join([_CANDIDATE] * len(mailboxes))
-    row = connection.execute(
+    row = tx.one(
         f"SELECT id FROM ({union}) ORDER BY priority DESC, number LIMIT 1", tuple(mailboxes)
-    ).fetchone()
+    )
     return None if row is None else str(row[0])
 
 
-def mark_claimed(
-    connection: sqlite3.Connection, thread_id: str, *, holder: str, now_ms: int
-) -> sqlite3.Row | None:
+def mark_claimed(tx: Session, thread_id: str, *, holder: str, now_ms: int) -> Row | None:
     """Hand a pending thread to `holder`: epoch + 1, delivery + 1 unless it is not counted.
 
     One statement, guarded by the state, exhausted before the commit as it must be.
     """
-    rows = connection.execute(
+    rows = tx.all(
         "UPDATE thread SET state = 'claimed', holder = ?, epoch = epoch + 1, delayed = 0,"
         " deliveries = deliveries + (1 - uncounted), uncounted = 0, reason = NULL, updated_at = ?"
         " WHERE id = ? AND state = 'pending'"
         " RETURNING epoch, deliveries, mailbox",
         (holder, now_ms, thread_id),
-    ).fetchall()
+    )
     return rows[0] if rows else None
 
 
-def make_due_available(
-    connection: sqlite3.Connection, mailboxes: Sequence[str], now_ms: int, limit: int
-) -> None:
+def make_due_available(tx: Session, mailboxes: Sequence[str], now_ms: int, limit: int) -> None:
     """Put delayed threads whose time has come among the claimable ones."""
     for mailbox in mailboxes:
-        connection.execute(
+        tx.run(
             "UPDATE thread SET delayed = 0 WHERE number IN (SELECT number FROM thread"
             " WHERE mailbox = ? AND delayed = 1 AND available_at <= ?"
             " ORDER BY available_at LIMIT ?)",
@@ -134,75 +131,71 @@ def make_due_available(
         )
 
 
-def is_delayed(connection: sqlite3.Connection, thread_id: str, now_ms: int) -> bool:
+def is_delayed(tx: Session, thread_id: str, now_ms: int) -> bool:
     """Whether the thread still waits for its time. Once it has come, a wall clock that is set
     back takes nothing away."""
-    row = connection.execute(
+    row = tx.one(
         "SELECT 1 FROM thread WHERE id = ? AND delayed = 1 AND available_at > ?",
         (thread_id, now_ms),
-    ).fetchone()
+    )
     return row is not None
 
 
-def due_delayed(connection: sqlite3.Connection, mailboxes: Sequence[str]) -> int | None:
+def due_delayed(tx: Session, mailboxes: Sequence[str]) -> int | None:
     """When the next delayed thread becomes available, in wall-clock milliseconds."""
     times = [
-        connection.execute(
+        tx.only(
             "SELECT min(available_at) FROM thread WHERE mailbox = ? AND delayed = 1", (mailbox,)
-        ).fetchone()[0]
+        )[0]
         for mailbox in mailboxes
     ]
     return min((t for t in times if t is not None), default=None)
 
 
-def overdue_questions(connection: sqlite3.Connection, now_ms: int, limit: int) -> list[str]:
+def overdue_questions(tx: Session, now_ms: int, limit: int) -> list[str]:
     """Threads whose question has passed its deadline."""
-    rows = connection.execute(
+    rows = tx.all(
         "SELECT id FROM thread WHERE question_deadline IS NOT NULL AND question_deadline <= ?"
         " ORDER BY question_deadline LIMIT ?",
         (now_ms, limit),
-    ).fetchall()
+    )
     return [row[0] for row in rows]
 
 
-def next_question_deadline(connection: sqlite3.Connection) -> int | None:
+def next_question_deadline(tx: Session) -> int | None:
     """The nearest deadline of an open question, in wall-clock milliseconds."""
-    row = connection.execute(
-        "SELECT min(question_deadline) FROM thread WHERE question_deadline IS NOT NULL"
-    ).fetchone()
+    row = tx.only("SELECT min(question_deadline) FROM thread WHERE question_deadline IS NOT NULL")
     return None if row[0] is None else int(row[0])
 
 
-def numbered(connection: sqlite3.Connection, numbers: Sequence[int], now: Moment) -> list[Thread]:
+def numbered(tx: Session, numbers: Sequence[int], now: Moment) -> list[Thread]:
     """The threads with these numbers, in their order."""
     found: list[Thread] = []
     for start in range(0, len(numbers), 500):
         part = numbers[start : start + 500]
-        rows = connection.execute(
+        rows = tx.all(
             f"{_FROM} WHERE t.number IN ({', '.join('?' * len(part))}) ORDER BY t.number",
             tuple(part),
-        ).fetchall()
+        )
         found.extend(_thread(row, now) for row in rows)
     return found
 
 
-def held_by(connection: sqlite3.Connection, agent: str, now: Moment) -> list[Thread]:
+def held_by(tx: Session, agent: str, now: Moment) -> list[Thread]:
     """The threads that `agent` holds."""
-    rows = connection.execute(f"{_FROM} WHERE t.holder = ? ORDER BY t.number", (agent,)).fetchall()
+    rows = tx.all(f"{_FROM} WHERE t.holder = ? ORDER BY t.number", (agent,))
     return [_thread(row, now) for row in rows]
 
 
-def open_questions_to(connection: sqlite3.Connection, sender: str, now: Moment) -> list[Thread]:
+def open_questions_to(tx: Session, sender: str, now: Moment) -> list[Thread]:
     """Blocked threads that `sender` opened: it is the one asked."""
-    rows = connection.execute(
+    rows = tx.all(
         f"{_FROM} WHERE t.sender = ? AND t.state = 'blocked' ORDER BY t.number", (sender,)
-    ).fetchall()
+    )
     return [_thread(row, now) for row in rows]
 
 
-def is_visible(
-    connection: sqlite3.Connection, thread: Thread, agent: str | None, reads: Sequence[str]
-) -> bool:
+def is_visible(tx: Session, thread: Thread, agent: str | None, reads: Sequence[str]) -> bool:
     """Whether a thread is shown to `agent`; looks at the leases only of a sealed one."""
     from ..domain.routing import visible
 
@@ -210,7 +203,7 @@ def is_visible(
         sealed=True,
         sender=thread.sender,
         mailbox=thread.mailbox,
-        holders=holders_ever(connection, thread.id),
+        holders=holders_ever(tx, thread.id),
         agent=agent,
         mailboxes=reads,
     )
@@ -230,15 +223,13 @@ def visibility(agent: str | None, reads: Sequence[str]) -> tuple[str, list[Any]]
     )
 
 
-def holders_ever(connection: sqlite3.Connection, thread_id: str) -> frozenset[str]:
+def holders_ever(tx: Session, thread_id: str) -> frozenset[str]:
     """Everyone who holds or has held a lease on the thread."""
-    rows = connection.execute(
-        "SELECT DISTINCT holder FROM lease WHERE thread_id = ?", (thread_id,)
-    ).fetchall()
+    rows = tx.all("SELECT DISTINCT holder FROM lease WHERE thread_id = ?", (thread_id,))
     return frozenset(row[0] for row in rows)
 
 
-def _thread(row: sqlite3.Row, now: Moment) -> Thread:
+def _thread(row: Row, now: Moment) -> Thread:
     # By position: every command builds threads, and looking columns up by name takes longer.
     columns: list[Any] = list(row[:_COUNT])
     for flag in _FLAGS:

@@ -1,9 +1,10 @@
 """When a thread was worked on, from its leases and events."""
 
-import sqlite3
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
+
+from inbox_orch.shared.store.engine import Session
 
 from ..domain.model import WorkTimes
 
@@ -13,23 +14,23 @@ _SETTLED = ("question_answered", "question_expired", "thread_released", "thread_
 _PART = 500
 
 
-def work_times(connection: sqlite3.Connection, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
+def work_times(tx: Session, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
     """Of those threads that somebody has claimed."""
     found: dict[str, WorkTimes] = {}
     for start in range(0, len(thread_ids), _PART):
         part = tuple(thread_ids[start : start + _PART])
         marks = ", ".join("?" * len(part))
-        claims = connection.execute(
+        claims = tx.all(
             "SELECT thread_id, min(acquired_at) FROM lease"
             f" WHERE thread_id IN ({marks}) GROUP BY thread_id",
             part,
-        ).fetchall()
+        )
         found |= {row[0]: WorkTimes(row[1], 0, None, None) for row in claims}
-        questions = connection.execute(
+        questions = tx.all(
             f"SELECT thread_id, kind, at FROM event WHERE thread_id IN ({marks})"
             f" AND kind IN ({', '.join('?' * (len(_SETTLED) + 1))}) ORDER BY thread_id, seq",
             (*part, _ASKED, *_SETTLED),
-        ).fetchall()
+        )
         for thread_id, rows in groupby(questions, itemgetter(0)):
             if thread_id in found:
                 history = [(row[1], row[2]) for row in rows]

@@ -5,12 +5,12 @@ worker that claims it, for ever, with all that their other slots do.
 """
 
 import functools
-import sqlite3
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
+from inbox_orch.shared.store.sqlite.sessions import StoreError
 
 _REASON_CHARACTERS = 1000
 # Exits 5, 6 and 9: other threads would meet these as well.
@@ -48,7 +48,7 @@ def concerns_everybody(error: Exception) -> bool:
     """Whether the database or its place is at fault, so that no thread can be served."""
     if isinstance(error, InboxOrchError):
         return error.exit_code in _EVERYBODYS
-    return isinstance(error, sqlite3.Error)
+    return isinstance(error, StoreError)
 
 
 def reason_of(error: Exception) -> str:

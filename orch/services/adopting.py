@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, not_found
 from inbox_orch.shared.signals import Signalled
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import names, states
 from ..domain.checks import Checked, objection, report
@@ -58,10 +58,10 @@ class Adopting(Checking, Late):
         """
         self.put_back_abandoned(run)
         self.fold(run)
-        with self.database.snapshot() as connection:
-            task = self.task(connection, run, task_name)
-            ended = attempts.of_task(connection, task.id)
-            self._require_adoptable(runs.get(connection, run.id) or run, task, ended)
+        with self.database.snapshot() as snapshot:
+            task = self.task(snapshot, run, task_name)
+            ended = attempts.of_task(snapshot, task.id)
+            self._require_adoptable(runs.get(snapshot, run.id) or run, task, ended)
         repository = self.repository(run)
         attempt, work = self._choose_work(repository, task, ended, number)
         self._require_sound(repository, task, attempt, work)
@@ -191,7 +191,7 @@ class Adopting(Checking, Late):
     def _begin_adoption(self, run: Run, task: Task, attempt: Attempt, place: Place | None) -> None:
         """Write down that this process is at it, and what it is about to make."""
         with self.database.transaction() as tx:
-            open_now = attempts.open_intents(tx.connection, run.id)
+            open_now = attempts.open_intents(tx, run.id)
             if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
                 raise InboxOrchError(
                     "busy",
@@ -204,15 +204,15 @@ class Adopting(Checking, Late):
 
     def _is_still_adoptable(self, task: Task, attempt: Attempt) -> bool:
         """Whether nobody has begun or decided something else meanwhile."""
-        with self.database.snapshot() as connection:
-            present = tasks.by_id(connection, task.id)
-            live = attempts.live_of_task(connection, task.id)
-            mine = attempts.owns_intent(connection, attempt.id, "verify", self.this_process())
+        with self.database.snapshot() as snapshot:
+            present = tasks.by_id(snapshot, task.id)
+            live = attempts.live_of_task(snapshot, task.id)
+            mine = attempts.owns_intent(snapshot, attempt.id, "verify", self.this_process())
         return mine and live is None and present.state in ADOPTABLE
 
     def _borrowed_place(self, run: Run, attempt: Attempt, head: str) -> Place:
-        with self.database.snapshot() as connection:
-            key = tasks.by_id(connection, attempt.task_id).key
+        with self.database.snapshot() as snapshot:
+            key = tasks.by_id(snapshot, attempt.task_id).key
         assert run.worktree_root is not None
         folder = names.folder_name(key, attempt.number) + ".adopt"
         return Place(
@@ -255,9 +255,9 @@ class Adopting(Checking, Late):
         results: Sequence[Checked] | None,
     ) -> dict[str, Any]:
         with self.database.transaction() as tx:
-            present = tasks.by_id(tx.connection, task.id)
-            of_task = attempts.of_task(tx.connection, task.id)
-            self._require_adoptable(runs.get(tx.connection, run.id) or run, present, of_task)
+            present = tasks.by_id(tx, task.id)
+            of_task = attempts.of_task(tx, task.id)
+            self._require_adoptable(runs.get(tx, run.id) or run, present, of_task)
             adopted = self._mark_adopted(tx, run, attempt, work, results)
             after = self.move_task(
                 tx,
@@ -290,7 +290,7 @@ class Adopting(Checking, Late):
         work: Work,
         results: Sequence[Checked] | None,
     ) -> Attempt:
-        before = attempts.get(tx.connection, attempt.id)
+        before = attempts.get(tx, attempt.id)
         assert before is not None
         facts = {"head": work.head, "source": work.source, "by": self.actor(run)}
         shown = [r.as_json() for r in results or ()] or [c.as_json() for c in checks_of(before)]
@@ -301,8 +301,8 @@ class Adopting(Checking, Late):
             "details": details,
             "updated_at": tx.now.wall_ms,
         }
-        attempts.update(tx.connection, attempt.id, columns, expected_state=before.state)
-        after = attempts.get(tx.connection, attempt.id)
+        attempts.update(tx, attempt.id, columns, expected_state=before.state)
+        after = attempts.get(tx, attempt.id)
         assert after is not None
         self.keep_accepted(run, after)
         self.record_attempt(tx, run, after, "attempt_adopted", {"adopted": facts})

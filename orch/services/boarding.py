@@ -33,8 +33,8 @@ class Boarding(Driving, Governing):
     def board(self, run: Run) -> Board:
         """One look. Errors: those of folding, which writes."""
         status = self.status(run)
-        with self.database.snapshot() as connection:
-            newest = events.newest(connection, run.id, MOST_EVENTS)
+        with self.database.snapshot() as snapshot:
+            newest = events.newest(snapshot, run.id, MOST_EVENTS)
         return Board(status, tuple(self.questions(run)), tuple(newest), tuple(self.runs()))
 
     def board_due(self, run: Run) -> waits.Look:

@@ -126,17 +126,17 @@ class Charts(Viewing):
     def graph(self, run: Run) -> Graph:
         """Every task as it stands, and every dependency, after folding in what the bus says."""
         stale = self.fold_if_writable(run)
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
         return Graph(picture.run, picture, stale)
 
     def critical_path(self, run: Run) -> Critical:
         """The chain that sets the end, by the time of attempts as far as it is known."""
         stale = self.fold_if_writable(run)
         now_ms = self.database.clock.now().wall_ms
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, now_ms)
-            all_attempts = attempts.of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, now_ms)
+            all_attempts = attempts.of_run(snapshot, run.id)
         seconds: dict[str, float] = {}
         for attempt in all_attempts:
             end = now_ms if attempt.ended_at is None else attempt.ended_at
@@ -149,9 +149,9 @@ class Charts(Viewing):
         """The newest `most` attempts of a run."""
         stale = self.fold_if_writable(run)
         now_ms = self.database.clock.now().wall_ms
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, now_ms)
-            every = attempts.of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, now_ms)
+            every = attempts.of_run(snapshot, run.id)
         shown = every[-most:]
         keys = {a.task_id: picture.of(a.task_id).task.key for a in shown}
         left_out = len(every) - len(shown)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.signals import Signalled
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain.checks import Checked, brief_command, objection, report
 from ..domain.config import config_of, masked
@@ -86,10 +86,10 @@ class Checking(Verifying):
     def put_back_abandoned(self, run: Run) -> int:
         """Let others verify what a process that is gone has begun to verify; returns how many
         attempts that are."""
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             begun = [
-                (intent, attempts.get(connection, intent.attempt_id))
-                for intent in attempts.open_intents(connection, run.id)
+                (intent, attempts.get(snapshot, intent.attempt_id))
+                for intent in attempts.open_intents(snapshot, run.id)
                 if intent.kind == "verify" and intent.attempt_id is not None
             ]
         return sum(
@@ -102,7 +102,7 @@ class Checking(Verifying):
 
     def _begin_checks(self, run: Run, attempt: Attempt) -> Attempt | None:
         with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt.id)
+            present = attempts.get(tx, attempt.id)
             assert present is not None
             if present.state != "submitted":
                 return None  # another leader was quicker
@@ -116,7 +116,7 @@ class Checking(Verifying):
         """Write down that this process is at it, until `close_verification`."""
         AT_WORK.add(attempt.id)
         attempts.open_intent(
-            tx.connection,
+            tx,
             run_id=run.id,
             attempt_id=attempt.id,
             kind="verify",
@@ -257,25 +257,23 @@ class Checking(Verifying):
         data = {"group": group, "group_started": processes.start_time(group)}
         with self.database.transaction(durable=False) as tx:
             me = self.this_process()
-            return attempts.note_in_intent(tx.connection, attempt.id, "verify", data, me)
+            return attempts.note_in_intent(tx, attempt.id, "verify", data, me)
 
     def _note_results(self, attempt: Attempt, results: Sequence[Checked]) -> bool:
         with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt.id)
+            present = attempts.get(tx, attempt.id)
             assert present is not None
-            mine = attempts.owns_intent(tx.connection, attempt.id, "verify", self.this_process())
+            mine = attempts.owns_intent(tx, attempt.id, "verify", self.this_process())
             details = details_with(present, checks=[r.as_json() for r in results])
             columns = {"details": details, "updated_at": tx.now.wall_ms}
-            return mine and attempts.update(
-                tx.connection, attempt.id, columns, expected_state="verifying"
-            )
+            return mine and attempts.update(tx, attempt.id, columns, expected_state="verifying")
 
     def _is_wanted(self, attempt: Attempt) -> bool:
         """Whether the attempt is being verified still, and by this process."""
         try:
-            with self.database.snapshot() as connection:
-                present = attempts.get(connection, attempt.id)
-                mine = attempts.owns_intent(connection, attempt.id, "verify", self.this_process())
+            with self.database.snapshot() as snapshot:
+                present = attempts.get(snapshot, attempt.id)
+                mine = attempts.owns_intent(snapshot, attempt.id, "verify", self.this_process())
         except InboxOrchError as error:
             if error.code != "busy":
                 raise
@@ -288,7 +286,7 @@ class Checking(Verifying):
         with self.database.transaction() as tx:
             if not self.close_verification(tx, attempt, "done"):
                 return False
-            present = attempts.get(tx.connection, attempt.id)
+            present = attempts.get(tx, attempt.id)
             assert present is not None
             if present.state != "verifying":
                 return False
@@ -314,15 +312,13 @@ class Checking(Verifying):
     def close_verification(self, tx: Transaction, attempt: Attempt, outcome: str) -> bool:
         """False when another process has taken it over."""
         me = self.this_process()
-        return attempts.close_intent(
-            tx.connection, attempt.id, "verify", outcome, me, tx.now.wall_ms
-        )
+        return attempts.close_intent(tx, attempt.id, "verify", outcome, me, tx.now.wall_ms)
 
     def _put_back(self, run: Run, attempt: Attempt, cause: str) -> None:
         """Nothing was decided, and nothing counts; what has passed stays written down."""
         with self.database.transaction() as tx:
             if self.close_verification(tx, attempt, "undone"):
-                present = attempts.get(tx.connection, attempt.id)
+                present = attempts.get(tx, attempt.id)
                 assert present is not None
                 if present.state == "verifying":
                     self.move_attempt(tx, run, present, "submitted", cause=cause)
@@ -335,7 +331,7 @@ class Checking(Verifying):
         end_orphan(intent, self.database.clock.now().boot_id)
         with self.database.transaction() as tx:
             me = self.this_process()
-            if not attempts.take_over_intent(tx.connection, intent.number, intent.owner, me):
+            if not attempts.take_over_intent(tx, intent.number, intent.owner, me):
                 return False
         try:
             self.clear_borrowed(run, intent, attempt)
@@ -350,8 +346,8 @@ class Checking(Verifying):
     def _is_verification_abandoned(self, intent: Intent, attempt: Attempt) -> bool:
         if intent.owner == self.this_process():
             return attempt.id not in AT_WORK
-        with self.database.snapshot() as connection:
-            task = tasks.by_id(connection, attempt.task_id)
+        with self.database.snapshot() as snapshot:
+            task = tasks.by_id(snapshot, attempt.task_id)
         each = (task.limits.check_seconds or DEFAULT_CHECK_SECONDS) + _SLACK_SECONDS
         return self.is_abandoned(intent, FOREIGN_SECONDS + len(task.checks) * each)
 

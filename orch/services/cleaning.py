@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import cleanup
 from ..domain.cleanup import Reason, about
@@ -134,10 +134,10 @@ class Cleaning(Inspecting):
         return Cleaned(gone, False, force, bool(task_names), tuple(emptied))
 
     def _chosen_for_cleanup(self, run: Run, task_names: Sequence[str]) -> list[tuple[Attempt, str]]:
-        with self.database.snapshot() as connection:
-            keys = {task.id: task.key for task in tasks.of_run(connection, run.id)}
-            wanted = {self.task(connection, run, name).id for name in task_names} or keys.keys()
-            there = attempts.with_worktree(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            keys = {task.id: task.key for task in tasks.of_run(snapshot, run.id)}
+            wanted = {self.task(snapshot, run, name).id for name in task_names} or keys.keys()
+            there = attempts.with_worktree(snapshot, run.id)
         return [(a, keys[a.task_id]) for a in there if a.task_id in wanted]
 
     def _looked_at(
@@ -185,12 +185,12 @@ class Cleaning(Inspecting):
     def _may_begin(self, run: Run, attempt: Attempt) -> bool:
         """In the attempt's lock: whether its worktree is there still, after finishing or undoing
         what a process that is gone has begun."""
-        with self.database.snapshot() as connection:
-            intent = _cleanup_of(attempts.open_intents(connection, run.id), attempt.id)
+        with self.database.snapshot() as snapshot:
+            intent = _cleanup_of(attempts.open_intents(snapshot, run.id), attempt.id)
         if intent is not None and self._take_over(intent):
             self._settle(run, attempt, removal_from(intent.data))
-        with self.database.snapshot() as connection:
-            present = attempts.get(connection, attempt.id)
+        with self.database.snapshot() as snapshot:
+            present = attempts.get(snapshot, attempt.id)
         return present is not None and present.removed_at is None
 
     def _remove(
@@ -238,8 +238,8 @@ class Cleaning(Inspecting):
     def _begin_removal(self, run: Run, attempt: Attempt, plan: Removal) -> bool:
         """Write down what is about to be done; False when somebody was quicker."""
         with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt.id)
-            begun = attempts.open_intents(tx.connection, run.id)
+            present = attempts.get(tx, attempt.id)
+            begun = attempts.open_intents(tx, run.id)
             if (
                 present is None
                 or present.live
@@ -248,7 +248,7 @@ class Cleaning(Inspecting):
             ):
                 return False
             attempts.open_intent(
-                tx.connection,
+                tx,
                 run_id=run.id,
                 attempt_id=attempt.id,
                 kind="cleanup",
@@ -296,9 +296,7 @@ class Cleaning(Inspecting):
                 repository.drop(salvage.ref_of(attempt.id), plan.salvage)
         with self.database.transaction() as tx:
             me = self.this_process()
-            attempts.close_intent(
-                tx.connection, attempt.id, "cleanup", "undone", me, tx.now.wall_ms
-            )
+            attempts.close_intent(tx, attempt.id, "cleanup", "undone", me, tx.now.wall_ms)
 
     def _finish_removal(self, run: Run, attempt: Attempt, plan: Removal) -> list[Deletion]:
         """After the worktree has gone into the trash: what is left to do. May be done again."""
@@ -321,12 +319,12 @@ class Cleaning(Inspecting):
         trash: Trash,
     ) -> None:
         me, now_ms = self.this_process(), tx.now.wall_ms
-        if not attempts.close_intent(tx.connection, attempt.id, "cleanup", "done", me, now_ms):
+        if not attempts.close_intent(tx, attempt.id, "cleanup", "done", me, now_ms):
             return  # another leader has taken it over, and does the same
-        present = attempts.get(tx.connection, attempt.id)
+        present = attempts.get(tx, attempt.id)
         assert present is not None
         changes = {"removed_at": now_ms, "salvage_commit": plan.salvage, "updated_at": now_ms}
-        changed = attempts.update(tx.connection, attempt.id, changes, expected_state=present.state)
+        changed = attempts.update(tx, attempt.id, changes, expected_state=present.state)
         assert changed, "the attempt changed under the write lock"
         facts = {
             "worktree": attempt.worktree_path,
@@ -346,10 +344,10 @@ class Cleaning(Inspecting):
     def _finish_cleanups(self, run: Run) -> int:
         """Finish the removals whose worktree is in the trash already, and undo the others;
         returns how many there were. Begins no removal."""
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             begun = [
-                (intent, attempts.get(connection, str(intent.attempt_id)))
-                for intent in attempts.open_intents(connection, run.id)
+                (intent, attempts.get(snapshot, str(intent.attempt_id)))
+                for intent in attempts.open_intents(snapshot, run.id)
                 if intent.kind == "cleanup"
             ]
         return sum(
@@ -397,8 +395,8 @@ class Cleaning(Inspecting):
         if not there:
             return []
         before = self.database.clock.now().wall_ms - int(cleanup.TRASH_SECONDS * 1000)
-        with self.database.snapshot() as connection:
-            old = attempts.removed_before(connection, run.id, before)
+        with self.database.snapshot() as snapshot:
+            old = attempts.removed_before(snapshot, run.id, before)
         wanted = [attempt_id for attempt_id in old if attempt_id in there]
         return removal.empty_trash(repository, str(run.worktree_root), wanted)
 

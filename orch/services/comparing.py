@@ -68,11 +68,11 @@ class Comparing(Viewing):
         )
 
     def _found(self, run: Run, repository: Repository) -> list[_Found]:
-        with self.database.snapshot() as connection:
-            of_run = tasks.of_run(connection, run.id)
-            dependencies = tasks.dependencies_of_run(connection, run.id)
-            accepted = integrations.accepted(connection, run.id)
-            live = attempts.live_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            of_run = tasks.of_run(snapshot, run.id)
+            dependencies = tasks.dependencies_of_run(snapshot, run.id)
+            accepted = integrations.accepted(snapshot, run.id)
+            live = attempts.live_of_run(snapshot, run.id)
         by_id = {task.id: task for task in of_run}
         pieces = integration.pieces(of_run, dependencies, accepted)
         found = [_Found(p.task, p.attempt, p.head, None) for p in pieces]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inbox_orch.shared import events
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..council.model import Council, Override, Parameters, Reply, Seat, Vote
 from ..domain.councils import (
@@ -63,8 +63,8 @@ class CouncilCounting(CouncilSettling):
 
         Error `not_found`: there is no such revision.
         """
-        with self.database.snapshot() as connection:
-            return self._count_in(connection, run, overrides=overrides, revision=revision)
+        with self.database.snapshot() as snapshot:
+            return self._count_in(snapshot, run, overrides=overrides, revision=revision)
 
     def tally_of(self, run: Run, *, overrides: bool = True, revision: int | None = None) -> Counted:
         """The same after taking in what has come. Error `not_found`."""
@@ -73,7 +73,7 @@ class CouncilCounting(CouncilSettling):
 
     def _count_in(
         self,
-        connection: Any,
+        tx: Any,
         run: Run,
         *,
         overrides: bool = True,
@@ -82,13 +82,13 @@ class CouncilCounting(CouncilSettling):
     ) -> Counted:
         from ..council.tally import tally
 
-        newest = councils.revision(connection, run.id)
+        newest = councils.revision(tx, run.id)
         if revision is not None and not 1 <= revision <= newest:
             raise not_found(
                 "revision", str(revision), hint=f"there are {newest}; `orch council show` has them"
             )
-        view = self.view_in(connection, run, revision, texts=True)
-        stored = councils.overrides(connection, run.id) if overrides else []
+        view = self.view_in(tx, run, revision, texts=True)
+        stored = councils.overrides(tx, run.id) if overrides else []
         settled = [_override(row) for row in stored if row.revision <= view.revision]
         votes = self._votes(view)
         council = self._council_model(view)
@@ -176,7 +176,7 @@ class CouncilCounting(CouncilSettling):
         if not new:
             return True
         with self.database.transaction() as tx:
-            if councils.revision(tx.connection, run.id) != counted.view.revision:
+            if councils.revision(tx, run.id) != counted.view.revision:
                 return False
             cause = "overrides" if len(new) > 1 else f"override {new[0].number}"
             revision = self.revise(tx, run, cause)
@@ -219,8 +219,8 @@ class CouncilCounting(CouncilSettling):
     def _not_carried_out(self, run: Run, recorded: Sequence[Override]) -> list[Override]:
         if not any(override.kind == "merge" for override in recorded):
             return []
-        with self.database.snapshot() as connection:
-            warnings = self._count_in(connection, run, more=recorded).tally.warnings
+        with self.database.snapshot() as snapshot:
+            warnings = self._count_in(snapshot, run, more=recorded).tally.warnings
         return [
             override
             for override in recorded
@@ -234,7 +234,7 @@ class CouncilCounting(CouncilSettling):
         self, tx: Transaction, run: Run, override: Override, revision: int
     ) -> None:
         councils.insert(
-            tx.connection,
+            tx,
             StoredOverride(
                 run.id,
                 override.number,
@@ -289,13 +289,13 @@ class CouncilCounting(CouncilSettling):
         Errors: those of every write.
         """
         run, sha256 = counted.view.run, sha256_hex(content)
-        with self.database.snapshot() as connection:
-            kept = councils.report(connection, run.id, name, sha256)
+        with self.database.snapshot() as snapshot:
+            kept = councils.report(snapshot, run.id, name, sha256)
         if kept is not None:
             return _report_shape(kept, already=True)
         stored = self.bus.artifacts.add_bytes(name, content)
         with self.database.transaction() as tx:
-            kept = councils.report(tx.connection, run.id, name, sha256)
+            kept = councils.report(tx, run.id, name, sha256)
             if kept is not None:
                 return _report_shape(kept, already=True)
             thread_id = self._thread_of_report(counted, name, stored)
@@ -303,7 +303,7 @@ class CouncilCounting(CouncilSettling):
             kept = StoredReport(
                 run.id, name, sha256, len(content), revision, thread_id, tx.now.wall_ms
             )
-            councils.insert(tx.connection, kept)
+            councils.insert(tx, kept)
             facts = {"name": name, "sha256": sha256, "bytes": len(content), "revision": revision}
             events.append(
                 tx,

@@ -1,7 +1,6 @@
 """A council as it stands: its run, rounds and seats, computed afresh at every look."""
 
 import json
-import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +9,7 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.nearest import did_you_mean
+from inbox_orch.shared.store.engine import Session
 
 from ..council.model import Decision
 from ..domain.councils import (
@@ -126,16 +126,16 @@ class CouncilDesk(Waiting):
 
         Errors: `not_found`; `usage`, which lists them, when there are several.
         """
-        with self.database.snapshot() as connection:
-            known = councils.run_ids(connection)
+        with self.database.snapshot() as snapshot:
+            known = councils.run_ids(snapshot)
             if name is not None:
-                run = runs.get(connection, name)
+                run = runs.get(snapshot, name)
                 if run is None or run.id not in known:
                     raise not_found(
-                        "council", printable(name), hint=_near_council(connection, known, name)
+                        "council", printable(name), hint=_near_council(snapshot, known, name)
                     )
                 return run
-            candidates = [run for run in runs.not_closed(connection) if run.id in known]
+            candidates = [run for run in runs.not_closed(snapshot) if run.id in known]
         if not candidates:
             raise InboxOrchError(
                 "not_found",
@@ -152,12 +152,12 @@ class CouncilDesk(Waiting):
 
     def view(self, run: Run, revision: int | None = None) -> CouncilView:
         """The council as it stands, or as it stood at an earlier revision of its tally."""
-        with self.database.snapshot() as connection:
-            return self.view_in(connection, run, revision)
+        with self.database.snapshot() as snapshot:
+            return self.view_in(snapshot, run, revision)
 
     def view_in(
         self,
-        connection: sqlite3.Connection,
+        tx: Session,
         run: Run,
         revision: int | None = None,
         *,
@@ -165,22 +165,22 @@ class CouncilDesk(Waiting):
     ) -> CouncilView:
         """The same in a transaction or snapshot of the caller's, with the texts of the replies if
         they are wanted."""
-        council = councils.get(connection, run.id)
+        council = councils.get(tx, run.id)
         assert council is not None
-        present = runs.get(connection, run.id)
+        present = runs.get(tx, run.id)
         assert present is not None
-        newest = councils.revision(connection, run.id)
+        newest = councils.revision(tx, run.id)
         asked = newest if revision is None else revision
-        rounds = tuple(councils.rounds(connection, run.id))
-        latest = attempts.latest_by_task(connection, run.id)
+        rounds = tuple(councils.rounds(tx, run.id))
+        latest = attempts.latest_by_task(tx, run.id)
         threads = self.bus.threads([a.thread_id for a in latest.values() if a.thread_id])
         seen = self.bus.delivered(list(threads))
         by_task: dict[str, list[StoredReply]] = {}
-        for reply in councils.replies(connection, run.id, texts=texts):
+        for reply in councils.replies(tx, run.id, texts=texts):
             by_task.setdefault(reply.task_id, []).append(reply)
         looked = _Looked(council, rounds, by_task, latest, threads, seen, asked)
         now_ms = self.database.clock.now().wall_ms
-        seats = [looked.seat(seat, now_ms) for seat in councils.seats(connection, run.id)]
+        seats = [looked.seat(seat, now_ms) for seat in councils.seats(tx, run.id)]
         return CouncilView(present, council, rounds, tuple(seats), asked)
 
 
@@ -288,6 +288,6 @@ def _round(each: Round) -> dict[str, Any]:
     }
 
 
-def _near_council(connection: sqlite3.Connection, known: Collection[str], name: str) -> str:
-    names = [run.name for run in runs.every(connection) if run.id in known]
+def _near_council(tx: Session, known: Collection[str], name: str) -> str:
+    names = [run.name for run in runs.every(tx) if run.id in known]
     return did_you_mean(name[:200], names, "`orch council list` shows them")

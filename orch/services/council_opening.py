@@ -12,7 +12,7 @@ from inbox_orch.shared import events
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_name
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain.councils import (
     Round,
@@ -74,7 +74,7 @@ class CouncilOpening(Planning, CouncilCounting):
             seat_seconds=asked.seat_seconds,
             created_at=tx.now.wall_ms,
         )
-        councils.insert(tx.connection, council)
+        councils.insert(tx, council)
         self._open_round(tx, run, REPLIES, asked.deadline_seconds, len(asked.reviewers))
         for position, reviewer in enumerate(asked.reviewers, start=1):
             lens, text = asked.lenses.get(reviewer, (None, None))
@@ -89,7 +89,7 @@ class CouncilOpening(Planning, CouncilCounting):
             )
             seat = _SeatToOpen(REPLIES, position, reviewer, lens, None)
             self._open_seat(tx, run, seat, body, worktree=asked.at is not None)
-        view = self.view_in(tx.connection, run)
+        view = self.view_in(tx, run)
         return {
             "council": view.as_json(),
             "seats": [seat.as_json() for seat in view.seats],
@@ -102,9 +102,7 @@ class CouncilOpening(Planning, CouncilCounting):
         deadline_at = None
         if deadline_seconds is not None:
             deadline_at = tx.now.wall_ms + int(deadline_seconds * 1000)
-        councils.insert(
-            tx.connection, Round(run.id, number, deadline_at, tx.now.wall_ms, None, None)
-        )
+        councils.insert(tx, Round(run.id, number, deadline_at, tx.now.wall_ms, None, None))
         facts = {"round": number, "deadline_at": deadline_at, "seats": seats}
         events.append(tx, "round_opened", self.actor(run), facts, run_id=run.id)
 
@@ -127,7 +125,7 @@ class CouncilOpening(Planning, CouncilCounting):
         )
         labels = None if seat.labels is None else json.dumps(seat.labels)
         councils.insert(
-            tx.connection,
+            tx,
             StoredSeat(
                 run.id,
                 seat.round,
@@ -153,7 +151,7 @@ class CouncilOpening(Planning, CouncilCounting):
             seat.reviewer: _ballot(counted, seat.reviewer, run.id) for seat in counted.tally.valid
         }
         with self.database.transaction() as tx:
-            view = self.view_in(tx.connection, run)
+            view = self.view_in(tx, run)
             if view.run.state != "open" or view.status in ("open", "no_quorum"):
                 raise _no_ballot(run, f"its run is {view.run.state}, its status {view.status}")
             if len(view.rounds) > 1:
@@ -178,7 +176,7 @@ class CouncilOpening(Planning, CouncilCounting):
     ) -> None:
         from ..council import prompts
 
-        council = councils.get(tx.connection, run.id)
+        council = councils.get(tx, run.id)
         assert council is not None
         labels = {f"b{number}": group.id for number, group in enumerate(entries, start=1)}
         shown = [
@@ -200,8 +198,8 @@ class CouncilOpening(Planning, CouncilCounting):
     def _make_worktree(self, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
         """A reviewer reads in its worktree; what it would change there goes nowhere."""
         made = super()._make_worktree(run, task, attempt, hold)
-        with self.database.snapshot() as connection:
-            seat = councils.seat_of_task(connection, task.id)
+        with self.database.snapshot() as snapshot:
+            seat = councils.seat_of_task(snapshot, task.id)
         if seat is not None and attempt.worktree_path is not None:
             make_read_only(attempt.worktree_path)
         return made
@@ -211,12 +209,12 @@ class CouncilOpening(Planning, CouncilCounting):
     ) -> Attempt:
         """A reviewer's thread: sealed until the round closes, and nothing in it says how many
         others there are or what they wrote."""
-        seat = councils.seat_of_task(tx.connection, task.id)
+        seat = councils.seat_of_task(tx, task.id)
         if seat is None:
             return super()._offer(tx, run, task, attempt, text)
-        council = councils.get(tx.connection, run.id)
+        council = councils.get(tx, run.id)
         assert council is not None
-        round_now = councils.rounds(tx.connection, run.id)[seat.round - 1]
+        round_now = councils.rounds(tx, run.id)[seat.round - 1]
         facts = {
             "council": run.id,
             "round": seat.round,
@@ -254,7 +252,7 @@ class CouncilOpening(Planning, CouncilCounting):
 
         earlier = [
             reply
-            for reply in councils.replies(tx.connection, seat.run_id)
+            for reply in councils.replies(tx, seat.run_id)
             if reply.task_id == seat.task_id and reply.state == "invalid"
         ]
         if not earlier:

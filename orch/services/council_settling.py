@@ -6,12 +6,11 @@ state that it was found for; so is the end of a round, with everything that foll
 
 import json
 import os
-import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from inbox_orch.shared import events
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..domain.councils import COUNTED, Round, StoredReply, StoredSeat
 from ..domain.model import Attempt, Run, Task
@@ -68,22 +67,20 @@ class CouncilSettling(CouncilDesk):
         """
         settled = 0
         for _ in range(_MOST_LOOKS):
-            with self.database.snapshot() as connection:
-                waiting = councils.unsettled(connection, run.id)
-                late = [pair for pair in waiting if self._missed_the_deadline(connection, *pair)]
+            with self.database.snapshot() as snapshot:
+                waiting = councils.unsettled(snapshot, run.id)
+                late = [pair for pair in waiting if self._missed_the_deadline(snapshot, *pair)]
             settled += sum(self._settle_one(run, *pair) for pair in waiting if pair not in late)
             if not self._close_if_over(run):
                 return settled + sum(self._settle_one(run, *pair) for pair in late)
             self.fold(run)
         return settled
 
-    def _missed_the_deadline(
-        self, connection: sqlite3.Connection, attempt_id: str, task_id: str
-    ) -> bool:
-        attempt = attempts.get(connection, attempt_id)
-        seat = councils.seat_of_task(connection, task_id)
+    def _missed_the_deadline(self, tx: Session, attempt_id: str, task_id: str) -> bool:
+        attempt = attempts.get(tx, attempt_id)
+        seat = councils.seat_of_task(tx, task_id)
         assert attempt is not None and seat is not None
-        deadline_at = councils.rounds(connection, seat.run_id)[seat.round - 1].deadline_at
+        deadline_at = councils.rounds(tx, seat.run_id)[seat.round - 1].deadline_at
         if deadline_at is None or attempt.thread_id is None:
             return False
         finished_at = self.bus.threads([attempt.thread_id])[attempt.thread_id].finished_at
@@ -101,15 +98,15 @@ class CouncilSettling(CouncilDesk):
     # -- one outcome -------------------------------------------------------------------------
 
     def _settle_one(self, run: Run, attempt_id: str, task_id: str) -> bool:
-        with self.database.snapshot() as connection:
-            attempt = attempts.get(connection, attempt_id)
-            seat = councils.seat_of_task(connection, task_id)
+        with self.database.snapshot() as snapshot:
+            attempt = attempts.get(snapshot, attempt_id)
+            seat = councils.seat_of_task(snapshot, task_id)
         assert attempt is not None and seat is not None
         outcome = self._outcome(run, _Place(run, seat, attempt))
         with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt_id)
+            present = attempts.get(tx, attempt_id)
             assert present is not None
-            if present.state != attempt.state or councils.reply(tx.connection, attempt_id):
+            if present.state != attempt.state or councils.reply(tx, attempt_id):
                 return False  # another leader was quicker
             to_mend = self._take_in(tx, _Place(run, seat, present), outcome)
         if to_mend is not None:
@@ -119,9 +116,9 @@ class CouncilSettling(CouncilDesk):
     def _take_in(self, tx: Transaction, place: _Place, outcome: Outcome) -> str | None:
         """Record what an attempt has come to; returns the next attempt, if there is one."""
         run, seat, attempt = place
-        present = runs.get(tx.connection, run.id)
+        present = runs.get(tx, run.id)
         assert present is not None
-        round_now = councils.rounds(tx.connection, run.id)[seat.round - 1]
+        round_now = councils.rounds(tx, run.id)[seat.round - 1]
         mend = self._may_be_mended(tx, present, seat, round_now, outcome)
         revision = None
         if not round_now.open and outcome.state in COUNTED:
@@ -139,7 +136,7 @@ class CouncilSettling(CouncilDesk):
             return False
         if round_now.deadline_at is not None and round_now.deadline_at <= tx.now.wall_ms:
             return False
-        earlier = councils.replies(tx.connection, run.id, texts=False)
+        earlier = councils.replies(tx, run.id, texts=False)
         return not any(r.task_id == seat.task_id and r.state == "invalid" for r in earlier)
 
     def _record(
@@ -167,7 +164,7 @@ class CouncilSettling(CouncilDesk):
             revision=revision,
             created_at=tx.now.wall_ms,
         )
-        councils.insert(tx.connection, reply)
+        councils.insert(tx, reply)
         facts = {
             "round": seat.round,
             "reviewer": seat.reviewer,
@@ -191,7 +188,7 @@ class CouncilSettling(CouncilDesk):
 
     def revise(self, tx: Transaction, run: Run, cause: str) -> int:
         """One more revision of the tally, with its event; its number."""
-        number = councils.add_revision(tx.connection, run.id, cause, tx.now.wall_ms)
+        number = councils.add_revision(tx, run.id, cause, tx.now.wall_ms)
         facts = {"revision": number, "cause": cause}
         events.append(tx, "tally_revised", self.actor(run), facts, run_id=run.id)
         return number
@@ -202,7 +199,7 @@ class CouncilSettling(CouncilDesk):
         """The attempt and its task after a reply was read."""
         if attempt.state == "submitted":
             attempt = self.move_attempt(tx, run, attempt, "verifying", cause="a reply is there")
-        task = tasks.by_id(tx.connection, attempt.task_id)
+        task = tasks.by_id(tx, attempt.task_id)
         reason = None if outcome.reason is None else outcome.reason[:1000]
         if outcome.state in (*COUNTED, "abstained"):
             self.move_attempt(tx, run, attempt, "succeeded", cause=outcome.state)
@@ -238,8 +235,8 @@ class CouncilSettling(CouncilDesk):
         return self._allocate_one(tx, run, Chosen(task, task.mailbox, base), ())
 
     def _send_to_mend(self, run: Run, attempt_id: str) -> None:
-        with self.database.snapshot() as connection:
-            attempt = attempts.get(connection, attempt_id)
+        with self.database.snapshot() as snapshot:
+            attempt = attempts.get(snapshot, attempt_id)
         assert attempt is not None
         self.provision(run, attempt)
 
@@ -287,8 +284,8 @@ class CouncilSettling(CouncilDesk):
         """What a stored reply of the first round says."""
         from ..council import replies as reading
 
-        with self.database.snapshot() as connection:
-            council = councils.get(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            council = councils.get(snapshot, run.id)
         assert council is not None
         return reading.read(raw, reviewer=reviewer, expected=expected_of(council, REPLIES))
 
@@ -296,8 +293,8 @@ class CouncilSettling(CouncilDesk):
         """What a stored ballot says."""
         from ..council import replies as reading
 
-        with self.database.snapshot() as connection:
-            council = councils.get(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            council = councils.get(snapshot, run.id)
         assert council is not None
         return reading.read_ballot(
             raw,
@@ -309,8 +306,8 @@ class CouncilSettling(CouncilDesk):
 
     def own_items(self, run: Run, reviewer: str) -> tuple[str, ...]:
         """The ids of what a reviewer has raised in the first round."""
-        with self.database.snapshot() as connection:
-            seats = self.view_in(connection, run, texts=True).seats_of(REPLIES)
+        with self.database.snapshot() as snapshot:
+            seats = self.view_in(snapshot, run, texts=True).seats_of(REPLIES)
         for view in seats:
             reply = view.stands.reply
             if view.seat.reviewer == reviewer and reply is not None and reply.raw is not None:
@@ -326,7 +323,7 @@ class CouncilSettling(CouncilDesk):
         if _closing(self.view(run), self.database.clock.now().wall_ms) is None:
             return False
         with self.database.transaction() as tx:
-            view = self.view_in(tx.connection, run)
+            view = self.view_in(tx, run)
             closed_by = _closing(view, tx.now.wall_ms)
             if closed_by is None or view.open_round is None:
                 return False  # another leader was quicker
@@ -338,10 +335,10 @@ class CouncilSettling(CouncilDesk):
     def _close(self, tx: Transaction, view: CouncilView, ending: Round, closed_by: str) -> None:
         """The round ends, its threads are unsealed, and there is something to be counted."""
         run, number = view.run, ending.number
-        councils.close_round(tx.connection, run.id, number, closed_by, tx.now.wall_ms)
+        councils.close_round(tx, run.id, number, closed_by, tx.now.wall_ms)
         for seat in view.seats_of(number):
             if seat.stands.reply is None:
-                councils.note_closing(tx.connection, seat.seat, on_the_way(seat))
+                councils.note_closing(tx, seat.seat, on_the_way(seat))
         facts = {
             "round": number,
             "by": closed_by,
@@ -349,7 +346,7 @@ class CouncilSettling(CouncilDesk):
         }
         events.append(tx, "round_closed", self.actor(run), facts, run_id=run.id)
         self.revise(tx, run, f"round {number} closed")
-        for thread_id in councils.threads_of_round(tx.connection, run.id, number):
+        for thread_id in councils.threads_of_round(tx, run.id, number):
             self.bus.unseal(thread_id, agent=run.leader)
 
 

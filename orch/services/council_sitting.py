@@ -56,9 +56,9 @@ class Councils(CouncilOpening):
 
     def councils(self) -> list[CouncilView]:
         """Every council, oldest first, as it is stored."""
-        with self.database.snapshot() as connection:
-            found = [runs.get(connection, run_id) for run_id in councils.run_ids(connection)]
-            return [self.view_in(connection, run) for run in found if run is not None]
+        with self.database.snapshot() as snapshot:
+            found = [runs.get(snapshot, run_id) for run_id in councils.run_ids(snapshot)]
+            return [self.view_in(snapshot, run) for run in found if run is not None]
 
     def wait_for_council(self, run: Run, *, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> Sat:
         """Block until the round is closed: every seat is final, or its deadline has come.
@@ -82,10 +82,10 @@ class Councils(CouncilOpening):
         return found._replace(failure=_failure(found))
 
     def _sat(self, run: Run, stale: bool) -> Sat:
-        with self.database.snapshot() as connection:
-            view = self.view_in(connection, run)
-            revisions = tuple(councils.revisions(connection, run.id))
-            reports = tuple(councils.reports(connection, run.id))
+        with self.database.snapshot() as snapshot:
+            view = self.view_in(snapshot, run)
+            revisions = tuple(councils.revisions(snapshot, run.id))
+            reports = tuple(councils.reports(snapshot, run.id))
         return Sat(view, revisions, reports, stale)
 
     def _due_in(self, view: CouncilView) -> waits.Look:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sqlite3
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from inbox_orch.shared.database import Database
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_key, check_name, printable
 from inbox_orch.shared.nearest import did_you_mean, nearest
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..domain import readiness, states
 from ..domain.config import config_of
@@ -63,13 +62,13 @@ class Desk:
 
         Errors: `not_found`; `usage`, which lists them, when there are several.
         """
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             if name is not None:
-                run = runs.get(connection, name)
+                run = runs.get(snapshot, name)
                 if run is None:
-                    raise not_found("run", printable(name), hint=_runs_hint(connection, name))
+                    raise not_found("run", printable(name), hint=_runs_hint(snapshot, name))
                 return run
-            candidates = _mostly_runs(connection, runs.not_closed(connection))
+            candidates = _mostly_runs(snapshot, runs.not_closed(snapshot))
         if not candidates:
             raise InboxOrchError(
                 "not_found", "there is no open run", hint="`orch run init --title T` opens one"
@@ -82,18 +81,18 @@ class Desk:
             )
         return candidates[0]
 
-    def task(self, connection: sqlite3.Connection, run: Run, name: str) -> Task:
+    def task(self, tx: Session, run: Run, name: str) -> Task:
         """The task with this key or id; error `not_found` with the nearest key."""
-        task = tasks.get(connection, run.id, name)
+        task = tasks.get(tx, run.id, name)
         if task is None:
-            keys = tasks.ids_by_key(connection, run.id)
+            keys = tasks.ids_by_key(tx, run.id)
             hint = did_you_mean(name[:200], keys, f"`orch status --run {run.name}` lists them")
             raise not_found("task", printable(name), hint=hint)
         return task
 
-    def require_open(self, connection: sqlite3.Connection, run: Run) -> Run:
+    def require_open(self, tx: Session, run: Run) -> Run:
         """The run as it is now; error `invalid_state` when its tasks can be changed no more."""
-        present = runs.get(connection, run.id)
+        present = runs.get(tx, run.id)
         assert present is not None, "runs are never removed"
         if present.state not in ("open", "paused"):
             closed = present.state == "closed"
@@ -126,13 +125,13 @@ class Desk:
             )
         return repository
 
-    def picture(self, connection: sqlite3.Connection, run: Run, now_ms: int) -> Picture:
+    def picture(self, tx: Session, run: Run, now_ms: int) -> Picture:
         """The run as it stands, also if it was paused, cancelled or closed since `run` was read."""
-        run = runs.get(connection, run.id) or run
+        run = runs.get(tx, run.id) or run
         conflicts = {}
-        of_run = tasks.of_run(connection, run.id, bodies=False)
-        dependencies = tasks.dependencies_of_run(connection, run.id)
-        found = tasks.base_conflicts(connection, run.id)
+        of_run = tasks.of_run(tx, run.id, bodies=False)
+        dependencies = tasks.dependencies_of_run(tx, run.id)
+        found = tasks.base_conflicts(tx, run.id)
         heads = Heads(of_run, dependencies) if found else None
         for task in of_run if heads is not None else ():
             # Void as soon as the heads are not those any more for which it was found.
@@ -174,9 +173,9 @@ class Desk:
         """
         if attempt.thread_id is not None or attempt.number == 1:
             return attempt.thread_id
-        if councils.seat_of_task(tx.connection, attempt.task_id) is None:
+        if councils.seat_of_task(tx, attempt.task_id) is None:
             return None
-        earlier = [a.thread_id for a in attempts.of_task(tx.connection, attempt.task_id)]
+        earlier = [a.thread_id for a in attempts.of_task(tx, attempt.task_id)]
         return next((thread for thread in reversed(earlier) if thread is not None), None)
 
     def record_task(
@@ -190,7 +189,7 @@ class Desk:
     ) -> None:
         """Append an event about a task. Every one carries its state after the change."""
         facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
-        attempt = None if attempt_id is None else attempts.get(tx.connection, attempt_id)
+        attempt = None if attempt_id is None else attempts.get(tx, attempt_id)
         events.append(
             tx,
             kind,
@@ -218,9 +217,9 @@ class Desk:
         columns["updated_at"] = tx.now.wall_ms
         if target in states.ATTEMPT_ENDED:
             columns["ended_at"] = tx.now.wall_ms
-        changed = attempts.update(tx.connection, attempt.id, columns, expected_state=attempt.state)
+        changed = attempts.update(tx, attempt.id, columns, expected_state=attempt.state)
         assert changed, "the attempt changed under the write lock"
-        after = attempts.get(tx.connection, attempt.id)
+        after = attempts.get(tx, attempt.id)
         assert after is not None
         facts = {"from": attempt.state, "cause": cause}
         self.record_attempt(tx, run, after, f"attempt_{target}", facts)
@@ -240,9 +239,9 @@ class Desk:
         """One transition of a task, guarded, with its event; returns it as it is then."""
         states.require("task", task.state, target)
         columns = {**(changes or {}), "state": target, "updated_at": tx.now.wall_ms}
-        changed = tasks.update(tx.connection, task.id, columns, expected_state=task.state)
+        changed = tasks.update(tx, task.id, columns, expected_state=task.state)
         assert changed, "the task changed under the write lock"
-        after = tasks.by_id(tx.connection, task.id)
+        after = tasks.by_id(tx, task.id)
         facts = {"from": task.state, "cause": cause}
         self.record_task(tx, run, after, f"task_{target}", facts, attempt_id)
         return after
@@ -259,11 +258,11 @@ class Desk:
         """One transition of a run, guarded, with its event; returns it as it is then."""
         states.require("run", run.state, target)
         columns = {**(changes or {}), "state": target}
-        changed = runs.update(tx.connection, run.id, columns, expected_state=run.state)
+        changed = runs.update(tx, run.id, columns, expected_state=run.state)
         assert changed, "the run changed under the write lock"
         facts = {"from": run.state, "to": target, "cause": cause}
         events.append(tx, f"run_{target}", self.actor(run), facts, run_id=run.id)
-        after = runs.get(tx.connection, run.id)
+        after = runs.get(tx, run.id)
         assert after is not None
         return after
 
@@ -273,18 +272,18 @@ class Desk:
         self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
     ) -> Answer | None:
         """The first result of an earlier call with this key; error `key_conflict`."""
-        return self.find_replay(tx.connection, command, agent, key, digest)
+        return self.find_replay(tx, command, agent, key, digest)
 
     def find_replay(
         self,
-        connection: sqlite3.Connection,
+        tx: Session,
         command: str,
         agent: str,
         key: str | None,
         digest: str,
     ) -> Answer | None:
         """The same, only to look; whoever goes on must look again in the transaction."""
-        found = requests.first_result(connection, command, agent, key, digest)
+        found = requests.first_result(tx, command, agent, key, digest)
         return None if found is None else Answer(json.loads(found), True)
 
     def remember(
@@ -300,7 +299,7 @@ class Desk:
         if key is None:
             return Answer(data)
         requests.store(
-            tx.connection,
+            tx,
             command=command,
             agent=agent,
             key=check_key(key),
@@ -333,15 +332,15 @@ class Desk:
         return processes.start_time(owner.process) != owner.started
 
 
-def _mostly_runs(connection: sqlite3.Connection, found: list[Run]) -> list[Run]:
+def _mostly_runs(tx: Session, found: list[Run]) -> list[Run]:
     """A council is a run, too; beside any other it is meant only when it is named."""
-    known = set(councils.run_ids(connection))
+    known = set(councils.run_ids(tx))
     return [run for run in found if run.id not in known] or found
 
 
-def _runs_hint(connection: sqlite3.Connection, name: str) -> str:
-    near = nearest(name[:200], [run.name for run in runs.every(connection)])
+def _runs_hint(tx: Session, name: str) -> str:
+    near = nearest(name[:200], [run.name for run in runs.every(tx)])
     if near:
         return f"did you mean {near}?"
-    names = [run.name for run in runs.not_closed(connection)]
+    names = [run.name for run in runs.not_closed(tx)]
     return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared import requests
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_key, check_name, new_id
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import names, readiness, states
 from ..domain.model import Attempt, Run, Task
@@ -147,14 +147,14 @@ class Dispatching(Provisioning):
     def _choose(
         self, run: Run, asked: "_Asked", *, store: bool
     ) -> tuple[list[Chosen], tuple[dict[str, Any], ...]]:
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
-            dependencies = tasks.dependencies_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
+            dependencies = tasks.dependencies_of_run(snapshot, run.id)
             # By id, since a task can be named twice: by its key and by its id.
             named = list(
-                {t.id: t for t in (self.task(connection, run, n) for n in asked.names)}.values()
+                {t.id: t for t in (self.task(snapshot, run, n) for n in asked.names)}.values()
             )
-            slots = Slots(run, [a.mailbox for a in attempts.live_of_run(connection, run.id)])
+            slots = Slots(run, [a.mailbox for a in attempts.live_of_run(snapshot, run.id)])
         heads = Heads([s.task for s in picture.standings], dependencies)
         if named:
             _require_ready(picture, named, asked)
@@ -188,11 +188,11 @@ class Dispatching(Provisioning):
     def _held_back(self, run: Run, asked: "_Asked", planned: Sequence[Chosen] = ()) -> HeldBack:
         """What is ready now, beside what is planned, and finds no slot: "nothing was dispatched"
         must not pass for "nothing is ready"."""
-        with self.database.snapshot() as connection:
-            slots = Slots(run, [a.mailbox for a in attempts.live_of_run(connection, run.id)])
+        with self.database.snapshot() as snapshot:
+            slots = Slots(run, [a.mailbox for a in attempts.live_of_run(snapshot, run.id)])
             if asked.names or not slots.bounded():
                 return HeldBack()
-            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
         for choice in planned:
             slots.take(choice.mailbox)
         taken = {choice.task.id for choice in planned}
@@ -212,12 +212,10 @@ class Dispatching(Provisioning):
     def _store_conflict(self, run: Run, task: Task, base: Base) -> None:
         """Remember it, so that the task is not ready until one of the heads has changed."""
         with self.database.transaction() as tx:
-            present = tasks.by_id(tx.connection, task.id)
+            present = tasks.by_id(tx, task.id)
             if present.state != "pending":
                 return  # another leader was quicker
-            tasks.store_base_conflict(
-                tx.connection, task.id, base.heads, base.conflicts, tx.now.wall_ms
-            )
+            tasks.store_base_conflict(tx, task.id, base.heads, base.conflicts, tx.now.wall_ms)
             facts = {"heads": list(base.heads), "paths": list(base.conflicts)}
             self.record_task(tx, run, present, "base_conflict_found", facts)
 
@@ -262,12 +260,12 @@ class Dispatching(Provisioning):
             earlier = self.replay(tx, "dispatch", actor, asked.key, asked.digest)
             if earlier is not None:
                 return _ids(earlier.data), True
-            present = runs.get(tx.connection, run.id)
+            present = runs.get(tx, run.id)
             assert present is not None
             if present.state != "open":
                 raise states.refuse("run", run.name, present.state, "dispatch")
-            picture = self.picture(tx.connection, present, tx.now.wall_ms)
-            slots = Slots(present, [a.mailbox for a in attempts.live_of_run(tx.connection, run.id)])
+            picture = self.picture(tx, present, tx.now.wall_ms)
+            slots = Slots(present, [a.mailbox for a in attempts.live_of_run(tx, run.id)])
             still = [_as_it_is_now(c, picture, asked) for c in chosen]
             if asked.names:
                 named = [c.task for c in still]
@@ -276,14 +274,14 @@ class Dispatching(Provisioning):
             else:
                 still = [c for c in still if _may_start(picture.of(c.task.id), asked)]
                 still = [c for c in still if slots.take(c.mailbox)]
-            dependencies = tasks.dependencies_of_run(tx.connection, run.id)
+            dependencies = tasks.dependencies_of_run(tx, run.id)
             heads = Heads([s.task for s in picture.standings], dependencies)
             if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
                 return None
             made = [self._allocate_one(tx, run, c, dirty) for c in still]
             if asked.key is not None:
                 requests.store(
-                    tx.connection,
+                    tx,
                     command="dispatch",
                     agent=actor,
                     key=asked.key,
@@ -297,7 +295,7 @@ class Dispatching(Provisioning):
     def _allocate_one(
         self, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
     ) -> str:
-        task = tasks.by_id(tx.connection, chosen.task.id)
+        task = tasks.by_id(tx, chosen.task.id)
         number, attempt_id = task.attempts + 1, new_id()
         values: dict[str, Any] = {
             "id": attempt_id,
@@ -320,9 +318,9 @@ class Dispatching(Provisioning):
                 "base_source": chosen.base.source,
                 "dirty_paths": json.dumps(list(dirty)) if dirty else None,
             }
-        attempts.insert(tx.connection, values)
+        attempts.insert(tx, values)
         attempts.open_intent(
-            tx.connection,
+            tx,
             run_id=run.id,
             attempt_id=attempt_id,
             kind="dispatch",
@@ -330,7 +328,7 @@ class Dispatching(Provisioning):
             owner=self.this_process(),
             now_ms=tx.now.wall_ms,
         )
-        made = attempts.get(tx.connection, attempt_id)
+        made = attempts.get(tx, attempt_id)
         assert made is not None
         self.record_attempt(tx, run, made, "attempt_allocating", {"from": None})
         changes = {"attempts": number, "not_before": None}
@@ -349,19 +347,19 @@ class Dispatching(Provisioning):
             return ()
         self.finish_intents(run)
         left = {attempt.id for attempt in self._begun(run)}
-        with self.database.snapshot() as connection:
-            present = [attempts.get(connection, a.id) for a in begun if a.id not in left]
+        with self.database.snapshot() as snapshot:
+            present = [attempts.get(snapshot, a.id) for a in begun if a.id not in left]
         return tuple(self.handed_out(run, a) for a in present if a is not None)
 
     def _begun(self, run: Run) -> list[Attempt]:
-        with self.database.snapshot() as connection:
-            live = attempts.live_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            live = attempts.live_of_run(snapshot, run.id)
         return [attempt for attempt in live if attempt.state == "allocating"]
 
     def _chosen_earlier(self, run: Run, asked: "_Asked") -> list[str] | None:
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             earlier = self.find_replay(
-                connection, "dispatch", self.actor(run), asked.key, asked.digest
+                snapshot, "dispatch", self.actor(run), asked.key, asked.digest
             )
         return None if earlier is None else _ids(earlier.data)
 
@@ -376,8 +374,8 @@ class Dispatching(Provisioning):
         items = []
         for attempt_id in attempt_ids:
             mine = self.may_carry_out(run, attempt_id)
-            with self.database.snapshot() as connection:
-                attempt = attempts.get(connection, attempt_id)
+            with self.database.snapshot() as snapshot:
+                attempt = attempts.get(snapshot, attempt_id)
             assert attempt is not None
             if attempt.state == "allocating" and mine:
                 attempt = self.provision(run, attempt)

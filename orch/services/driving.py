@@ -159,8 +159,8 @@ class Driving(Waiting):
                 return waits.Look(check)
 
     def _look_once(self, course: "_Course") -> waits.Look:
-        with self.database.snapshot() as connection:
-            course.run = runs.get(connection, course.run.id) or course.run
+        with self.database.snapshot() as snapshot:
+            course.run = runs.get(snapshot, course.run.id) or course.run
         course.obstacle = self.reconcile(course.run, checks=False).obstacle
         self._dispatch_ready(course)
         if course.on_look is not None:
@@ -198,10 +198,10 @@ class Driving(Waiting):
         run, now = course.run, self.database.clock.now()
         if run.state != "open" or now.monotonic_ms < course.held_until:
             return
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, now.wall_ms)
-            live = len(attempts.live_of_run(connection, run.id))
-            newest = events.latest(connection)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, now.wall_ms)
+            live = len(attempts.live_of_run(snapshot, run.id))
+            newest = events.latest(snapshot)
         full = run.max_parallel is not None and live >= run.max_parallel
         if full or not any(s.state == "ready" for s in picture.standings):
             course.let_go()
@@ -239,16 +239,16 @@ class Driving(Waiting):
         return step
 
     def _see(self, course: "_Course") -> Step | None:
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, course.run, self.database.clock.now().wall_ms)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, course.run, self.database.clock.now().wall_ms)
             found = events.after(
-                connection,
+                snapshot,
                 course.position,
                 limit=_MOST_EVENTS,
                 run_id=course.run.id,
                 kinds=(*CHANGES, "attempt_offered"),
             )
-            latest = events.latest(connection)
+            latest = events.latest(snapshot)
         cursor = found[-1].seq if len(found) == _MOST_EVENTS else latest
         course.changed = course.changed or any(event.kind in CHANGES for event in found)
         driven = self._driven(course, picture, str(cursor))
@@ -282,8 +282,8 @@ class Driving(Waiting):
             if event.kind != "attempt_offered":
                 yield Line("change", {**event.as_json(), "key": key})
             elif event.data.get("from") == "provisioned":  # not when a worker handed it back
-                with self.database.snapshot() as connection:
-                    attempt = attempts.get(connection, str(event.attempt_id))
+                with self.database.snapshot() as snapshot:
+                    attempt = attempts.get(snapshot, str(event.attempt_id))
                 assert attempt is not None
                 yield Line("dispatched", self.handed_out(course.run, attempt))
 
@@ -324,8 +324,8 @@ class Driving(Waiting):
         return None
 
     def _out_of_time(self, course: "_Course", wait_seconds: float) -> Step:
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, course.run, self.database.clock.now().wall_ms)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, course.run, self.database.clock.now().wall_ms)
         driven = self._driven(course, picture, str(course.position))
         message = f"run {driven.run.name}: not over within {wait_seconds:g} s"
         hint = driven.obstacle or "call again to drive on; nothing is missed in between"
@@ -341,8 +341,8 @@ class Driving(Waiting):
         now = self.database.clock.now()
         wall, monotonic = [due.due_wall_ms], [due.due_monotonic_ms]
         if course.run.state == "open":
-            with self.database.snapshot() as connection:
-                picture = self.picture(connection, course.run, now.wall_ms)
+            with self.database.snapshot() as snapshot:
+                picture = self.picture(snapshot, course.run, now.wall_ms)
             wall += [s.until for s in picture.standings]
             if course.held is not None:
                 monotonic.append(int(course.held_until))

@@ -23,15 +23,13 @@ class Examining(Desk):
     def doctor(self, *, verify: bool = False) -> Examined:
         """Look at git, the repositories, what was begun and not finished, the worktrees of live
         attempts; with `verify` also fold the events and compare the tables with them."""
-        with self.database.snapshot() as connection:
-            newest = events.latest(connection)
-            live = care.with_worktree(connection)
-            open_runs = runs.not_closed(connection)
-            open_intents = [
-                i for run in open_runs for i in attempts.open_intents(connection, run.id)
-            ]
+        with self.database.snapshot() as snapshot:
+            newest = events.latest(snapshot)
+            live = care.with_worktree(snapshot)
+            open_runs = runs.not_closed(snapshot)
+            open_intents = [i for run in open_runs for i in attempts.open_intents(snapshot, run.id)]
             disagreements = (
-                folding.differences(folding.fold(care.facts(connection)), care.stored(connection))
+                folding.differences(folding.fold(care.facts(snapshot)), care.stored(snapshot))
                 if verify
                 else None
             )

@@ -7,7 +7,7 @@ a worker says is done is only `submitted`.
 from typing import Any
 
 from inbox_orch.inbox.domain.model import Thread
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import states
 from ..domain.config import config_of
@@ -47,8 +47,8 @@ class Folding(Stopping):
 
     def reap(self, run: Run) -> None:
         """Notice leases of this run that have run out."""
-        with self.database.snapshot() as connection:
-            live = attempts.live_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            live = attempts.live_of_run(snapshot, run.id)
         mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
         if mailboxes:
             self.bus.reap(mailboxes)
@@ -69,7 +69,7 @@ class Folding(Stopping):
         import random
 
         ended = self.move_attempt(tx, run, attempt, ended_as, cause=cause, changes=changes)
-        task = tasks.by_id(tx.connection, attempt.task_id)
+        task = tasks.by_id(tx, attempt.task_id)
         outcome = consequence(
             task,
             "cancelled" if called_off else ended_as,
@@ -101,30 +101,30 @@ class Folding(Stopping):
         """Policy `abort`, for attempts that were being provisioned when the task failed."""
         if run.on_failure != "abort":
             return 0
-        with self.database.snapshot() as connection:
-            failed = tasks.failed_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            failed = tasks.failed_of_run(snapshot, run.id)
             running = [
-                a for a in attempts.live_of_run(connection, run.id) if a.state in states.WITH_WORKER
+                a for a in attempts.live_of_run(snapshot, run.id) if a.state in states.WITH_WORKER
             ]
         if not failed or not running:
             return 0
         with self.database.transaction() as tx:
             # One that was retried meanwhile stops nobody any more.
-            failed = tasks.failed_of_run(tx.connection, run.id)
+            failed = tasks.failed_of_run(tx, run.id)
             return self._cancel_the_others(tx, run, failed[0]) if failed else 0
 
     # -- one attempt -------------------------------------------------------------------------
 
     def _with_threads(self, run: Run) -> list[tuple[Attempt, Thread]]:
-        with self.database.snapshot() as connection:
-            live = [a for a in attempts.live_of_run(connection, run.id) if a.thread_id is not None]
+        with self.database.snapshot() as snapshot:
+            live = [a for a in attempts.live_of_run(snapshot, run.id) if a.thread_id is not None]
             threads = self.bus.threads([str(a.thread_id) for a in live])
         return [(a, threads[str(a.thread_id)]) for a in live]
 
     def follow(self, run: Run, attempt_id: str) -> bool:
         """Carry one attempt over to where its thread is; returns whether it was elsewhere."""
         with self.database.transaction() as tx:
-            attempt = attempts.get(tx.connection, attempt_id)
+            attempt = attempts.get(tx, attempt_id)
             assert attempt is not None
             if attempt.state not in states.WITH_WORKER:
                 return False  # another leader was quicker
@@ -174,7 +174,7 @@ class Folding(Stopping):
         ):
             return False
         with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt.id)
+            present = attempts.get(tx, attempt.id)
             assert present is not None
             if present.state != "ending":
                 return False
@@ -188,6 +188,6 @@ class Folding(Stopping):
         What has ended on the bus and is not folded in yet keeps the end that it came to.
         """
         cause = f"task {failed_key} failed, and the run's policy is abort"
-        others = attempts.live_of_run(tx.connection, run.id)
+        others = attempts.live_of_run(tx, run.id)
         running = [other for other in others if other.state in states.WITH_WORKER]
         return sum(self.stop(tx, run, other, "cancelled", cause) for other in running)

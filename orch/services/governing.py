@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import states
 from ..domain.model import Run
@@ -38,8 +38,8 @@ class Governing(Folding):
 
     def runs(self, *, closed: bool = False) -> list[Run]:
         """The runs that are not closed, oldest first; with `closed` those too."""
-        with self.database.snapshot() as connection:
-            return runs.every(connection) if closed else runs.not_closed(connection)
+        with self.database.snapshot() as snapshot:
+            return runs.every(snapshot) if closed else runs.not_closed(snapshot)
 
     def pause_run(self, run: Run) -> Governed:
         """Dispatch nothing more; what runs goes on. Error `invalid_state`."""
@@ -91,7 +91,7 @@ class Governing(Folding):
         self.fold(run)
         with self.database.transaction() as tx:
             governed = self._governed(tx, self._present(tx, run), already=already)
-            keys = [tasks.by_id(tx.connection, task_id).key for task_id in cancelled]
+            keys = [tasks.by_id(tx, task_id).key for task_id in cancelled]
         return governed._replace(cancelled=tuple(keys))
 
     # -- steps -------------------------------------------------------------------------------
@@ -109,24 +109,24 @@ class Governing(Folding):
             return self._governed(tx, turned)
 
     def _present(self, tx: Transaction, run: Run) -> Run:
-        present = runs.get(tx.connection, run.id)
+        present = runs.get(tx, run.id)
         assert present is not None, "runs are never removed"
         return present
 
     def _governed(self, tx: Transaction, run: Run, *, already: bool = False) -> Governed:
-        picture = self.picture(tx.connection, run, tx.now.wall_ms)
+        picture = self.picture(tx, run, tx.now.wall_ms)
         ending = tuple(
             picture.of(a.task_id).task.key
-            for a in attempts.live_of_run(tx.connection, run.id)
+            for a in attempts.live_of_run(tx, run.id)
             if run.cancelled_at is not None
         )
         return Governed(run, picture.outcome, already, ending=ending)
 
     def _refuse_live(self, tx: Transaction, run: Run) -> None:
-        live = attempts.live_of_run(tx.connection, run.id)
+        live = attempts.live_of_run(tx, run.id)
         if not live:
             return
-        names = [f"{tasks.by_id(tx.connection, a.task_id).key}/{a.number}" for a in live]
+        names = [f"{tasks.by_id(tx, a.task_id).key}/{a.number}" for a in live]
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
         raise InboxOrchError(
             "live_attempt",

@@ -47,8 +47,8 @@ class Inspecting(Provisioning):
     def require_mounted(self, run: Run, repository: Repository) -> None:
         """Error `unsafe_removal` when more than three worktrees of a run are missing at once:
         then what they lie on has gone away, and nothing about them can be told."""
-        with self.database.snapshot() as connection:
-            there = attempts.with_worktree(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            there = attempts.with_worktree(snapshot, run.id)
         missing = [
             str(a.worktree_path)
             for a in there
@@ -105,8 +105,8 @@ class Inspecting(Provisioning):
             thread = self.bus.threads([attempt.thread_id])[attempt.thread_id]
             if self.bus.cancel_settles_at(thread.id) is not None or thread.state == "claimed":
                 return about("live_lease", f"it may be worked on still{self._held(attempt)}")
-        with self.database.snapshot() as connection:
-            begun = attempts.open_intents(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            begun = attempts.open_intents(snapshot, run.id)
         if any(i.attempt_id == attempt.id and i.kind != "cleanup" for i in begun):
             return about("unfinished", "something was begun and not finished: `orch reconcile`")
         return None

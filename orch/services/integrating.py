@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import integration
 from ..domain.integration import CONFLICT, HELD_BACK, MERGED, Result, Tried
@@ -133,13 +133,13 @@ class Integrating(Trying):
         )
 
     def _work(self, run: Run) -> Work:
-        with self.database.snapshot() as connection:
-            of_run = tasks.of_run(connection, run.id)
-            dependencies = tasks.dependencies_of_run(connection, run.id)
-            accepted = integrations.accepted(connection, run.id)
-            in_conflict = integrations.in_open_conflict(connection, run.id)
-            once_accepted = integrations.once_accepted(connection, run.id) if in_conflict else []
-            live = attempts.live_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            of_run = tasks.of_run(snapshot, run.id)
+            dependencies = tasks.dependencies_of_run(snapshot, run.id)
+            accepted = integrations.accepted(snapshot, run.id)
+            in_conflict = integrations.in_open_conflict(snapshot, run.id)
+            once_accepted = integrations.once_accepted(snapshot, run.id) if in_conflict else []
+            live = attempts.live_of_run(snapshot, run.id)
         pieces = integration.pieces(of_run, dependencies, accepted)
         return Work(pieces, integration.in_conflict(of_run, in_conflict, live), once_accepted)
 
@@ -169,11 +169,11 @@ class Integrating(Trying):
         """Write down what is about to be done, if what it was planned for still holds."""
         with self.database.transaction() as tx:
             for result in plan.results:
-                task = tasks.by_id(tx.connection, result.piece.task.id)
+                task = tasks.by_id(tx, result.piece.task.id)
                 if task.accepted_attempt != result.piece.attempt.id:
                     return None
             return integrations.open_intent(
-                tx.connection,
+                tx,
                 run_id=run.id,
                 data=_facts(plan),
                 owner=self.this_process(),
@@ -204,18 +204,16 @@ class Integrating(Trying):
         """The branch has moved: say so, and give back what conflicts, unless another leader has
         taken this over and done it."""
         me = self.this_process()
-        if not integrations.close_intent(tx.connection, number, "done", me, tx.now.wall_ms):
+        if not integrations.close_intent(tx, number, "done", me, tx.now.wall_ms):
             return
-        present = runs.get(tx.connection, run.id)
+        present = runs.get(tx, run.id)
         assert present is not None
         for attempt_id, commit in facts["merged"]:
-            attempt = attempts.get(tx.connection, attempt_id)
+            attempt = attempts.get(tx, attempt_id)
             assert attempt is not None
             self.record_attempt(tx, present, attempt, "attempt_integrated", {"commit": commit})
-        for task_id in integrations.starting_from_integration(tx.connection, run.id):
-            tasks.update(
-                tx.connection, task_id, {"next_base": facts["tip"]}, expected_state="pending"
-            )
+        for task_id in integrations.starting_from_integration(tx, run.id):
+            tasks.update(tx, task_id, {"next_base": facts["tip"]}, expected_state="pending")
         for attempt_id, paths in facts["conflicts"]:
             self._record_conflict(tx, present, attempt_id, facts["tip"], paths)
 
@@ -223,16 +221,16 @@ class Integrating(Trying):
         self, tx: Transaction, run: Run, attempt_id: str, onto: str, paths: Sequence[str]
     ) -> None:
         """Remember it at the attempt, and give the task another one, if the run goes on."""
-        attempt = attempts.get(tx.connection, attempt_id)
+        attempt = attempts.get(tx, attempt_id)
         assert attempt is not None
-        task = tasks.by_id(tx.connection, attempt.task_id)
+        task = tasks.by_id(tx, attempt.task_id)
         if task.accepted_attempt != attempt.id:
             return  # somebody has decided otherwise meanwhile
         conflict = {"onto": onto, "paths": list(paths)}
         stored = json.dumps(conflict, ensure_ascii=False)
         if stored != attempt.conflict:
             changes = {"conflict": stored, "updated_at": tx.now.wall_ms}
-            attempts.update(tx.connection, attempt.id, changes, expected_state=attempt.state)
+            attempts.update(tx, attempt.id, changes, expected_state=attempt.state)
             facts = {**conflict, "reason": f"conflict in {', '.join(paths)}"[:1000]}
             self.record_attempt(tx, run, attempt, "attempt_conflict", facts)
         if run.state in ("open", "paused"):
@@ -305,12 +303,12 @@ class Integrating(Trying):
         )
 
     def _has_room_for(self, run: Run, task: Task) -> bool:
-        with self.database.snapshot() as connection:
-            present = runs.get(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            present = runs.get(snapshot, run.id)
             assert present is not None
-            standing = self.picture(connection, present, self.database.clock.now().wall_ms)
-            live = attempts.live_of_run(connection, run.id)
-            mailbox = tasks.by_id(connection, task.id).mailbox
+            standing = self.picture(snapshot, present, self.database.clock.now().wall_ms)
+            live = attempts.live_of_run(snapshot, run.id)
+            mailbox = tasks.by_id(snapshot, task.id).mailbox
         free = Slots(present, (attempt.mailbox for attempt in live)).free(mailbox)
         return present.state == "open" and standing.of(task.id).state == "ready" and free
 
@@ -322,8 +320,8 @@ class Integrating(Trying):
     def _finish_integrations(self, run: Run) -> int:
         """Confirm what a process that is gone has moved; forget what it had not moved yet, which
         were only objects. Returns how many there were."""
-        with self.database.snapshot() as connection:
-            begun = [i for i in attempts.open_intents(connection, run.id) if i.kind == "integrate"]
+        with self.database.snapshot() as snapshot:
+            begun = [i for i in attempts.open_intents(snapshot, run.id) if i.kind == "integrate"]
         return sum(self._finish_integration(run, intent) for intent in begun)
 
     def _finish_integration(self, run: Run, intent: Intent) -> bool:

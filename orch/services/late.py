@@ -34,8 +34,8 @@ class Late(Folding):
         """
         if run.repository is None:
             return 0
-        with self.database.snapshot() as connection:
-            ended = attempts.ended_with_worktree(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            ended = attempts.ended_with_worktree(snapshot, run.id)
         if not ended:
             return 0
         try:
@@ -65,12 +65,12 @@ class Late(Folding):
     def _note_late(self, run: Run, attempt: Attempt, head: str, count: int) -> bool:
         facts = {"head": head, "commits": count, "ref": late_ref(attempt)}
         with self.database.transaction() as tx:
-            present = attempts.get(tx.connection, attempt.id)
+            present = attempts.get(tx, attempt.id)
             assert present is not None
             if _late_of(present).get("head") == head:
                 return False  # another leader was quicker
             columns = {"details": details_with(present, late=facts)}
-            attempts.update(tx.connection, attempt.id, columns, expected_state=present.state)
+            attempts.update(tx, attempt.id, columns, expected_state=present.state)
             self.record_attempt(tx, run, present, "late_work_kept", {"late": facts})
             return True
 

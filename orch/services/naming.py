@@ -14,25 +14,25 @@ class Naming(Desk):
 
     def runs_beginning(self, beginning: str, limit: int) -> list[Named]:
         """Runs, those first that are not closed."""
-        with self.database.snapshot() as connection:
-            found = names.runs(connection, beginning, limit)
+        with self.database.snapshot() as snapshot:
+            found = names.runs(snapshot, beginning, limit)
         return [(name, f"{state}: {title}") for name, state, title in found]
 
     def councils_beginning(self, beginning: str, limit: int) -> list[Named]:
         """Councils, those first that are not closed."""
-        with self.database.snapshot() as connection:
-            found = names.councils(connection, beginning, limit)
+        with self.database.snapshot() as snapshot:
+            found = names.councils(snapshot, beginning, limit)
         return [(name, f"{state}: {title}") for name, state, title in found]
 
     def tasks_beginning(self, run: str | None, beginning: str, limit: int) -> list[Named]:
         """The tasks of a run, or of the only open one. Errors: `not_found`, `usage`."""
         run_id = self.run(run).id
-        with self.database.snapshot() as connection:
-            found = names.tasks(connection, run_id, beginning, limit)
+        with self.database.snapshot() as snapshot:
+            found = names.tasks(snapshot, run_id, beginning, limit)
         return [(key, f"{state}: {title}") for key, state, title in found]
 
     def attempts_beginning(self, run: str | None, beginning: str, limit: int) -> list[Named]:
         """The attempts of a run, or of the only open one. Errors: `not_found`, `usage`."""
         run_id = self.run(run).id
-        with self.database.snapshot() as connection:
-            return names.attempts(connection, run_id, beginning, limit)
+        with self.database.snapshot() as snapshot:
+            return names.attempts(snapshot, run_id, beginning, limit)

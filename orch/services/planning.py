@@ -10,7 +10,7 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import check_name, new_id
 from inbox_orch.shared.requests import digest_of
 from inbox_orch.shared.signals import postponed
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import graph, limits
 from ..domain.config import Config, config_of
@@ -78,7 +78,7 @@ class Planning(Desk):
             cancelled_at=None,
             **facts.place,
         )
-        runs.insert(tx.connection, run)
+        runs.insert(tx, run)
         said = {"from": None, "to": "open", "title": run.title, "on_failure": run.on_failure}
         events.append(tx, "run_open", leader, said, run_id=run.id)
         return run
@@ -136,7 +136,7 @@ class Planning(Desk):
             self._check_addable(tx, run, key_name)
             columns |= {"key": key_name, "mailbox": mailbox or DEFAULT_MAILBOX}
             task = self._insert_task(tx, run, columns)
-            named = [self.task(tx.connection, run, name) for name in depends_on]
+            named = [self.task(tx, run, name) for name in depends_on]
             upstreams = tuple(dict.fromkeys(named))
             for upstream in upstreams:
                 # Nothing else waits for a new task yet, so that only one to itself is a cycle.
@@ -149,7 +149,7 @@ class Planning(Desk):
     def _insert_task(self, tx: Transaction, run: Run, columns: dict[str, Any]) -> Task:
         task_id = new_id()
         tasks.insert(
-            tx.connection,
+            tx,
             {
                 **columns,
                 "id": task_id,
@@ -161,7 +161,7 @@ class Planning(Desk):
         )
         facts = {"from": None, "to": "pending", "key": columns["key"], "cause": "task add"}
         events.append(tx, "task_pending", self.actor(run), facts, run_id=run.id, task_id=task_id)
-        return tasks.by_id(tx.connection, task_id)
+        return tasks.by_id(tx, task_id)
 
     def add_dependency(
         self, run: Run, task_name: str, upstream_name: str, condition: str = "success"
@@ -174,10 +174,10 @@ class Planning(Desk):
         if condition not in CONDITIONS:
             raise usage(f"a condition is one of {', '.join(CONDITIONS)}")
         with self.database.transaction() as tx:
-            self.require_open(tx.connection, run)
-            task = self.task(tx.connection, run, task_name)
-            upstream = self.task(tx.connection, run, upstream_name)
-            present = tasks.dependency(tx.connection, task.id, upstream.id)
+            self.require_open(tx, run)
+            task = self.task(tx, run, task_name)
+            upstream = self.task(tx, run, upstream_name)
+            present = tasks.dependency(tx, task.id, upstream.id)
             if present is None:
                 self._check_edge(tx, run, task, upstream)
                 self._insert_dependency(tx, run, task.id, upstream.id, condition)
@@ -222,8 +222,8 @@ class Planning(Desk):
             )
 
     def _check_addable(self, tx: Transaction, run: Run, key: str) -> None:
-        self.require_open(tx.connection, run)
-        if tasks.get(tx.connection, run.id, key) is not None:
+        self.require_open(tx, run)
+        if tasks.get(tx, run.id, key) is not None:
             raise InboxOrchError(
                 "invalid_state",
                 f"run {run.name} has a task {key} already",
@@ -241,13 +241,11 @@ class Planning(Desk):
                 hint="only a task that has not been dispatched can wait; add another task",
                 details={"task": task.key, "state": task.state},
             )
-        if tasks.waits_for(tx.connection, upstream.id, task.id):
-            edges = graph.edges_of(tasks.dependencies_above(tx.connection, upstream.id))
+        if tasks.waits_for(tx, upstream.id, task.id):
+            edges = graph.edges_of(tasks.dependencies_above(tx, upstream.id))
             way = graph.path(edges, upstream.id, task.id)
             assert way is not None, "it was found a moment ago"
-            ids = {
-                task_id: name for name, task_id in tasks.ids_by_key(tx.connection, run.id).items()
-            }
+            ids = {task_id: name for name, task_id in tasks.ids_by_key(tx, run.id).items()}
             keys = [ids[task_id] for task_id in (task.id, *way)]
             raise InboxOrchError(
                 "cycle",
@@ -259,7 +257,7 @@ class Planning(Desk):
     def _insert_dependency(
         self, tx: Transaction, run: Run, task_id: str, upstream_id: str, condition: str
     ) -> None:
-        tasks.insert_dependency(tx.connection, Dependency(task_id, upstream_id, condition))
+        tasks.insert_dependency(tx, Dependency(task_id, upstream_id, condition))
         facts = {"upstream": upstream_id, "condition": condition}
         events.append(
             tx, "dependency_added", self.actor(run), facts, run_id=run.id, task_id=task_id

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared import events
 from inbox_orch.shared.ids import check_name, new_id
 from inbox_orch.shared.requests import digest_of
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import plans
 from ..domain.config import Config, config_of
@@ -50,7 +50,7 @@ class Plans(Planning):
             earlier = self.replay(tx, "plan import", actor, key, digest)
             if earlier is not None:
                 return earlier
-            self.require_open(tx.connection, run)
+            self.require_open(tx, run)
             self._insert_plan(tx, run, plan)
             data = _done(run, plan, opened=False)
             return self.remember(tx, "plan import", actor, key, digest, data)
@@ -87,9 +87,9 @@ class Plans(Planning):
         """
         known: Mapping[str, str] = {}
         if run is not None:
-            with self.database.snapshot() as connection:
-                self.require_open(connection, run)
-                known = tasks.ids_by_key(connection, run.id)
+            with self.database.snapshot() as snapshot:
+                self.require_open(snapshot, run)
+                known = tasks.ids_by_key(snapshot, run.id)
         _refuse(plan, known, repository)
         return {**_done(run, plan, opened=run is None), "dry_run": True}
 
@@ -102,9 +102,9 @@ class Plans(Planning):
     def plan_export(self, run: Run) -> Plan:
         """A run as the plan that, imported again, gives an equal one: its config with the values
         of secrets left out, its tasks in the order of their making, none of them begun."""
-        with self.database.snapshot() as connection:
-            of_run = tasks.of_run(connection, run.id)
-            dependencies = tasks.dependencies_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            of_run = tasks.of_run(snapshot, run.id)
+            dependencies = tasks.dependencies_of_run(snapshot, run.id)
         keys = {task.id: task.key for task in of_run}
         links: dict[str, list[Link]] = {}
         # By the number of what they wait for, so that equal runs give equal plans.
@@ -122,11 +122,11 @@ class Plans(Planning):
         return Plan(planned, _opening(run, config))
 
     def _insert_plan(self, tx: Transaction, run: Run, plan: Plan) -> None:
-        known = tasks.ids_by_key(tx.connection, run.id)
+        known = tasks.ids_by_key(tx, run.id)
         _refuse(plan, known, run.repository is not None)
         rows = _rows(run, plan, known, tx.now.wall_ms)
-        tasks.insert_many(tx.connection, rows.tasks)
-        tasks.insert_dependencies(tx.connection, rows.dependencies)
+        tasks.insert_many(tx, rows.tasks)
+        tasks.insert_dependencies(tx, rows.dependencies)
         events.append_many(tx, rows.events, self.actor(run), run_id=run.id)
 
 

@@ -5,13 +5,12 @@ Every step may be done again after a crash; nobody is given a worktree before it
 
 import contextlib
 import json
-import sqlite3
 from collections.abc import Collection
 from typing import Any
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_id
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..domain import texts
 from ..domain.config import config_of
@@ -38,8 +37,8 @@ class Provisioning(Recounting):
 
     def may_carry_out(self, run: Run, attempt_id: str) -> bool:
         """Whether the intent of an attempt is this process's, taking it over from a dead one."""
-        with self.database.snapshot() as connection:
-            intent = _intent_of(connection, run, attempt_id)
+        with self.database.snapshot() as snapshot:
+            intent = _intent_of(snapshot, run, attempt_id)
         return intent is not None and self._is_ours(intent)
 
     def _is_ours(self, intent: Intent) -> bool:
@@ -53,10 +52,10 @@ class Provisioning(Recounting):
 
         What cannot be finished now is left to the next time, and keeps nothing else from it.
         """
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             begun = [
-                (intent, attempts.get(connection, intent.attempt_id))
-                for intent in attempts.open_intents(connection, run.id)
+                (intent, attempts.get(snapshot, intent.attempt_id))
+                for intent in attempts.open_intents(snapshot, run.id)
                 if intent.kind == "dispatch" and intent.attempt_id is not None
             ]
         finished = sum(
@@ -81,9 +80,7 @@ class Provisioning(Recounting):
 
     def _take_over(self, intent: Intent) -> bool:
         with self.database.transaction() as tx:
-            return attempts.take_over_intent(
-                tx.connection, intent.number, intent.owner, self.this_process()
-            )
+            return attempts.take_over_intent(tx, intent.number, intent.owner, self.this_process())
 
     def provision(self, run: Run, attempt: Attempt) -> Attempt:
         """Make the worktree and send the thread; on failure nothing is left behind.
@@ -103,10 +100,10 @@ class Provisioning(Recounting):
 
     def _carry_out(self, run: Run, attempt: Attempt, hold: Hold | None) -> Attempt:
         """The same in the attempt's lock, which is kept until the outcome is written down."""
-        with self.database.snapshot() as connection:
-            task = tasks.by_id(connection, attempt.task_id)
-            present = attempts.get(connection, attempt.id)
-            intent = _intent_of(connection, run, attempt.id)
+        with self.database.snapshot() as snapshot:
+            task = tasks.by_id(snapshot, attempt.task_id)
+            present = attempts.get(snapshot, attempt.id)
+            intent = _intent_of(snapshot, run, attempt.id)
         assert present is not None
         mine = intent is not None and intent.owner == self.this_process()
         if present.state != "allocating" or not mine:
@@ -149,24 +146,24 @@ class Provisioning(Recounting):
         return attempt._replace(details=json.dumps(details)) if details else attempt
 
     def _is_wanted_still(self, run: Run, attempt: Attempt) -> bool:
-        with self.database.snapshot() as connection:
-            present = attempts.get(connection, attempt.id)
-            mine = attempts.owns_intent(connection, attempt.id, "dispatch", self.this_process())
+        with self.database.snapshot() as snapshot:
+            present = attempts.get(snapshot, attempt.id)
+            mine = attempts.owns_intent(snapshot, attempt.id, "dispatch", self.this_process())
         wanted = mine and present is not None and present.state == "allocating"
         return wanted and not self._is_cancelled(run)
 
     def _is_cancelled(self, run: Run) -> bool:
-        with self.database.snapshot() as connection:
-            present = runs.get(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            present = runs.get(snapshot, run.id)
         return present is not None and present.state == "cancelling"
 
     def call_off(self, run: Run, task_ids: Collection[str]) -> None:
         """Clear away what a process that is gone has begun for these tasks, instead of finishing
         it, as far as that can be done now."""
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             begun = [
-                (intent, attempts.get(connection, intent.attempt_id))
-                for intent in attempts.open_intents(connection, run.id)
+                (intent, attempts.get(snapshot, intent.attempt_id))
+                for intent in attempts.open_intents(snapshot, run.id)
                 if intent.kind == "dispatch" and intent.attempt_id is not None
             ]
         for intent, attempt in begun:
@@ -235,15 +232,13 @@ class Provisioning(Recounting):
             return None
         me = self.this_process()
         if outcome is None:
-            mine = attempts.owns_intent(tx.connection, attempt.id, "dispatch", me)
+            mine = attempts.owns_intent(tx, attempt.id, "dispatch", me)
         else:
-            mine = attempts.close_intent(
-                tx.connection, attempt.id, "dispatch", outcome, me, tx.now.wall_ms
-            )
+            mine = attempts.close_intent(tx, attempt.id, "dispatch", outcome, me, tx.now.wall_ms)
         return present if mine else None
 
     def _as_it_is(self, tx: Transaction, attempt: Attempt) -> Attempt:
-        present = attempts.get(tx.connection, attempt.id)
+        present = attempts.get(tx, attempt.id)
         assert present is not None
         return present
 
@@ -256,9 +251,7 @@ class Provisioning(Recounting):
             return False
         with self.database.transaction() as tx:
             me = self.this_process()
-            return attempts.close_intent(
-                tx.connection, attempt.id, "dispatch", "undone", me, tx.now.wall_ms
-            )
+            return attempts.close_intent(tx, attempt.id, "dispatch", "undone", me, tx.now.wall_ms)
 
     def _cleared_alone(self, run: Run, attempt: Attempt) -> bool:
         """Take away what was made, in the attempt's lock; error `busy`."""
@@ -339,8 +332,8 @@ class Provisioning(Recounting):
 
     def handed_out(self, run: Run, attempt: Attempt) -> dict[str, Any]:
         """An attempt with the brief and everything else that a worker needs."""
-        with self.database.snapshot() as connection:
-            task = tasks.by_id(connection, attempt.task_id)
+        with self.database.snapshot() as snapshot:
+            task = tasks.by_id(snapshot, attempt.task_id)
         layout = self.database.layout
         shape = attempt.as_json() | {
             "key": task.key,
@@ -353,7 +346,7 @@ class Provisioning(Recounting):
         return shape
 
 
-def _intent_of(connection: sqlite3.Connection, run: Run, attempt_id: str) -> Intent | None:
+def _intent_of(tx: Session, run: Run, attempt_id: str) -> Intent | None:
     """What was begun for an attempt and is not confirmed."""
-    found = attempts.open_intents(connection, run.id)
+    found = attempts.open_intents(tx, run.id)
     return next((intent for intent in found if intent.attempt_id == attempt_id), None)

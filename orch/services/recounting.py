@@ -31,8 +31,8 @@ class Recounting(Verifying):
         """The task, and what its earlier attempts came to: reasons, the ends of the outputs of
         checks that failed, questions and answers, what was changed. What is too long for a text
         is in an attached file."""
-        with self.database.snapshot() as connection:
-            ended = [a for a in attempts.of_task(connection, task.id) if not a.live]
+        with self.database.snapshot() as snapshot:
+            ended = [a for a in attempts.of_task(snapshot, task.id) if not a.live]
         earlier = [self._account(run, attempt, whole=False) for attempt in ended]
         if texts.fits(earlier) and not any(_is_cut(c) for a in ended for c in checks_of(a)):
             return FirstMessage(texts.task_text(task.title, task.body, earlier))

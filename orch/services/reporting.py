@@ -115,9 +115,9 @@ class Reporting(Charts):
         """A run with its newest `most` attempts. What git cannot tell any more is left out."""
         stale = self.fold_if_writable(run)
         now_ms = self.database.clock.now().wall_ms
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, now_ms)
-            every = attempts.of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, now_ms)
+            every = attempts.of_run(snapshot, run.id)
         shown = every[-most:]
         repository = self._repository_if_there(picture.run)
         told, exchanges = [], []

@@ -80,21 +80,21 @@ class Restoring(Provisioning):
 
     def attempt_list(self, run: Run, task_names: Sequence[str] = ()) -> list[Listed]:
         """The attempts of a run, or of certain tasks, oldest first. Error `not_found`."""
-        with self.database.snapshot() as connection:
-            keys = {task.id: task.key for task in tasks.of_run(connection, run.id)}
-            wanted = {self.task(connection, run, name).id for name in task_names} or keys.keys()
-            found = attempts.of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            keys = {task.id: task.key for task in tasks.of_run(snapshot, run.id)}
+            wanted = {self.task(snapshot, run, name).id for name in task_names} or keys.keys()
+            found = attempts.of_run(snapshot, run.id)
         return [Listed(a, keys[a.task_id]) for a in found if a.task_id in wanted]
 
     def attempt_named(self, name: str, run_name: str | None) -> tuple[Run, Listed]:
         """The attempt with this id, of whichever run, or with this task's key and number
         (`KEY/N`; of the newest with `KEY` alone) in the run. Errors: `not_found`, `usage`."""
-        with self.database.snapshot() as connection:
-            attempt = attempts.get(connection, name.upper())
+        with self.database.snapshot() as snapshot:
+            attempt = attempts.get(snapshot, name.upper())
             if attempt is not None:
-                run = runs.get(connection, attempt.run_id)
+                run = runs.get(snapshot, attempt.run_id)
                 assert run is not None
-                key = tasks.by_id(connection, attempt.task_id).key
+                key = tasks.by_id(snapshot, attempt.task_id).key
                 return run, Listed(attempt, key)
         run = self.run(run_name)
         key, _, number = name.partition("/")

@@ -57,11 +57,11 @@ class Showing(Viewing):
         """One task of a run. Error `not_found`."""
         stale = self.fold_if_writable(run)
         questions = self.questions(run)
-        with self.database.snapshot() as connection:
-            task = self.task(connection, run, name)
-            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
-            edges = tasks.dependencies_of_run(connection, run.id)
-            of_task = attempts.of_task(connection, task.id)
+        with self.database.snapshot() as snapshot:
+            task = self.task(snapshot, run, name)
+            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
+            edges = tasks.dependencies_of_run(snapshot, run.id)
+            of_task = attempts.of_task(snapshot, task.id)
         return TaskShown(
             # The picture has no bodies: those of all tasks may be large.
             picture.of(task.id)._replace(task=task),

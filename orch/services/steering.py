@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared import events
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_name
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import states
 from ..domain.model import Attempt, Run, Task
@@ -68,8 +68,8 @@ class Steering(Provisioning):
         Errors: `usage`, `not_found`, `invalid_state` (one is final), `busy` (the attempt is being
         made by another leader).
         """
-        with self.database.snapshot() as connection:
-            named = {self.task(connection, run, name).id for name in names}
+        with self.database.snapshot() as snapshot:
+            named = {self.task(snapshot, run, name).id for name in names}
         self.call_off(run, named)
         return self._each(run, names, self._cancel)
 
@@ -126,10 +126,10 @@ class Steering(Provisioning):
         Errors: `not_found` (also the edge), `invalid_state` (the task is not pending).
         """
         with self.database.transaction() as tx:
-            task = self.task(tx.connection, run, task_name)
-            upstream = self.task(tx.connection, run, upstream_name)
-            self.require_open(tx.connection, run)
-            edge = tasks.dependency(tx.connection, task.id, upstream.id)
+            task = self.task(tx, run, task_name)
+            upstream = self.task(tx, run, upstream_name)
+            self.require_open(tx, run)
+            edge = tasks.dependency(tx, task.id, upstream.id)
             if edge is None:
                 raise not_found(
                     "dependency",
@@ -138,7 +138,7 @@ class Steering(Provisioning):
                 )
             if task.state != "pending":
                 raise states.refuse("task", task.key, task.state, "dep remove")
-            tasks.delete_dependency(tx.connection, edge)
+            tasks.delete_dependency(tx, edge)
             facts = {"upstream": upstream.id, "condition": edge.condition}
             events.append(
                 tx,
@@ -168,7 +168,7 @@ class Steering(Provisioning):
             return True
         attempt = self._stoppable(tx, run, task, "cancel")
         if attempt is None:
-            return self._cancel(tx, run, tasks.by_id(tx.connection, task.id))
+            return self._cancel(tx, run, tasks.by_id(tx, task.id))
         if attempt.state != "ending":
             self.stop(tx, run, attempt, "cancelled", _ENDS)
         elif attempt.ending_as == "cancelled" and not attempt.goes_back:
@@ -192,16 +192,16 @@ class Steering(Provisioning):
         attempt = None
         if task.state in ("active", "blocked"):
             attempt = self._stoppable(tx, run, task, "reassign")
-            task = tasks.by_id(tx.connection, task.id)
+            task = tasks.by_id(tx, task.id)
         changed = task.mailbox != mailbox
         if attempt is not None:
             changed = self._take_back(tx, run, task, attempt, mailbox) or changed
-            task = tasks.by_id(tx.connection, task.id)
+            task = tasks.by_id(tx, task.id)
         if task.mailbox != mailbox:
             columns = {"mailbox": mailbox, "updated_at": tx.now.wall_ms}
-            tasks.update(tx.connection, task.id, columns, expected_state=task.state)
+            tasks.update(tx, task.id, columns, expected_state=task.state)
             facts = {"mailbox": mailbox, "was": task.mailbox}
-            self.record_task(tx, run, tasks.by_id(tx.connection, task.id), "task_reassigned", facts)
+            self.record_task(tx, run, tasks.by_id(tx, task.id), "task_reassigned", facts)
         return changed
 
     def _take_back(
@@ -261,19 +261,19 @@ class Steering(Provisioning):
         self.finish_intents(run)
         self.fold(run)
         with self.database.transaction() as tx:
-            named = {t.id: t for t in (self.task(tx.connection, run, n) for n in names)}
-            present = self.require_open(tx.connection, run)
+            named = {t.id: t for t in (self.task(tx, run, n) for n in names)}
+            present = self.require_open(tx, run)
             already = [
                 task.key
                 for task in named.values()
-                if not change(tx, present, tasks.by_id(tx.connection, task.id))
+                if not change(tx, present, tasks.by_id(tx, task.id))
             ]
         # What nobody holds has ended with that.
         self.fold(run)
-        with self.database.snapshot() as connection:
-            changed = tuple(tasks.by_id(connection, task_id) for task_id in named)
+        with self.database.snapshot() as snapshot:
+            changed = tuple(tasks.by_id(snapshot, task_id) for task_id in named)
             ending = [
-                a.task_id for a in attempts.live_of_run(connection, run.id) if a.state == "ending"
+                a.task_id for a in attempts.live_of_run(snapshot, run.id) if a.state == "ending"
             ]
         keys = tuple(task.key for task in changed if task.id in ending)
         return Steered(changed, tuple(already), keys)
@@ -283,7 +283,7 @@ class Steering(Provisioning):
         ended with that. Errors: `invalid_state` (the task is final), `busy`."""
         if task.state not in ("active", "blocked"):
             raise states.refuse("task", task.key, task.state, verb)
-        attempt = attempts.live_of_task(tx.connection, task.id)
+        attempt = attempts.live_of_task(tx, task.id)
         assert attempt is not None, "a task that is active has a live attempt"
         if attempt.state in ("allocating", "provisioned"):
             raise InboxOrchError(
@@ -294,7 +294,7 @@ class Steering(Provisioning):
             )
         if attempt.state in states.WITH_WORKER and self.live_thread(tx, attempt) is None:
             self.follow(run, attempt.id)
-            return attempts.live_of_task(tx.connection, task.id)
+            return attempts.live_of_task(tx, task.id)
         return attempt
 
     def _tip_to_go_on_from(
@@ -304,9 +304,9 @@ class Steering(Provisioning):
         committed; looked up outside of the transaction, since that asks git."""
         if from_attempt is None:
             return None, ()
-        with self.database.snapshot() as connection:
-            task = self.task(connection, run, name)
-            found = [a for a in attempts.of_task(connection, task.id) if a.number == from_attempt]
+        with self.database.snapshot() as snapshot:
+            task = self.task(snapshot, run, name)
+            found = [a for a in attempts.of_task(snapshot, task.id) if a.number == from_attempt]
         if not found:
             raise not_found(
                 "attempt",

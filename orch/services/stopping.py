@@ -7,7 +7,7 @@ its slot until nobody can be working on it.
 from typing import Any
 
 from inbox_orch.inbox.domain.model import Thread
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import states
 from ..domain.model import Attempt, Run
@@ -36,7 +36,7 @@ class Stopping(Timing):
 
     def task_follows(self, tx: Transaction, run: Run, attempt: Attempt, target: str) -> None:
         """A task is blocked exactly while its attempt is."""
-        task = tasks.by_id(tx.connection, attempt.task_id)
+        task = tasks.by_id(tx, attempt.task_id)
         wanted = "blocked" if target == "blocked" else "active"
         if task.state != wanted:
             self.move_task(tx, run, task, wanted, cause=f"attempt {target}", attempt_id=attempt.id)
@@ -73,15 +73,15 @@ class Stopping(Timing):
 
     def stop_late(self, run: Run) -> int:
         """End the attempts of which a clock has run out; returns how many."""
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             now_ms = self.database.clock.now().wall_ms
-            late = [t for t in self.timed(connection, run) if t.run_out(now_ms) is not None]
+            late = [t for t in self.timed(snapshot, run) if t.run_out(now_ms) is not None]
         return sum(self._stop_late(run, timed.attempt.id) for timed in late)
 
     def _stop_late(self, run: Run, attempt_id: str) -> bool:
         """Decided anew under the write lock: the worker may have spoken meanwhile."""
         with self.database.transaction() as tx:
-            found = [t for t in self.timed(tx.connection, run) if t.attempt.id == attempt_id]
+            found = [t for t in self.timed(tx, run) if t.attempt.id == attempt_id]
             due = found[0].run_out(tx.now.wall_ms) if found else None
             if due is None:
                 return False
@@ -94,36 +94,36 @@ class Stopping(Timing):
         """Cancel the pending tasks of a cancelled run and stop its attempts; the ids of the tasks
         that are cancelled now."""
         cancelled = []
-        for task in tasks.pending_of_run(tx.connection, run.id):
+        for task in tasks.pending_of_run(tx, run.id):
             columns = {"not_before": None, "reason": RUN_CANCELLED}
             self.move_task(tx, run, task, "cancelled", cause="run cancel", changes=columns)
             cancelled.append(task.id)
-        for attempt in attempts.live_of_run(tx.connection, run.id):
+        for attempt in attempts.live_of_run(tx, run.id):
             self.stop(tx, run, attempt, "cancelled", RUN_CANCELLED)
         return cancelled
 
     def sweep_again(self, run: Run) -> int:
         """What came back or was offered after the run was cancelled; returns how many."""
-        with self.database.snapshot() as connection:
-            if not _has_to_be_swept(runs.get(connection, run.id)):
+        with self.database.snapshot() as snapshot:
+            if not _has_to_be_swept(runs.get(snapshot, run.id)):
                 return 0
-            pending = tasks.pending_of_run(connection, run.id)
-            live = attempts.live_of_run(connection, run.id)
+            pending = tasks.pending_of_run(snapshot, run.id)
+            live = attempts.live_of_run(snapshot, run.id)
         left = len(pending) + sum(a.state in STOPPABLE for a in live)
         if left:
             with self.database.transaction() as tx:
-                if _has_to_be_swept(runs.get(tx.connection, run.id)):
+                if _has_to_be_swept(runs.get(tx, run.id)):
                     self.sweep(tx, run)
         return left
 
     def close_cancelled(self, run: Run) -> int:
         """Close a cancelled run once its last attempt has ended; returns whether that is now."""
-        with self.database.snapshot() as connection:
-            if not self._is_over(runs.get(connection, run.id), connection):
+        with self.database.snapshot() as snapshot:
+            if not self._is_over(runs.get(snapshot, run.id), snapshot):
                 return 0
         with self.database.transaction() as tx:
-            present = runs.get(tx.connection, run.id)
-            if present is None or not self._is_over(present, tx.connection):
+            present = runs.get(tx, run.id)
+            if present is None or not self._is_over(present, tx):
                 return 0  # another leader was quicker
             columns = {"closed_at": tx.now.wall_ms}
             self.move_run(
@@ -131,13 +131,11 @@ class Stopping(Timing):
             )
             return 1
 
-    def _is_over(self, run: Run | None, connection: Any) -> bool:
+    def _is_over(self, run: Run | None, tx: Any) -> bool:
         if not _has_to_be_swept(run):
             return False
         assert run is not None
-        return not (
-            tasks.pending_of_run(connection, run.id) or attempts.live_of_run(connection, run.id)
-        )
+        return not (tasks.pending_of_run(tx, run.id) or attempts.live_of_run(tx, run.id))
 
 
 def _has_to_be_swept(run: Run | None) -> bool:

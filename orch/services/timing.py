@@ -1,9 +1,9 @@
 """Which clocks of a run's attempts run, and which have run out. Only looks."""
 
-import sqlite3
 from typing import NamedTuple
 
 from inbox_orch.inbox.domain.model import Thread, WorkTimes
+from inbox_orch.shared.store.engine import Session
 
 from ..domain import clocks, states
 from ..domain.clocks import Due, Working
@@ -27,15 +27,15 @@ class Timed(NamedTuple):
 class Timing(Desk):
     """The part of the scheduler that looks at the clocks."""
 
-    def timed(self, connection: sqlite3.Connection, run: Run) -> list[Timed]:
+    def timed(self, tx: Session, run: Run) -> list[Timed]:
         """The attempts of a run that a clock runs for."""
-        of_tasks = tasks.of_live_attempts(connection, run.id)
+        of_tasks = tasks.of_live_attempts(tx, run.id)
         limited = {key: t for key, t in of_tasks.items() if clocks.has_any(t.limits)}
         if not limited:
             return []
         live = [
             a
-            for a in attempts.live_of_run(connection, run.id)
+            for a in attempts.live_of_run(tx, run.id)
             if a.task_id in limited and a.state in states.WITH_WORKER
         ]
         wanted = [str(a.thread_id) for a in live]
@@ -48,10 +48,10 @@ class Timing(Desk):
 
     def next_clock(self, run: Run) -> int | None:
         """When the next clock of a run runs out, in wall-clock milliseconds; it may be over."""
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             due = [
                 clocks.running(timed.task.limits, timed.working)
-                for timed in self.timed(connection, run)
+                for timed in self.timed(snapshot, run)
             ]
         return min((found[0].at_ms for found in due if found), default=None)
 

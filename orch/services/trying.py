@@ -131,7 +131,7 @@ class Trying(Dispatching):
         """So that whoever clears up after this process can see to the check that still runs."""
         data = {"group": group, "group_started": processes.start_time(group)}
         with self.database.transaction(durable=False) as tx:
-            return integrations.note(tx.connection, number, data, self.this_process())
+            return integrations.note(tx, number, data, self.this_process())
 
     # -- the worktree ------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class Trying(Dispatching):
         }
         with self.database.transaction() as tx:
             number = integrations.open_intent(
-                tx.connection,
+                tx,
                 run_id=run.id,
                 data=facts,
                 owner=self.this_process(),
@@ -194,7 +194,7 @@ class Trying(Dispatching):
         """What was begun has changed nothing that stays."""
         with self.database.transaction() as tx:
             me = self.this_process()
-            integrations.close_intent(tx.connection, number, "undone", me, tx.now.wall_ms)
+            integrations.close_intent(tx, number, "undone", me, tx.now.wall_ms)
 
 
 def _failed_setup(run: Run, failure: SetupFailed) -> Tried:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain.checks import Checked
 from ..domain.limits import MOST_MISSING_WORKTREES
@@ -46,8 +46,8 @@ class Verifying(Folding):
         Of a council's run, what reviewers have sent is taken in: so whoever reconciles or waits
         on it moves it on.
         """
-        with self.database.snapshot() as connection:
-            is_council = councils.get(connection, run.id) is not None
+        with self.database.snapshot() as snapshot:
+            is_council = councils.get(snapshot, run.id) is not None
         if is_council:
             # Imported here, because no other run needs it, and every command loads this module.
             from .council_sitting import Councils
@@ -57,17 +57,17 @@ class Verifying(Folding):
 
     def submitted(self, run: Run) -> list[tuple[Attempt, Task]]:
         """The attempts that are submitted, and nobody is verifying, with their tasks."""
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             return [
-                (a, tasks.by_id(connection, a.task_id))
-                for a in attempts.live_of_run(connection, run.id)
+                (a, tasks.by_id(snapshot, a.task_id))
+                for a in attempts.live_of_run(snapshot, run.id)
                 if a.state == "submitted"
             ]
 
     def obstacle(self, run: Run) -> str | None:
         """Why submitted work cannot be looked at now; None when it can, or there is none."""
-        with self.database.snapshot() as connection:
-            live = attempts.live_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            live = attempts.live_of_run(snapshot, run.id)
         if not any(a.worktree_path is not None for a in _submitted(live)):
             return None
         try:
@@ -94,7 +94,7 @@ class Verifying(Folding):
         with self.database.transaction() as tx:
             if self._is_still(tx, attempt):
                 columns = {**verdict.changes, "updated_at": tx.now.wall_ms}
-                attempts.update(tx.connection, attempt.id, columns, expected_state="submitted")
+                attempts.update(tx, attempt.id, columns, expected_state="submitted")
 
     def decide(self, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
         """Write down what a submitted attempt has come to; False when another leader was
@@ -109,7 +109,7 @@ class Verifying(Folding):
     def _is_still(self, tx: Transaction, attempt: Attempt) -> bool:
         """Whether a submitted attempt is as it was when it was looked at. Once its checks have
         begun, what a slow leader has seen in its worktree may be their doing."""
-        present = attempts.get(tx.connection, attempt.id)
+        present = attempts.get(tx, attempt.id)
         assert present is not None
         return present.state == "submitted" and was_seen(present) == was_seen(attempt)
 
@@ -179,7 +179,7 @@ class Verifying(Folding):
             tx, run, attempt, "succeeded", cause="accepted", changes=changes
         )
         self.keep_accepted(run, accepted)
-        task = tasks.by_id(tx.connection, attempt.task_id)
+        task = tasks.by_id(tx, attempt.task_id)
         self.move_task(
             tx,
             run,

@@ -9,7 +9,7 @@ from inbox_orch.shared import events
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.requests import digest_of
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import readiness
 from ..domain.model import Attempt, Run, Task
@@ -147,13 +147,13 @@ class Viewing(Verifying):
         """Every task of a run, after folding in what the bus says."""
         stale = self.fold_if_writable(run)
         now_ms = self.database.clock.now().wall_ms
-        with self.database.snapshot() as connection:
-            run = runs.get(connection, run.id) or run
-            picture = self.picture(connection, run, now_ms)
-            newest = attempts.latest_by_task(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            run = runs.get(snapshot, run.id) or run
+            picture = self.picture(snapshot, run, now_ms)
+            newest = attempts.latest_by_task(snapshot, run.id)
             wanted = [str(a.thread_id) for a in newest.values() if a.thread_id is not None]
             threads = self.bus.threads(wanted)
-            cursor = str(events.latest(connection))
+            cursor = str(events.latest(snapshot))
         rows = tuple(
             Row(
                 standing,
@@ -169,8 +169,8 @@ class Viewing(Verifying):
     def ready(self, run: Run) -> Ready:
         """The tasks that `dispatch` would take, in its order, and those that only lack a base."""
         stale = self.fold_if_writable(run)
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
         order = readiness.dispatch_order(picture.standings, picture.dependencies)
         return Ready(
             tuple(picture.of(task.id) for task in order),
@@ -180,10 +180,10 @@ class Viewing(Verifying):
 
     def questions(self, run: Run) -> list[Question]:
         """The open questions of a run, oldest first."""
-        with self.database.snapshot() as connection:
+        with self.database.snapshot() as snapshot:
             blocked = [
-                (a, tasks.by_id(connection, a.task_id))
-                for a in attempts.live_of_run(connection, run.id)
+                (a, tasks.by_id(snapshot, a.task_id))
+                for a in attempts.live_of_run(snapshot, run.id)
                 if a.state == "blocked" and a.thread_id is not None
             ]
             threads = self.bus.threads([str(a.thread_id) for a, _ in blocked])
@@ -206,7 +206,7 @@ class Viewing(Verifying):
         self.fold(run)
         actor = self.actor(run)
         with self.database.transaction() as tx:
-            task = self.task(tx.connection, run, task_name)
+            task = self.task(tx, run, task_name)
             digest = digest_of({"run": run.id, "task": task.id, "body": body})
             earlier = self.replay(tx, "answer", actor, key, digest)
             if earlier is not None:
@@ -229,7 +229,7 @@ class Viewing(Verifying):
 
     def _asking(self, tx: Transaction, task: Task) -> str:
         """The thread of the task's open question; error `invalid_state`."""
-        attempt = attempts.live_of_task(tx.connection, task.id)
+        attempt = attempts.live_of_task(tx, task.id)
         if attempt is not None and attempt.state == "blocked":
             thread = str(attempt.thread_id)
             # Another leader, or the question's deadline, may have been quicker than the folding.

@@ -118,8 +118,8 @@ class Waiting(Dispatching, Viewing, Adopting):
             verified += self.check_all(run)
         late = self.keep_late_work(run)
         unchecked = self.unchecked(run)
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
         obstacle = self.obstacle(run)
         return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
 
@@ -171,9 +171,7 @@ class Waiting(Dispatching, Viewing, Adopting):
         """Move the agent's cursor in the run, forward only."""
         name = agent or self.actor(told.run)
         with self.database.transaction(durable=False) as tx:
-            runs.advance_cursor(
-                tx.connection, name, told.run.id, int(told.next_cursor), tx.now.wall_ms
-            )
+            runs.advance_cursor(tx, name, told.run.id, int(told.next_cursor), tx.now.wall_ms)
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -186,22 +184,22 @@ class Waiting(Dispatching, Viewing, Adopting):
                 f"{until[:60]!r} cannot be waited for",
                 hint="--until change, blocked, run, or task:KEY",
             )
-        with self.database.snapshot() as connection:
-            return self.task(connection, run, until.removeprefix("task:")).id
+        with self.database.snapshot() as snapshot:
+            return self.task(snapshot, run, until.removeprefix("task:")).id
 
     def _start(self, run: Run, after: str | None, agent: str | None) -> int:
         if after is not None:
             return parse_cursor(after)
-        with self.database.snapshot() as connection:
-            return runs.cursor(connection, agent or self.actor(run), run.id)
+        with self.database.snapshot() as snapshot:
+            return runs.cursor(snapshot, agent or self.actor(run), run.id)
 
     def _look(self, run: Run, until: str, goal: str | None, start: int) -> Waited | None:
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
             changes = events.after(
-                connection, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES
+                snapshot, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES
             )
-            latest = events.latest(connection)
+            latest = events.latest(snapshot)
         waited = Waited(
             run=picture.run,
             until=until,
@@ -228,19 +226,19 @@ class Waiting(Dispatching, Viewing, Adopting):
 
     def may_move(self, picture: Picture) -> bool:
         """Whether a run can go on without a decision."""
-        with self.database.snapshot() as connection:
-            live = attempts.live_of_run(connection, picture.run.id)
+        with self.database.snapshot() as snapshot:
+            live = attempts.live_of_run(snapshot, picture.run.id)
         return slots.may_move(picture, [attempt.mailbox for attempt in live])
 
     def _due(self, run: Run) -> waits.Look:
         """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
         when to look again whether another process still carries out what it has begun."""
         now = self.database.clock.now()
-        with self.database.snapshot() as connection:
-            begun = attempts.open_intents(connection, run.id)
-            live = attempts.live_of_run(connection, run.id)
+        with self.database.snapshot() as snapshot:
+            begun = attempts.open_intents(snapshot, run.id)
+            live = attempts.live_of_run(snapshot, run.id)
             mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
-            due = self.bus.due(connection, mailboxes, now)
+            due = self.bus.due(snapshot, mailboxes, now)
         ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
         grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
         graces = [a.updated_at + grace_ms for a in ending]
@@ -263,8 +261,8 @@ class Waiting(Dispatching, Viewing, Adopting):
     def _timed_out(
         self, run: Run, until: str, start: int, wait_seconds: float, overrun: float | None
     ) -> InboxOrchError:
-        with self.database.snapshot() as connection:
-            picture = self.picture(connection, run, self.database.clock.now().wall_ms)
+        with self.database.snapshot() as snapshot:
+            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
         ready = [s.task.key for s in picture.standings if s.state == "ready"]
         obstacle = self.obstacle(run)
         hint = obstacle or "call again to go on waiting; nothing is missed in between"

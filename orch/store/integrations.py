@@ -2,9 +2,10 @@
 of one attempt."""
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
+
+from inbox_orch.shared.store.engine import Session
 
 from ..domain.model import Attempt
 from .attempts import OWNER, Owner, from_row
@@ -12,50 +13,50 @@ from .attempts import OWNER, Owner, from_row
 _COLUMNS = ", ".join("a." + column for column in Attempt._fields)
 
 
-def accepted(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+def accepted(tx: Session, run_id: str) -> list[Attempt]:
     """The accepted attempt of each task of a run that has one."""
-    rows = connection.execute(
+    rows = tx.all(
         f"SELECT {_COLUMNS} FROM task AS t"
         " JOIN attempt AS a ON a.id = t.accepted_attempt WHERE t.run_id = ?",
         (run_id,),
-    ).fetchall()
+    )
     return [from_row(row) for row in rows]
 
 
-def in_open_conflict(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+def in_open_conflict(tx: Session, run_id: str) -> list[Attempt]:
     """Attempts that did not merge, of tasks that are at it again."""
-    rows = connection.execute(
+    rows = tx.all(
         f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
         " WHERE a.run_id = ? AND a.conflict IS NOT NULL"
         " AND t.state IN ('pending', 'active', 'blocked') ORDER BY a.id",
         (run_id,),
-    ).fetchall()
+    )
     return [from_row(row) for row in rows]
 
 
-def once_accepted(connection: sqlite3.Connection, run_id: str) -> list[Attempt]:
+def once_accepted(tx: Session, run_id: str) -> list[Attempt]:
     """Accepted attempts that have met no conflict, of tasks that are at it again."""
-    rows = connection.execute(
+    rows = tx.all(
         f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
         " WHERE a.run_id = ? AND a.conflict IS NULL AND a.state = 'succeeded'"
         " AND t.state IN ('pending', 'active', 'blocked') ORDER BY a.id",
         (run_id,),
-    ).fetchall()
+    )
     return [from_row(row) for row in rows]
 
 
-def starting_from_integration(connection: sqlite3.Connection, run_id: str) -> list[str]:
+def starting_from_integration(tx: Session, run_id: str) -> list[str]:
     """The ids of the tasks whose next attempt is to start from where work comes together."""
-    rows = connection.execute(
+    rows = tx.all(
         "SELECT id FROM task WHERE run_id = ? AND state = 'pending'"
         " AND next_base_source = 'integration' ORDER BY number",
         (run_id,),
-    ).fetchall()
+    )
     return [str(row[0]) for row in rows]
 
 
 def open_intent(
-    connection: sqlite3.Connection,
+    tx: Session,
     *,
     run_id: str,
     data: Mapping[str, Any],
@@ -63,34 +64,32 @@ def open_intent(
     now_ms: int,
 ) -> int:
     """Write down what is about to be done; returns the intent's number."""
-    cursor = connection.execute(
+    return tx.add(
         f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {OWNER})"
         " VALUES (?, NULL, 'integrate', ?, ?, ?, ?, ?, ?)",
         (run_id, json.dumps(data), now_ms, *owner),
     )
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid
 
 
-def note(
-    connection: sqlite3.Connection, number: int, data: Mapping[str, Any], owner: Owner
-) -> bool:
+def note(tx: Session, number: int, data: Mapping[str, Any], owner: Owner) -> bool:
     """Add to what an open intent says; False when it is not this owner's any more."""
-    cursor = connection.execute(
-        "UPDATE intent SET data = json_patch(data, ?)"
-        f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
-        (json.dumps(data), number, *owner),
+    return (
+        tx.run(
+            "UPDATE intent SET data = json_patch(data, ?)"
+            f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
+            (json.dumps(data), number, *owner),
+        )
+        == 1
     )
-    return cursor.rowcount == 1
 
 
-def close_intent(
-    connection: sqlite3.Connection, number: int, outcome: str, owner: Owner, now_ms: int
-) -> bool:
+def close_intent(tx: Session, number: int, outcome: str, owner: Owner, now_ms: int) -> bool:
     """It is done or undone; False when somebody else has closed it or taken it over."""
-    cursor = connection.execute(
-        "UPDATE intent SET closed_at = ?, outcome = ?"
-        f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
-        (now_ms, outcome, number, *owner),
+    return (
+        tx.run(
+            "UPDATE intent SET closed_at = ?, outcome = ?"
+            f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
+            (now_ms, outcome, number, *owner),
+        )
+        == 1
     )
-    return cursor.rowcount == 1

@@ -13,7 +13,7 @@ from inbox_orch.inbox.services.holding import Holding
 from inbox_orch.inbox.store import leases
 from inbox_orch.shared import bells, events, waits
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.transactions import Transaction
+from inbox_orch.shared.store.engine import Transaction
 
 
 def break_guarantee(name: str) -> None:
@@ -56,7 +56,7 @@ def _serve_every_token() -> None:
         row = tx.connection.execute(
             "SELECT token FROM lease WHERE thread_id = ? AND ended_at IS NULL", (thread.id,)
         ).fetchone()
-        return leases.by_token(tx.connection, token if row is None else row[0])
+        return leases.by_token(tx, token if row is None else row[0])
 
     Holding._judge = judge  # type: ignore[method-assign]
 
@@ -97,7 +97,7 @@ def _record_done_apart() -> None:
         if not apart:
             return append(tx, *arguments, **options)
         held_back.append((arguments, options))
-        return events.latest(tx.connection)
+        return events.latest(tx)
 
     def done_apart(self: Any, *arguments: Any, **options: Any) -> Any:
         nonlocal apart

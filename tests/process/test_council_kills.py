@@ -26,8 +26,8 @@ def start(scheduler: Scheduler) -> str:
 
 def threads(scheduler: Scheduler) -> dict[str, int]:
     """How many requests every reviewer has."""
-    with scheduler.database.snapshot() as connection:
-        rows = connection.execute("SELECT mailbox, count(*) FROM thread GROUP BY mailbox")
+    with scheduler.database.snapshot() as snapshot:
+        rows = snapshot.all("SELECT mailbox, count(*) FROM thread GROUP BY mailbox")
         return {row[0]: row[1] for row in rows if row[0] != "leader"}
 
 
@@ -66,11 +66,11 @@ class Settling:
         seats = {s.seat.reviewer: s.stands.state for s in scheduler.view(run).seats}
         assert seats == {"ada": "valid", "bob": "pending", "eve": "valid_after_kill"}
         assert threads(scheduler) == {"ada": 1, "bob": 2, "eve": 1}
-        with scheduler.database.snapshot() as connection:
-            kept = connection.execute("SELECT raw FROM council_reply WHERE state = 'invalid'")
+        with scheduler.database.snapshot() as snapshot:
+            kept = snapshot.all("SELECT raw FROM council_reply WHERE state = 'invalid'")
             assert [bytes(row[0]) for row in kept] == [b'{"broken']
-            open_intents = connection.execute("SELECT count(*) FROM intent WHERE closed_at IS NULL")
-            assert open_intents.fetchone()[0] == 0
+            open_intents = snapshot.all("SELECT count(*) FROM intent WHERE closed_at IS NULL")
+            assert open_intents[0][0] == 0
 
 
 class Closing:
@@ -90,11 +90,11 @@ class Closing:
         self.act(scheduler)
         sat = scheduler.show_council(run)
         assert (sat.view.status, sat.view.revision, len(sat.reports)) == ("complete", 1, 1)
-        with scheduler.database.snapshot() as connection:
-            sealed = connection.execute("SELECT count(*) FROM thread WHERE sealed = 1")
-            assert sealed.fetchone()[0] == 0
-            events = connection.execute("SELECT count(*) FROM event WHERE kind = 'round_closed'")
-            assert events.fetchone()[0] == 1
+        with scheduler.database.snapshot() as snapshot:
+            sealed = snapshot.all("SELECT count(*) FROM thread WHERE sealed = 1")
+            assert sealed[0][0] == 0
+            events = snapshot.all("SELECT count(*) FROM event WHERE kind = 'round_closed'")
+            assert events[0][0] == 1
 
 
 SCENES = {scene.__name__.lower(): scene for scene in (Starting, Settling, Closing)}

@@ -70,12 +70,12 @@ class CleanUp(Scene):
 
     def judge(self, scheduler: Scheduler, run) -> None:
         """Each worktree is there, whole, or gone, whole; no lock, no intent; nothing is lost."""
-        with scheduler.database.snapshot() as connection:
-            rows = attempts.of_run(connection, run.id)
-            assert attempts.open_intents(connection, run.id) == []
-            told = connection.execute(
+        with scheduler.database.snapshot() as snapshot:
+            rows = attempts.of_run(snapshot, run.id)
+            assert attempts.open_intents(snapshot, run.id) == []
+            told = snapshot.one(
                 "SELECT count(*) FROM message WHERE kind = 'reply' AND body LIKE '%refs/orch/%'"
-            ).fetchone()[0]
+            )[0]
         there = {str(row.worktree_path) for row in rows if row.removed_at is None}
         assert worktree_paths(self.repository) == there
         assert {str(path) for path in (self.worktrees / run.name).iterdir()} == there

@@ -102,8 +102,8 @@ def act(project: Enterprise, item: dict[str, Any], verb: str, **options: Any) ->
 
 def facts(project: Enterprise, query: str) -> list[Any]:
     """The first column of what a query gives."""
-    with project.scheduler() as scheduler, scheduler.database.snapshot() as connection:
-        return [row[0] for row in connection.execute(query).fetchall()]
+    with project.scheduler() as scheduler, scheduler.database.snapshot() as snapshot:
+        return [row[0] for row in snapshot.all(query)]
 
 
 # -- the stream ------------------------------------------------------------------------------

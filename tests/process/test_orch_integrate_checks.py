@@ -239,7 +239,7 @@ def test_checks_that_another_leader_has_taken_over_move_nothing(site: Site, run,
         (intent,) = site.open_intents(run)
         elsewhere = intent.owner._replace(process=4194303, started=1)
         with scheduler.database.transaction() as tx:
-            attempts.take_over_intent(tx.connection, number, intent.owner, elsewhere)
+            attempts.take_over_intent(tx, number, intent.owner, elsewhere)
         return note(number, group)
 
     monkeypatch.setattr(scheduler, "_note_check", lose_it)

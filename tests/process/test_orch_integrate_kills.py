@@ -69,17 +69,17 @@ class Integration(Scene):
 
     def judge(self, scheduler: Scheduler) -> None:
         """What must hold at every moment at which nobody is at work."""
-        with scheduler.database.snapshot() as connection:
-            intents = connection.execute("SELECT count(*) FROM intent WHERE closed_at IS NULL")
-            assert intents.fetchone()[0] == 0, "an intent is open"
-            told = connection.execute(
+        with scheduler.database.snapshot() as snapshot:
+            intents = snapshot.all("SELECT count(*) FROM intent WHERE closed_at IS NULL")
+            assert intents[0][0] == 0, "an intent is open"
+            told = snapshot.all(
                 "SELECT kind, attempt_id FROM event"
                 " WHERE kind IN ('attempt_integrated', 'attempt_conflict')"
-            ).fetchall()
-            tries = connection.execute("SELECT attempts FROM task WHERE key = 'b'").fetchone()[0]
+            )
+            tries = snapshot.one("SELECT attempts FROM task WHERE key = 'b'")[0]
             paths = {
                 row[0]
-                for row in connection.execute(
+                for row in snapshot.stream(
                     "SELECT worktree_path FROM attempt WHERE state <> 'provision_failed'"
                 )
             }
@@ -162,13 +162,13 @@ class Held:
 
     def brought_in(self) -> list[str]:
         """The tasks that were told to have come in; nothing is left open."""
-        with Bus.open(self.scene.database) as bus, bus.database.snapshot() as connection:
-            begun = connection.execute("SELECT 1 FROM intent WHERE closed_at IS NULL").fetchall()
-            rows = connection.execute(
+        with Bus.open(self.scene.database) as bus, bus.database.snapshot() as snapshot:
+            begun = snapshot.all("SELECT 1 FROM intent WHERE closed_at IS NULL")
+            rows = snapshot.all(
                 "SELECT task.key FROM event JOIN attempt ON attempt.id = event.attempt_id"
                 " JOIN task ON task.id = attempt.task_id"
                 " WHERE event.kind = 'attempt_integrated' ORDER BY task.key"
-            ).fetchall()
+            )
         assert begun == []
         return [row[0] for row in rows]
 

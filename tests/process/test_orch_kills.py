@@ -78,14 +78,14 @@ class Dispatch(Scene):
 
     def judge(self, scheduler: Scheduler, run) -> None:
         """One worktree, one branch, one thread for each attempt; nothing else."""
-        with scheduler.database.snapshot() as connection:
-            intents = connection.execute("SELECT count(*) FROM intent WHERE closed_at IS NULL")
-            assert intents.fetchone()[0] == 0, "an intent is open"
-            rows = connection.execute(
+        with scheduler.database.snapshot() as snapshot:
+            intents = snapshot.all("SELECT count(*) FROM intent WHERE closed_at IS NULL")
+            assert intents[0][0] == 0, "an intent is open"
+            rows = snapshot.all(
                 "SELECT a.branch, a.worktree_path, a.base_commit, a.state, a.thread_id"
                 " FROM attempt AS a WHERE a.state NOT IN ('provision_failed')"
-            ).fetchall()
-            threads = {row[0] for row in connection.execute("SELECT id FROM thread")}
+            )
+            threads = {row[0] for row in snapshot.stream("SELECT id FROM thread")}
         assert threads == {row[4] for row in rows}, "one thread for each attempt"
         assert branches(self.repository) == {row[0] for row in rows}
         paths = {row[1] for row in rows}

@@ -157,9 +157,9 @@ def judge(project: Enterprise, run: str) -> None:
 
 def judge_events(scheduler: Scheduler, run_id: str) -> None:
     """Each task was accepted once, tried no more often than it failed, and never twice at once."""
-    with scheduler.database.snapshot() as connection:
-        log = [event for event in events.every(connection) if event.run_id == run_id]
-        keys = {row[0]: row[1] for row in connection.execute("SELECT id, key FROM task")}
+    with scheduler.database.snapshot() as snapshot:
+        log = [event for event in events.every(snapshot) if event.run_id == run_id]
+        keys = {row[0]: row[1] for row in snapshot.stream("SELECT id, key FROM task")}
     accepted = Counter(keys[str(e.task_id)] for e in log if e.kind == "attempt_succeeded")
     assert accepted == Counter(TASKS.keys())
     made = Counter(keys[str(e.task_id)] for e in log if e.kind == "attempt_allocating")
@@ -187,9 +187,9 @@ def judge_git(project: Enterprise, scheduler: Scheduler, run: str) -> None:
     assert lock_files(repository / ".git", project.state) == []
     assert git(repository, "fsck", "--strict", "--no-dangling") == ""
     assert git(repository, "status", "--porcelain") == ""
-    with scheduler.database.snapshot() as connection:
-        begun = connection.execute("SELECT count(*) FROM intent WHERE closed_at IS NULL")
-        assert begun.fetchone()[0] == 0
+    with scheduler.database.snapshot() as snapshot:
+        begun = snapshot.all("SELECT count(*) FROM intent WHERE closed_at IS NULL")
+        assert begun[0][0] == 0
     merged = next(row for row in rows if row["key"] == "merged")
     for name in ("A.txt", "B.txt"):
         git(repository, "cat-file", "-e", f"{merged['base_commit']}:{name}")
@@ -198,10 +198,10 @@ def judge_git(project: Enterprise, scheduler: Scheduler, run: str) -> None:
 def attempts_of(scheduler: Scheduler, run: str) -> list[dict[str, Any]]:
     """The code attempts of a run."""
     columns = ("key", "branch", "worktree_path", "base_commit")
-    with scheduler.database.snapshot() as connection:
-        rows = connection.execute(
+    with scheduler.database.snapshot() as snapshot:
+        rows = snapshot.all(
             f"SELECT {', '.join(columns)} FROM attempt JOIN task ON task.id = task_id"
             " WHERE attempt.run_id = ? AND branch IS NOT NULL",
             (scheduler.run(run).id,),
-        ).fetchall()
+        )
     return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -43,10 +43,10 @@ class Verification(Scene):
             run = scheduler.run(None)
             scheduler.reconcile(run)
             adopt(scheduler)
-            with scheduler.database.snapshot() as connection:
-                left = connection.execute("SELECT kind, data FROM intent WHERE closed_at IS NULL")
+            with scheduler.database.snapshot() as snapshot:
+                left = snapshot.all("SELECT kind, data FROM intent WHERE closed_at IS NULL")
                 assert [tuple(row) for row in left] == []
-                rows = connection.execute("SELECT key, state, work_failures FROM task ORDER BY key")
+                rows = snapshot.all("SELECT key, state, work_failures FROM task ORDER BY key")
                 assert [tuple(row) for row in rows] == [
                     ("done", "succeeded", 0),
                     ("late", "succeeded", 1),

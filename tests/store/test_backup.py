@@ -10,9 +10,9 @@ import sqlite3
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.inbox.store import copies
 from inbox_orch.shared.artifacts import ArtifactStore
 from inbox_orch.shared.signals import Signalled
+from inbox_orch.shared.store.sqlite import copies
 from support.buses import refused
 
 

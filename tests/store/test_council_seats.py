@@ -97,8 +97,8 @@ def test_a_reply_that_does_not_parse_is_sent_back_once_with_line_and_column(cham
     assert "## S2 Proposal" in request
     chamber.answer(run, "ada")
     assert chamber.states(run)["ada"] == "valid"
-    with chamber.scheduler.database.snapshot() as connection:
-        rows = connection.execute("SELECT state, raw FROM council_reply ORDER BY created_at")
+    with chamber.scheduler.database.snapshot() as snapshot:
+        rows = snapshot.all("SELECT state, raw FROM council_reply ORDER BY created_at")
         kept = {row[0]: bytes(row[1]).decode() for row in rows}
     assert kept["invalid"] == broken
     chamber.verified()

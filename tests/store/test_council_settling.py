@@ -179,9 +179,9 @@ def test_a_decision_record_names_what_speaks_against_a_group_once(chamber, run):
 
 def vote(chamber, run, reviewer: str, answers: dict[str, str], **extra) -> None:
     """Answer the ballot: titles to votes."""
-    with chamber.scheduler.database.snapshot() as connection:
-        seats = [s for s in councils.seats(connection, run.id) if s.round == 2]
-        council = councils.get(connection, run.id)
+    with chamber.scheduler.database.snapshot() as snapshot:
+        seats = [s for s in councils.seats(snapshot, run.id) if s.round == 2]
+        council = councils.get(snapshot, run.id)
     labels = json.loads(next(s.labels for s in seats if s.reviewer == reviewer))
     titles = {g.id: g.title for g in chamber.tally(run).tally.groups}
     value = {

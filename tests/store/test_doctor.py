@@ -13,6 +13,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.inbox.services import examining
 from inbox_orch.inbox.store import care
 from inbox_orch.shared.signals import Signalled
+from inbox_orch.shared.store.sqlite import care as sqlite_care
 from support.buses import refused
 
 EVENT_TRIGGERS = ("event_never_changes", "event_never_goes")
@@ -360,13 +361,13 @@ def test_a_file_that_sqlite_refuses_is_corrupt_and_nothing_appears(tmp_path, con
     assert [p.name for p in tmp_path.iterdir()] == ["bus.db"]
 
 
-@pytest.mark.parametrize("place", ["_is_utf8", "_sha256"])
-def test_a_signal_at_any_text_ends_the_examination(path, monkeypatch, place):
+@pytest.mark.parametrize("module, place", [(sqlite_care, "_is_utf8"), (care, "_sha256")])
+def test_a_signal_at_any_text_ends_the_examination(path, monkeypatch, module, place):
     """It neither becomes an error of SQLite's nor a finding."""
 
     def signalled(content):
         raise Signalled(2)
 
-    monkeypatch.setattr(care, place, signalled)
+    monkeypatch.setattr(module, place, signalled)
     with Bus.open(path) as bus, pytest.raises(Signalled):
         bus.doctor(verify=True)

@@ -876,8 +876,8 @@ def test_no_more_than_32_leases_are_noticed_at_once(office, leader, worker):
 
 
 def due(bus, mailboxes, **options):
-    with bus.database.snapshot() as connection:
-        return bus.due(connection, mailboxes, bus.database.clock.now(), **options)
+    with bus.database.snapshot() as snapshot:
+        return bus.due(snapshot, mailboxes, bus.database.clock.now(), **options)
 
 
 def test_a_wait_looks_again_when_the_next_thing_falls_due(office, leader, worker):

@@ -30,8 +30,8 @@ def late_ref(attempt) -> str:
 
 def kinds(site: Site, run) -> list[str]:
     """Every event of the run."""
-    with site.scheduler.database.snapshot() as connection:
-        rows = connection.execute("SELECT kind FROM event WHERE run_id = ? ORDER BY seq", (run.id,))
+    with site.scheduler.database.snapshot() as snapshot:
+        rows = snapshot.all("SELECT kind FROM event WHERE run_id = ? ORDER BY seq", (run.id,))
         return [row[0] for row in rows]
 
 

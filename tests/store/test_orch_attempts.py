@@ -22,8 +22,8 @@ def wait_out_the_back_off(site: Site, run, key: str) -> None:
 
 
 def kinds(site: Site, run) -> list[str]:
-    with site.scheduler.database.snapshot() as connection:
-        return [e.kind for e in events.after(connection, 0, limit=10_000, run_id=run.id)]
+    with site.scheduler.database.snapshot() as snapshot:
+        return [e.kind for e in events.after(snapshot, 0, limit=10_000, run_id=run.id)]
 
 
 # -- following the thread --------------------------------------------------------------------

@@ -395,6 +395,6 @@ def test_no_conflict_is_stored_of_a_task_that_was_cancelled_meanwhile(site: Site
     monkeypatch.setattr(slow, "_store_conflict", store_late)
     slow.dispatch(run)
 
-    with site.scheduler.database.snapshot() as connection:
-        assert connection.execute("SELECT count(*) FROM base_conflict").fetchone()[0] == 0
+    with site.scheduler.database.snapshot() as snapshot:
+        assert snapshot.one("SELECT count(*) FROM base_conflict")[0] == 0
     assert site.states(run)["c"] == "cancelled"

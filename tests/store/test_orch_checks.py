@@ -449,9 +449,7 @@ def test_a_verifier_that_has_lost_its_attempt_decides_nothing(
             (intent,) = site.open_intents(run)
             elsewhere = other.this_process()._replace(process=4194303, started=1)
             with other.database.transaction() as tx:
-                assert attempts.take_over_intent(
-                    tx.connection, intent.number, intent.owner, elsewhere
-                )
+                assert attempts.take_over_intent(tx, intent.number, intent.owner, elsewhere)
         else:
             other.cancel(run, ["a"])
         return conclude(run, attempt, found)

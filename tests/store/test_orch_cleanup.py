@@ -759,9 +759,9 @@ def test_no_removal_begins_of_what_somebody_has_begun_to_adopt(scene: Scene, mon
     AT_WORK.discard(item.attempt.id)
 
     assert (item.action, codes(item)[-1]) == ("kept", "unfinished")
-    with scene.site.scheduler.database.snapshot() as connection:
-        begun = connection.execute("SELECT count(*) FROM intent WHERE kind = 'cleanup'")
-        assert begun.fetchone()[0] == 0
+    with scene.site.scheduler.database.snapshot() as snapshot:
+        begun = snapshot.all("SELECT count(*) FROM intent WHERE kind = 'cleanup'")
+        assert begun[0][0] == 0
 
 
 def test_what_another_clean_up_has_taken_away_meanwhile_is_no_item(scene: Scene, monkeypatch):

@@ -25,8 +25,8 @@ def before_it_allocates(monkeypatch, scheduler, happening) -> None:
 
 
 def stored_keys(site: Site) -> int:
-    with site.scheduler.database.snapshot() as connection:
-        return connection.execute("SELECT count(*) FROM request").fetchone()[0]
+    with site.scheduler.database.snapshot() as snapshot:
+        return snapshot.one("SELECT count(*) FROM request")[0]
 
 
 # -- dry runs and keys -----------------------------------------------------------------------

@@ -535,7 +535,7 @@ def begun_by_one_that_is_gone(site: Site, run, tip: str, conflicts=()) -> None:
     gone = site.scheduler.this_process()._replace(process=4194303, started=1)
     with site.scheduler.database.transaction() as tx:
         integrations.open_intent(
-            tx.connection,
+            tx,
             run_id=run.id,
             data={**facts, "merged": [], "conflicts": conflicts},
             owner=gone,
@@ -625,9 +625,9 @@ def test_a_signal_after_the_branch_has_moved_does_not_hide_what_was_done(site: S
 
 def integrated(site: Site) -> int:
     """How often work was told to have come in."""
-    with site.scheduler.database.snapshot() as connection:
-        rows = connection.execute("SELECT count(*) FROM event WHERE kind = 'attempt_integrated'")
-        return int(rows.fetchone()[0])
+    with site.scheduler.database.snapshot() as snapshot:
+        rows = snapshot.all("SELECT count(*) FROM event WHERE kind = 'attempt_integrated'")
+        return int(rows[0][0])
 
 
 def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch):
@@ -642,7 +642,7 @@ def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch)
         (intent,) = site.open_intents(run)
         gone = intent.owner._replace(process=4194303, started=1)
         with scheduler.database.transaction() as tx:
-            attempts.take_over_intent(tx.connection, intent.number, intent.owner, gone)
+            attempts.take_over_intent(tx, intent.number, intent.owner, gone)
         assert other.reconcile(run).finished_intents == 1
         return moved
 

@@ -100,8 +100,8 @@ def test_a_leader_that_was_taken_for_dead_does_not_hand_out_what_is_made_anew(
     assert (len(taken), done.items[0]["state"]) == (1, "allocating")
     assert provision(run, taken[0]).state == "offered"
     assert site.open_intents(run) == []
-    with site.scheduler.database.snapshot() as connection:
-        assert connection.execute("SELECT count(*) FROM thread").fetchone()[0] == 1
+    with site.scheduler.database.snapshot() as snapshot:
+        assert snapshot.one("SELECT count(*) FROM thread")[0] == 1
 
 
 def test_a_worktree_that_was_handed_out_meanwhile_is_not_made_anew(site: Site, run):
@@ -308,7 +308,7 @@ def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run
     other, third = me._replace(process=4194303), me._replace(started=1)
     attempt = site.dispatch(run)["a"]["id"]
     with site.scheduler.database.transaction() as tx:
-        connection, now_ms = tx.connection, tx.now.wall_ms
+        connection, now_ms = tx, tx.now.wall_ms
         attempts.open_intent(
             connection,
             run_id=run.id,
@@ -338,7 +338,7 @@ def test_only_the_owner_of_an_integration_notes_or_closes_it(site: Site, run):
     me = site.scheduler.this_process()
     other = me._replace(started=1)
     with site.scheduler.database.transaction() as tx:
-        connection, now_ms = tx.connection, tx.now.wall_ms
+        connection, now_ms = tx, tx.now.wall_ms
         number = integrations.open_intent(
             connection, run_id=run.id, data={}, owner=me, now_ms=now_ms
         )
@@ -355,7 +355,7 @@ def test_a_change_for_a_state_that_has_passed_changes_nothing(site: Site, run):
     with site.scheduler.database.transaction() as tx:
         changed = {"reason": "too late"}
         for update, name in ((attempts.update, item["id"]), (tasks.update, item["task"])):
-            assert not update(tx.connection, name, changed, expected_state="cancelled")
+            assert not update(tx, name, changed, expected_state="cancelled")
     assert site.attempts(run, "a")[0].reason is None
     assert site.task(run, "a").reason is None
 

@@ -309,8 +309,8 @@ def test_the_caller_is_named_in_the_events_and_must_have_a_name(site: Site, run)
     with refused("usage"):
         site.leader("not a name")
     site.leader("helper").add_task(run, key_name="a", title="A")
-    with site.scheduler.database.snapshot() as connection:
-        actor = connection.execute("SELECT actor FROM event WHERE kind = 'task_pending'").fetchone()
+    with site.scheduler.database.snapshot() as snapshot:
+        actor = snapshot.one("SELECT actor FROM event WHERE kind = 'task_pending'")
     assert actor[0] == "helper"
 
 

@@ -169,8 +169,8 @@ class Runs(RuleBasedStateMachine):
             return error.code
 
     def present_run(self) -> Any:
-        with self.leaders[0].database.snapshot() as connection:
-            return runs.get(connection, self.run.id)
+        with self.leaders[0].database.snapshot() as snapshot:
+            return runs.get(snapshot, self.run.id)
 
     def key(self, recent: int) -> str:
         return self.keys[-1 - recent % len(self.keys)]
@@ -304,10 +304,10 @@ class Runs(RuleBasedStateMachine):
         return self.work(worker, "done", thread, token, body="done")
 
     def _change_files(self, thread: str, how: str) -> None:
-        with self.leaders[0].database.snapshot() as connection:
-            path, number = connection.execute(
+        with self.leaders[0].database.snapshot() as snapshot:
+            path, number = snapshot.one(
                 "SELECT worktree_path, number FROM attempt WHERE thread_id = ?", (thread,)
-            ).fetchone()
+            )
         if how == "good":
             # All write the same file, so that some work does not merge.
             self.commits += 1
@@ -360,10 +360,10 @@ class Runs(RuleBasedStateMachine):
         if self.run is None:
             return
         scheduler, run = self.leaders[0], self.present_run()
-        with scheduler.database.snapshot() as connection:
-            picture = scheduler.picture(connection, run, self.clock.wall_ms)
-            live = attempts.live_of_run(connection, run.id)
-            begun = {intent.attempt_id for intent in attempts.open_intents(connection, run.id)}
+        with scheduler.database.snapshot() as snapshot:
+            picture = scheduler.picture(snapshot, run, self.clock.wall_ms)
+            live = attempts.live_of_run(snapshot, run.id)
+            begun = {intent.attempt_id for intent in attempts.open_intents(snapshot, run.id)}
         owners: dict[str, Any] = {}
         for attempt in live:
             assert attempt.task_id not in owners, "two live attempts of one task"
@@ -420,10 +420,10 @@ class Runs(RuleBasedStateMachine):
 
     def git_is_whole(self) -> None:
         """A branch and a worktree for each attempt that got one, and nothing left behind."""
-        with self.leaders[0].database.snapshot() as connection:
-            rows = connection.execute(
+        with self.leaders[0].database.snapshot() as snapshot:
+            rows = snapshot.all(
                 "SELECT branch, worktree_path FROM attempt WHERE state <> 'provision_failed'"
-            ).fetchall()
+            )
         assert branches(self.repository) == {row[0] for row in rows}
         assert worktree_paths(self.repository) == {row[1] for row in rows}
         assert lock_files(self.repository / ".git", self.root / "worktrees") == []

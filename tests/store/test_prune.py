@@ -239,7 +239,7 @@ def test_keys_that_belong_to_no_thread_go_by_their_own_age(office, leader):
     def key(name):
         with leader.transaction() as tx:
             requests.store(
-                tx.connection,
+                tx,
                 command="run init",
                 agent="leader",
                 key=name,

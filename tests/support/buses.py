@@ -5,9 +5,16 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.shared.database import Database
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store.sqlite.sessions import Snapshot
 from support.clocks import FakeClock
 from support.templates import make_database
+
+
+def looking(database: Database) -> Snapshot:
+    """A session that sees, at each look, what has been committed by then."""
+    return Snapshot(database.connection)
 
 
 class Office:

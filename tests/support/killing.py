@@ -177,7 +177,7 @@ def _install_writes(step: Callable[..., None]) -> None:
 
 
 def _install_sqlite(step: Callable[..., None]) -> None:
-    from inbox_orch.inbox.store import copies
+    from inbox_orch.shared.store.sqlite import copies
 
     connect = sqlite3.connect
 

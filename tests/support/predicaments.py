@@ -458,9 +458,9 @@ def _inflated(content: bytes) -> bytes:
 
 def picture(site: Site, run: Run) -> list[Any]:
     """All that a dry run must not change."""
-    with site.scheduler.database.snapshot() as connection:
-        rows = [tuple(row) for row in connection.execute("SELECT * FROM attempt")]
-        events = connection.execute("SELECT count(*) FROM event").fetchone()[0]
+    with site.scheduler.database.snapshot() as snapshot:
+        rows = [tuple(row) for row in snapshot.stream("SELECT * FROM attempt")]
+        events = snapshot.one("SELECT count(*) FROM event")[0]
     return [
         rows,
         events,

@@ -84,20 +84,20 @@ class Site:
 
     def task(self, run: Run, key: str) -> Task:
         """A task as it is stored."""
-        with self.scheduler.database.snapshot() as connection:
-            return self.scheduler.task(connection, run, key)
+        with self.scheduler.database.snapshot() as snapshot:
+            return self.scheduler.task(snapshot, run, key)
 
     def attempts(self, run: Run, key: str) -> list[Attempt]:
         """Every attempt at a task, in order."""
-        with self.scheduler.database.snapshot() as connection:
-            task = tasks.get(connection, run.id, key)
+        with self.scheduler.database.snapshot() as snapshot:
+            task = tasks.get(snapshot, run.id, key)
             assert task is not None
-            return attempts.of_task(connection, task.id)
+            return attempts.of_task(snapshot, task.id)
 
     def open_intents(self, run: Run) -> list[Any]:
         """What was begun and not confirmed."""
-        with self.scheduler.database.snapshot() as connection:
-            return attempts.open_intents(connection, run.id)
+        with self.scheduler.database.snapshot() as snapshot:
+            return attempts.open_intents(snapshot, run.id)
 
     # -- what a worker does ------------------------------------------------------------------
 

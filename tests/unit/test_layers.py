@@ -102,11 +102,8 @@ def may_hold_sql(path: Path) -> bool:
     folder = path.parts[0]
     return (
         folder == "migrations"
-        or path.parts[1] == "store"
-        or (
-            folder == "shared"
-            and path.stem in {"creating", "database", "events", "requests", "transactions"}
-        )
+        or (folder == "shared" and path.stem in {"creating", "database"})
+        or path.parts[:3] == ("shared", "store", "sqlite")
         or path.parts[:2] == ("orch", "git")  # what it executes is git
     )
 

@@ -1,0 +1,1 @@
+"""Where what is known is kept: the seam (`engine`), and the engine that there is (`sqlite`)."""
