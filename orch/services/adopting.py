@@ -22,9 +22,11 @@ from ..git.repository import Found, Repository
 from ..git.worktrees import Place
 from ..store import attempts, runs, tasks
 from ..store.attempts import Intent
-from .checking import AT_WORK, Checking
+from . import checking, folding, verifying
+from .checking import AT_WORK
+from .desk import Desk
 from .equipping import Equipment, SetupFailed, equip
-from .late import Late, late_ref
+from .late import late_ref
 from .surroundings import command_environment
 from .turns import finished
 from .verifying import checks_of, details_of, details_with, objections
@@ -42,274 +44,289 @@ class Work(NamedTuple):
     folder: str | None
 
 
-class Adopting(Checking, Late):
-    """`adopt`."""
+def adopt(
+    desk: Desk, run: Run, task_name: str, *, number: int | None = None, checks: bool = True
+) -> dict[str, Any]:
+    """Take the commits of attempt `number`, by default of the newest ended attempt that has
+    some, as the accepted work of a task. Without `checks` those of the task are not run.
 
-    def adopt(
-        self, run: Run, task_name: str, *, number: int | None = None, checks: bool = True
-    ) -> dict[str, Any]:
-        """Take the commits of attempt `number`, by default of the newest ended attempt that has
-        some, as the accepted work of a task. Without `checks` those of the task are not run.
+    Errors: `not_found` (the task, the attempt); `invalid_state` (the task has accepted work or
+    was skipped, or has no worktree; the run is closed or being cancelled; the attempt has not
+    ended); `live_attempt`; `work_rejected`, with what was found; `busy` (somebody else is
+    adopting it); those of git. SIGINT and SIGTERM leave everything as it was.
+    """
+    checking.put_back_abandoned(desk, run)
+    folding.fold(desk, run)
+    with desk.database.snapshot() as snapshot:
+        task = desk.task(snapshot, run, task_name)
+        ended = attempts.of_task(snapshot, task.id)
+        _require_adoptable(desk, runs.get(snapshot, run.id) or run, task, ended)
+    repository = desk.repository(run)
+    attempt, work = _choose_work(desk, repository, task, ended, number)
+    _require_sound(desk, repository, task, attempt, work)
+    results: list[Checked] | None = None
+    if checks and task.checks:
+        results = _check_work(desk, run, repository, task, attempt, work)
+        _require_passed(desk, task, attempt, work, results)
+    return _take(desk, run, task, attempt, work, results)
 
-        Errors: `not_found` (the task, the attempt); `invalid_state` (the task has accepted work or
-        was skipped, or has no worktree; the run is closed or being cancelled; the attempt has not
-        ended); `live_attempt`; `work_rejected`, with what was found; `busy` (somebody else is
-        adopting it); those of git. SIGINT and SIGTERM leave everything as it was.
-        """
-        self.put_back_abandoned(run)
-        self.fold(run)
-        with self.database.snapshot() as snapshot:
-            task = self.task(snapshot, run, task_name)
-            ended = attempts.of_task(snapshot, task.id)
-            self._require_adoptable(runs.get(snapshot, run.id) or run, task, ended)
-        repository = self.repository(run)
-        attempt, work = self._choose_work(repository, task, ended, number)
-        self._require_sound(repository, task, attempt, work)
-        results: list[Checked] | None = None
-        if checks and task.checks:
-            results = self._check_work(run, repository, task, attempt, work)
-            self._require_passed(task, attempt, work, results)
-        return self._take(run, task, attempt, work, results)
 
-    # -- choosing ----------------------------------------------------------------------------
+# -- choosing ----------------------------------------------------------------------------
 
-    def _require_adoptable(self, run: Run, task: Task, of_task: Sequence[Attempt]) -> None:
-        if run.state in ("closed", "cancelling"):
-            raise states.refuse("run", run.name, run.state, "adopt")
-        if not task.worktree:
-            raise InboxOrchError(
-                "invalid_state",
-                f"task {task.key} has no worktree, and so no commits to adopt",
-                hint="`orch retry` has it done again, `orch skip` goes on without it",
-                details={"task": task.id, "key": task.key},
-            )
-        live = [a for a in of_task if a.live]
-        if live:
-            raise InboxOrchError(
-                "live_attempt",
-                f"attempt {live[0].number} of task {task.key} is {live[0].state}",
-                hint=f"`orch cancel {task.key}` ends it first",
-                details={"task": task.id, "key": task.key, "attempt": live[0].id},
-            )
-        if task.state not in ADOPTABLE:
-            hint = f"`orch retry {task.key} --force` takes that back"
-            raise states.refuse("task", task.key, task.state, "adopt", hint)
 
-    def _choose_work(
-        self, repository: Repository, task: Task, ended: Sequence[Attempt], number: int | None
-    ) -> tuple[Attempt, Work]:
-        candidates = [a for a in ended if a.branch is not None and a.base_commit is not None]
-        if number is not None:
-            candidates = [a for a in candidates if a.number == number]
-            if not candidates:
-                known = ", ".join(str(a.number) for a in ended) or "none"
-                raise not_found("attempt", f"{task.key}/{number}", hint=f"it has: {known}")
-        heads = Heads(repository)
-        found = [(a, _work_of(repository, heads, a)) for a in reversed(candidates)]
-        with_work = [(a, work) for a, work in found if work is not None]
-        with_commits = [(a, work) for a, work in with_work if work.commits_ahead > 0]
-        if with_commits:
-            return with_commits[0]
-        if with_work:
-            return with_work[0]  # it may be allowed to be empty
+def _require_adoptable(desk: Desk, run: Run, task: Task, of_task: Sequence[Attempt]) -> None:
+    if run.state in ("closed", "cancelling"):
+        raise states.refuse("run", run.name, run.state, "adopt")
+    if not task.worktree:
         raise InboxOrchError(
-            "not_found",
-            f"no ended attempt of task {task.key} has commits that are still there",
-            hint=f"`orch task show {task.key}` shows its attempts",
+            "invalid_state",
+            f"task {task.key} has no worktree, and so no commits to adopt",
+            hint="`orch retry` has it done again, `orch skip` goes on without it",
             details={"task": task.id, "key": task.key},
         )
+    live = [a for a in of_task if a.live]
+    if live:
+        raise InboxOrchError(
+            "live_attempt",
+            f"attempt {live[0].number} of task {task.key} is {live[0].state}",
+            hint=f"`orch cancel {task.key}` ends it first",
+            details={"task": task.id, "key": task.key, "attempt": live[0].id},
+        )
+    if task.state not in ADOPTABLE:
+        hint = f"`orch retry {task.key} --force` takes that back"
+        raise states.refuse("task", task.key, task.state, "adopt", hint)
 
-    # -- verifying ---------------------------------------------------------------------------
 
-    def _require_sound(
-        self, repository: Repository, task: Task, attempt: Attempt, work: Work
-    ) -> None:
-        base = str(attempt.base_commit)
-        found, known = None, details_of(attempt).get("untracked_at_start", ())
-        if work.folder is not None:
-            found = repository.look_at(work.folder, base, known)
-        if found is None or found.head != work.head:
-            contains = repository.contains(work.head, base)
-            found = Found(work.head, work.commits_ahead, (), contains)
-        reasons, details = objections(found, task.allow_empty)
-        if reasons:
-            raise _rejected(task, attempt, work, "; ".join(reasons), details)
+def _choose_work(
+    desk: Desk, repository: Repository, task: Task, ended: Sequence[Attempt], number: int | None
+) -> tuple[Attempt, Work]:
+    candidates = [a for a in ended if a.branch is not None and a.base_commit is not None]
+    if number is not None:
+        candidates = [a for a in candidates if a.number == number]
+        if not candidates:
+            known = ", ".join(str(a.number) for a in ended) or "none"
+            raise not_found("attempt", f"{task.key}/{number}", hint=f"it has: {known}")
+    heads = Heads(repository)
+    found = [(a, _work_of(repository, heads, a)) for a in reversed(candidates)]
+    with_work = [(a, work) for a, work in found if work is not None]
+    with_commits = [(a, work) for a, work in with_work if work.commits_ahead > 0]
+    if with_commits:
+        return with_commits[0]
+    if with_work:
+        return with_work[0]  # it may be allowed to be empty
+    raise InboxOrchError(
+        "not_found",
+        f"no ended attempt of task {task.key} has commits that are still there",
+        hint=f"`orch task show {task.key}` shows its attempts",
+        details={"task": task.id, "key": task.key},
+    )
 
-    def _require_passed(
-        self, task: Task, attempt: Attempt, work: Work, results: Sequence[Checked]
-    ) -> None:
-        reason = objection(results)
-        if reason is not None:
-            details = {"checks": [result.as_json() for result in results]}
-            raise _rejected(task, attempt, work, reason, details)
 
-    def _check_work(
-        self, run: Run, repository: Repository, task: Task, attempt: Attempt, work: Work
-    ) -> list[Checked]:
-        """Run the task's checks where the work is checked out."""
-        from .running import Interrupted, Withdrawn
+# -- verifying ---------------------------------------------------------------------------
 
-        place = None if work.folder is not None else self._borrowed_place(run, attempt, work.head)
-        self._begin_adoption(run, task, attempt, place)
+
+def _require_sound(
+    desk: Desk, repository: Repository, task: Task, attempt: Attempt, work: Work
+) -> None:
+    base = str(attempt.base_commit)
+    found, known = None, details_of(attempt).get("untracked_at_start", ())
+    if work.folder is not None:
+        found = repository.look_at(work.folder, base, known)
+    if found is None or found.head != work.head:
+        contains = repository.contains(work.head, base)
+        found = Found(work.head, work.commits_ahead, (), contains)
+    reasons, details = objections(found, task.allow_empty)
+    if reasons:
+        raise _rejected(task, attempt, work, "; ".join(reasons), details)
+
+
+def _require_passed(
+    desk: Desk, task: Task, attempt: Attempt, work: Work, results: Sequence[Checked]
+) -> None:
+    reason = objection(results)
+    if reason is not None:
+        details = {"checks": [result.as_json() for result in results]}
+        raise _rejected(task, attempt, work, reason, details)
+
+
+def _check_work(
+    desk: Desk, run: Run, repository: Repository, task: Task, attempt: Attempt, work: Work
+) -> list[Checked]:
+    """Run the task's checks where the work is checked out."""
+    from .running import Interrupted, Withdrawn
+
+    place = None if work.folder is not None else _borrowed_place(desk, run, attempt, work.head)
+    _begin_adoption(desk, run, task, attempt, place)
+    try:
+        if place is not None:
+            _make_borrowed(desk, run, repository, task, attempt, place)
+        results = finished(
+            checking.run_checks(
+                desk,
+                run,
+                task,
+                attempt._replace(head_commit=work.head),
+                work.folder or str(place and place.path),
+                passed=(),
+                note=lambda results: _is_still_adoptable(desk, task, attempt),
+                wanted=lambda: _is_still_adoptable(desk, task, attempt),
+                starts_before_ms=None,
+            )
+        )
+    except SetupFailed as failure:
+        raise _rejected(task, attempt, work, str(failure), failure.details) from failure
+    except Interrupted as interrupted:
+        raise Signalled(interrupted.number) from None
+    except Withdrawn as withdrawn:
+        raise InboxOrchError(
+            "busy",
+            f"task {task.key} has changed meanwhile: {withdrawn}",
+            hint="`orch status` shows how it stands; nothing was adopted",
+            details={"task": task.id, "key": task.key},
+        ) from withdrawn
+    finally:
         try:
             if place is not None:
-                self._make_borrowed(run, repository, task, attempt, place)
-            results = finished(
-                self.run_checks(
-                    run,
-                    task,
-                    attempt._replace(head_commit=work.head),
-                    work.folder or str(place and place.path),
-                    passed=(),
-                    note=lambda results: self._is_still_adoptable(task, attempt),
-                    wanted=lambda: self._is_still_adoptable(task, attempt),
-                    starts_before_ms=None,
-                )
-            )
-        except SetupFailed as failure:
-            raise _rejected(task, attempt, work, str(failure), failure.details) from failure
-        except Interrupted as interrupted:
-            raise Signalled(interrupted.number) from None
-        except Withdrawn as withdrawn:
+                borrowed.remove(repository, place)
+            with desk.database.transaction() as tx:
+                checking.close_verification(desk, tx, attempt, "done")
+        finally:
+            AT_WORK.discard(attempt.id)
+    assert results is not None  # nothing limits when a check may start
+    return results
+
+
+def _begin_adoption(
+    desk: Desk, run: Run, task: Task, attempt: Attempt, place: Place | None
+) -> None:
+    """Write down that this process is at it, and what it is about to make."""
+    with desk.database.transaction() as tx:
+        open_now = attempts.open_intents(tx, run.id)
+        if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
             raise InboxOrchError(
                 "busy",
-                f"task {task.key} has changed meanwhile: {withdrawn}",
-                hint="`orch status` shows how it stands; nothing was adopted",
-                details={"task": task.id, "key": task.key},
-            ) from withdrawn
-        finally:
-            try:
-                if place is not None:
-                    borrowed.remove(repository, place)
-                with self.database.transaction() as tx:
-                    self.close_verification(tx, attempt, "done")
-            finally:
-                AT_WORK.discard(attempt.id)
-        assert results is not None  # nothing limits when a check may start
-        return results
+                f"somebody else is adopting attempt {attempt.number} of task {task.key}",
+                hint="try again when that has ended",
+                details={"task": task.id, "key": task.key, "attempt": attempt.id},
+            )
+        data = {} if place is None else {"borrowed": place.base_commit}
+        checking.open_verification(desk, tx, run, attempt, data)
 
-    def _begin_adoption(self, run: Run, task: Task, attempt: Attempt, place: Place | None) -> None:
-        """Write down that this process is at it, and what it is about to make."""
-        with self.database.transaction() as tx:
-            open_now = attempts.open_intents(tx, run.id)
-            if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
-                raise InboxOrchError(
-                    "busy",
-                    f"somebody else is adopting attempt {attempt.number} of task {task.key}",
-                    hint="try again when that has ended",
-                    details={"task": task.id, "key": task.key, "attempt": attempt.id},
-                )
-            data = {} if place is None else {"borrowed": place.base_commit}
-            self.open_verification(tx, run, attempt, data)
 
-    def _is_still_adoptable(self, task: Task, attempt: Attempt) -> bool:
-        """Whether nobody has begun or decided something else meanwhile."""
-        with self.database.snapshot() as snapshot:
-            present = tasks.by_id(snapshot, task.id)
-            live = attempts.live_of_task(snapshot, task.id)
-            mine = attempts.owns_intent(snapshot, attempt.id, "verify", self.this_process())
-        return mine and live is None and present.state in ADOPTABLE
+def _is_still_adoptable(desk: Desk, task: Task, attempt: Attempt) -> bool:
+    """Whether nobody has begun or decided something else meanwhile."""
+    with desk.database.snapshot() as snapshot:
+        present = tasks.by_id(snapshot, task.id)
+        live = attempts.live_of_task(snapshot, task.id)
+        mine = attempts.owns_intent(snapshot, attempt.id, "verify", desk.this_process())
+    return mine and live is None and present.state in ADOPTABLE
 
-    def _borrowed_place(self, run: Run, attempt: Attempt, head: str) -> Place:
-        with self.database.snapshot() as snapshot:
-            key = tasks.by_id(snapshot, attempt.task_id).key
-        assert run.worktree_root is not None
-        folder = names.folder_name(key, attempt.number) + ".adopt"
-        return Place(
-            names.branch_name(run.name, key, attempt.number).replace("/t/", "/adopt/", 1),
-            os.path.join(run.worktree_root, run.name, folder),
-            head,
-            f"orch {self.database.id} adopt {attempt.id}",
+
+def _borrowed_place(desk: Desk, run: Run, attempt: Attempt, head: str) -> Place:
+    with desk.database.snapshot() as snapshot:
+        key = tasks.by_id(snapshot, attempt.task_id).key
+    assert run.worktree_root is not None
+    folder = names.folder_name(key, attempt.number) + ".adopt"
+    return Place(
+        names.branch_name(run.name, key, attempt.number).replace("/t/", "/adopt/", 1),
+        os.path.join(run.worktree_root, run.name, folder),
+        head,
+        f"orch {desk.database.id} adopt {attempt.id}",
+    )
+
+
+def _make_borrowed(
+    desk: Desk, run: Run, repository: Repository, task: Task, attempt: Attempt, place: Place
+) -> None:
+    config = config_of(run)
+    environment = command_environment(desk.database, run, task, attempt, config, place.path)
+    with worktrees.alone(repository, place) as hold:
+        equip(
+            desk.database,
+            repository,
+            place,
+            hold,
+            Equipment(config, environment),
+            is_wanted=lambda: _is_still_adoptable(desk, task, attempt),
         )
+        borrowed.detach(repository, place)
 
-    def _make_borrowed(
-        self, run: Run, repository: Repository, task: Task, attempt: Attempt, place: Place
-    ) -> None:
-        config = config_of(run)
-        environment = command_environment(self.database, run, task, attempt, config, place.path)
-        with worktrees.alone(repository, place) as hold:
-            equip(
-                self.database,
-                repository,
-                place,
-                hold,
-                Equipment(config, environment),
-                is_wanted=lambda: self._is_still_adoptable(task, attempt),
-            )
-            borrowed.detach(repository, place)
 
-    def clear_borrowed(self, run: Run, intent: Intent, attempt: Attempt) -> None:
-        """Take away the temporary worktree of a process that died."""
-        head = intent.data.get("borrowed")
-        if head is not None:
-            borrowed.remove(self.repository(run), self._borrowed_place(run, attempt, head))
+def clear_borrowed(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> None:
+    """Take away the temporary worktree of a process that died."""
+    head = intent.data.get("borrowed")
+    if head is not None:
+        borrowed.remove(desk.repository(run), _borrowed_place(desk, run, attempt, head))
 
-    # -- taking ------------------------------------------------------------------------------
 
-    def _take(
-        self,
-        run: Run,
-        task: Task,
-        attempt: Attempt,
-        work: Work,
-        results: Sequence[Checked] | None,
-    ) -> dict[str, Any]:
-        with self.database.transaction() as tx:
-            present = tasks.by_id(tx, task.id)
-            of_task = attempts.of_task(tx, task.id)
-            self._require_adoptable(runs.get(tx, run.id) or run, present, of_task)
-            adopted = self._mark_adopted(tx, run, attempt, work, results)
-            after = self.move_task(
-                tx,
-                run,
-                present,
-                "succeeded",
-                cause=f"attempt {attempt.number} is adopted",
-                changes={
-                    "accepted_attempt": attempt.id,
-                    "accepted_head": work.head,
-                    "next_base": None,
-                    "next_base_source": None,
-                    "not_before": None,
-                    "reason": None,
-                },
-                attempt_id=attempt.id,
-            )
-        return {
-            "task": after.as_json(),
-            "attempt": adopted.as_json(),
-            "source": work.source,
-            "checked": results is not None,
-        }
+# -- taking ------------------------------------------------------------------------------
 
-    def _mark_adopted(
-        self,
-        tx: Transaction,
-        run: Run,
-        attempt: Attempt,
-        work: Work,
-        results: Sequence[Checked] | None,
-    ) -> Attempt:
-        before = attempts.get(tx, attempt.id)
-        assert before is not None
-        facts = {"head": work.head, "source": work.source, "by": self.actor(run)}
-        shown = [r.as_json() for r in results or ()] or [c.as_json() for c in checks_of(before)]
-        details = details_with(before, adopted=facts, checks=shown)
-        columns = {
-            "head_commit": work.head,
-            "commits_ahead": work.commits_ahead,
-            "details": details,
-            "updated_at": tx.now.wall_ms,
-        }
-        attempts.update(tx, attempt.id, columns, expected_state=before.state)
-        after = attempts.get(tx, attempt.id)
-        assert after is not None
-        self.keep_accepted(run, after)
-        self.record_attempt(tx, run, after, "attempt_adopted", {"adopted": facts})
-        if attempt.thread_id is not None:
-            told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"
-            self.tell(run, attempt, told.strip(), results or ())
-        return after
+
+def _take(
+    desk: Desk,
+    run: Run,
+    task: Task,
+    attempt: Attempt,
+    work: Work,
+    results: Sequence[Checked] | None,
+) -> dict[str, Any]:
+    with desk.database.transaction() as tx:
+        present = tasks.by_id(tx, task.id)
+        of_task = attempts.of_task(tx, task.id)
+        _require_adoptable(desk, runs.get(tx, run.id) or run, present, of_task)
+        adopted = _mark_adopted(desk, tx, run, attempt, work, results)
+        after = desk.move_task(
+            tx,
+            run,
+            present,
+            "succeeded",
+            cause=f"attempt {attempt.number} is adopted",
+            changes={
+                "accepted_attempt": attempt.id,
+                "accepted_head": work.head,
+                "next_base": None,
+                "next_base_source": None,
+                "not_before": None,
+                "reason": None,
+            },
+            attempt_id=attempt.id,
+        )
+    return {
+        "task": after.as_json(),
+        "attempt": adopted.as_json(),
+        "source": work.source,
+        "checked": results is not None,
+    }
+
+
+def _mark_adopted(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    attempt: Attempt,
+    work: Work,
+    results: Sequence[Checked] | None,
+) -> Attempt:
+    before = attempts.get(tx, attempt.id)
+    assert before is not None
+    facts = {"head": work.head, "source": work.source, "by": desk.actor(run)}
+    shown = [r.as_json() for r in results or ()] or [c.as_json() for c in checks_of(before)]
+    details = details_with(before, adopted=facts, checks=shown)
+    columns = {
+        "head_commit": work.head,
+        "commits_ahead": work.commits_ahead,
+        "details": details,
+        "updated_at": tx.now.wall_ms,
+    }
+    attempts.update(tx, attempt.id, columns, expected_state=before.state)
+    after = attempts.get(tx, attempt.id)
+    assert after is not None
+    verifying.keep_accepted(desk, run, after)
+    desk.record_attempt(tx, run, after, "attempt_adopted", {"adopted": facts})
+    if attempt.thread_id is not None:
+        told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"
+        checking.tell(desk, run, attempt, told.strip(), results or ())
+    return after
 
 
 def _work_of(repository: Repository, heads: Heads, attempt: Attempt) -> Work | None:

@@ -6,8 +6,8 @@ from inbox_orch.shared import events, waits
 from inbox_orch.shared.events import Event
 
 from ..domain.model import Run
-from .driving import Driving
-from .governing import Governing
+from . import governing, viewing, waiting
+from .desk import Desk
 from .viewing import Question, Status
 
 MOST_EVENTS = 50
@@ -27,20 +27,21 @@ class Board(NamedTuple):
         return {row.standing.task.id: row.standing.task.key for row in self.status.rows}
 
 
-class Boarding(Driving, Governing):
-    """`board`."""
+def board(desk: Desk, run: Run) -> Board:
+    """One look. Errors: those of folding, which writes."""
+    status = viewing.status(desk, run)
+    with desk.database.snapshot() as snapshot:
+        newest = events.newest(snapshot, run.id, MOST_EVENTS)
+    return Board(
+        status, tuple(viewing.questions(desk, run)), tuple(newest), tuple(governing.list_runs(desk))
+    )
 
-    def board(self, run: Run) -> Board:
-        """One look. Errors: those of folding, which writes."""
-        status = self.status(run)
-        with self.database.snapshot() as snapshot:
-            newest = events.newest(snapshot, run.id, MOST_EVENTS)
-        return Board(status, tuple(self.questions(run)), tuple(newest), tuple(self.runs()))
 
-    def board_due(self, run: Run) -> waits.Look:
-        """When something of the run falls due by itself, as a wait takes it."""
-        return self._due(run)
+def board_due(desk: Desk, run: Run) -> waits.Look:
+    """When something of the run falls due by itself, as a wait takes it."""
+    return waiting.due(desk, run)
 
-    def board_topics(self, run: Run) -> tuple[str, ...]:
-        """The bells to listen to."""
-        return (events.run_topic(run.id), run.leader)
+
+def board_topics(desk: Desk, run: Run) -> tuple[str, ...]:
+    """The bells to listen to."""
+    return (events.run_topic(run.id), run.leader)

@@ -8,7 +8,8 @@ from ..domain.critical import CriticalPath, critical_path
 from ..domain.model import Attempt, Run
 from ..domain.readiness import Picture
 from ..store import attempts
-from .viewing import Viewing
+from . import viewing
+from .desk import Desk
 
 
 class Graph(NamedTuple):
@@ -120,40 +121,39 @@ class Timeline(NamedTuple):
         }
 
 
-class Charts(Viewing):
-    """`graph`, `critical-path`, `timeline`."""
+def graph(desk: Desk, run: Run) -> Graph:
+    """Every task as it stands, and every dependency, after folding in what the bus says."""
+    stale = viewing.fold_if_writable(desk, run)
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+    return Graph(picture.run, picture, stale)
 
-    def graph(self, run: Run) -> Graph:
-        """Every task as it stands, and every dependency, after folding in what the bus says."""
-        stale = self.fold_if_writable(run)
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
-        return Graph(picture.run, picture, stale)
 
-    def critical_path(self, run: Run) -> Critical:
-        """The chain that sets the end, by the time of attempts as far as it is known."""
-        stale = self.fold_if_writable(run)
-        now_ms = self.database.clock.now().wall_ms
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, now_ms)
-            all_attempts = attempts.of_run(snapshot, run.id)
-        seconds: dict[str, float] = {}
-        for attempt in all_attempts:
-            end = now_ms if attempt.ended_at is None else attempt.ended_at
-            lasted = max(0, end - attempt.created_at) / 1000
-            seconds[attempt.task_id] = seconds.get(attempt.task_id, 0.0) + lasted
-        path = critical_path(picture.standings, picture.dependencies, seconds)
-        return Critical(picture.run, path, stale)
+def critical(desk: Desk, run: Run) -> Critical:
+    """The chain that sets the end, by the time of attempts as far as it is known."""
+    stale = viewing.fold_if_writable(desk, run)
+    now_ms = desk.database.clock.now().wall_ms
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, now_ms)
+        all_attempts = attempts.of_run(snapshot, run.id)
+    seconds: dict[str, float] = {}
+    for attempt in all_attempts:
+        end = now_ms if attempt.ended_at is None else attempt.ended_at
+        lasted = max(0, end - attempt.created_at) / 1000
+        seconds[attempt.task_id] = seconds.get(attempt.task_id, 0.0) + lasted
+    path = critical_path(picture.standings, picture.dependencies, seconds)
+    return Critical(picture.run, path, stale)
 
-    def timeline(self, run: Run, *, most: int) -> Timeline:
-        """The newest `most` attempts of a run."""
-        stale = self.fold_if_writable(run)
-        now_ms = self.database.clock.now().wall_ms
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, now_ms)
-            every = attempts.of_run(snapshot, run.id)
-        shown = every[-most:]
-        keys = {a.task_id: picture.of(a.task_id).task.key for a in shown}
-        left_out = len(every) - len(shown)
-        run, outcome = picture.run, picture.outcome
-        return Timeline(run, outcome, tuple(shown), keys, now_ms, left_out, stale)
+
+def timeline(desk: Desk, run: Run, *, most: int) -> Timeline:
+    """The newest `most` attempts of a run."""
+    stale = viewing.fold_if_writable(desk, run)
+    now_ms = desk.database.clock.now().wall_ms
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, now_ms)
+        every = attempts.of_run(snapshot, run.id)
+    shown = every[-most:]
+    keys = {a.task_id: picture.of(a.task_id).task.key for a in shown}
+    left_out = len(every) - len(shown)
+    run, outcome = picture.run, picture.outcome
+    return Timeline(run, outcome, tuple(shown), keys, now_ms, left_out, stale)

@@ -20,7 +20,9 @@ from ..git.removal import Deletion, Trash
 from ..git.repository import Repository
 from ..store import attempts, tasks
 from ..store.attempts import Intent
-from .inspecting import Inspected, Inspecting
+from . import folding, inspecting, provisioning
+from .desk import Desk
+from .inspecting import Inspected
 from .provisioning import LATER
 from .removing import Removal, deletions, is_contained, planned, removal_from
 
@@ -85,341 +87,366 @@ class Cleaned(NamedTuple):
         }
 
 
-class Cleaning(Inspecting):
-    """`cleanup`."""
+def clean_up(
+    desk: Desk,
+    run: Run,
+    *,
+    task_names: Sequence[str] = (),
+    force: bool = False,
+    dry_run: bool = False,
+    within: str | None = None,
+) -> Cleaned:
+    """Take away the worktrees of ended attempts, of all tasks or of those named.
 
-    def cleanup(
-        self,
-        run: Run,
-        *,
-        task_names: Sequence[str] = (),
-        force: bool = False,
-        dry_run: bool = False,
-        within: str | None = None,
-    ) -> Cleaned:
-        """Take away the worktrees of ended attempts, of all tasks or of those named.
-
-        Without names, what may not go is kept, and listed with its reasons. With names it is all
-        or nothing: when one of their worktrees may not go, none does (error `live_attempt`,
-        `unsafe_removal`, `dirty_repository` or `unmerged_work`, its `details` with every item).
-        `force` overcomes what is not committed or not merged, which is salvaged before. `within`
-        is the folder in which the command was called. Doing it again does nothing.
-        Errors also: `usage`, `not_found`, and those of git.
-        """
-        if run.repository is None:
-            self._chosen_for_cleanup(run, task_names)  # refuses names that are none
-            return Cleaned((), dry_run, force, bool(task_names))
-        repository = self.repository(run)
-        if not dry_run:
-            self._finish_cleanups(run)
-            self.fold(run)
-        chosen = self._chosen_for_cleanup(run, task_names)
-        self.require_mounted(run, repository)
-        if dry_run or task_names:
-            looked = [
-                self._looked_at(run, repository, attempt, key, force=force, within=within)
-                for attempt, key in chosen
-            ]
-            refused = [item for item in looked if item.action == KEPT]
-            if task_names and refused:
-                raise _refusal(looked, refused)
-            if dry_run:
-                return Cleaned(tuple(looked), True, force, bool(task_names))
-        items = [
-            self._clean(run, repository, attempt, key, force=force, within=within)
+    Without names, what may not go is kept, and listed with its reasons. With names it is all
+    or nothing: when one of their worktrees may not go, none does (error `live_attempt`,
+    `unsafe_removal`, `dirty_repository` or `unmerged_work`, its `details` with every item).
+    `force` overcomes what is not committed or not merged, which is salvaged before. `within`
+    is the folder in which the command was called. Doing it again does nothing.
+    Errors also: `usage`, `not_found`, and those of git.
+    """
+    if run.repository is None:
+        _chosen_for_cleanup(desk, run, task_names)  # refuses names that are none
+        return Cleaned((), dry_run, force, bool(task_names))
+    repository = desk.repository(run)
+    if not dry_run:
+        _finish_cleanups(desk, run)
+        folding.fold(desk, run)
+    chosen = _chosen_for_cleanup(desk, run, task_names)
+    inspecting.require_mounted(desk, run, repository)
+    if dry_run or task_names:
+        looked = [
+            _looked_at(desk, run, repository, attempt, key, force=force, within=within)
             for attempt, key in chosen
         ]
-        emptied = self._empty_trash(run, repository)
-        gone = tuple(item for item in items if item is not None)
-        return Cleaned(gone, False, force, bool(task_names), tuple(emptied))
+        refused = [item for item in looked if item.action == KEPT]
+        if task_names and refused:
+            raise _refusal(looked, refused)
+        if dry_run:
+            return Cleaned(tuple(looked), True, force, bool(task_names))
+    items = [
+        _clean(desk, run, repository, attempt, key, force=force, within=within)
+        for attempt, key in chosen
+    ]
+    emptied = _empty_trash(desk, run, repository)
+    gone = tuple(item for item in items if item is not None)
+    return Cleaned(gone, False, force, bool(task_names), tuple(emptied))
 
-    def _chosen_for_cleanup(self, run: Run, task_names: Sequence[str]) -> list[tuple[Attempt, str]]:
-        with self.database.snapshot() as snapshot:
-            keys = {task.id: task.key for task in tasks.of_run(snapshot, run.id)}
-            wanted = {self.task(snapshot, run, name).id for name in task_names} or keys.keys()
-            there = attempts.with_worktree(snapshot, run.id)
-        return [(a, keys[a.task_id]) for a in there if a.task_id in wanted]
 
-    def _looked_at(
-        self,
-        run: Run,
-        repository: Repository,
-        attempt: Attempt,
-        key: str,
-        *,
-        force: bool,
-        within: str | None,
-    ) -> Item:
-        """What would become of it."""
-        seen = self.inspect(run, repository, attempt, within)
-        refused = cleanup.standing_in_the_way(seen.reasons, force=force)
-        action = KEPT if refused else WOULD_REMOVE
-        return Item(attempt, key, action, seen.reasons, merged_into=_merged_into(seen))
+def _chosen_for_cleanup(
+    desk: Desk, run: Run, task_names: Sequence[str]
+) -> list[tuple[Attempt, str]]:
+    with desk.database.snapshot() as snapshot:
+        keys = {task.id: task.key for task in tasks.of_run(snapshot, run.id)}
+        wanted = {desk.task(snapshot, run, name).id for name in task_names} or keys.keys()
+        there = attempts.with_worktree(snapshot, run.id)
+    return [(a, keys[a.task_id]) for a in there if a.task_id in wanted]
 
-    # -- one worktree ------------------------------------------------------------------------
 
-    def _clean(
-        self,
-        run: Run,
-        repository: Repository,
-        attempt: Attempt,
-        key: str,
-        *,
-        force: bool,
-        within: str | None,
-    ) -> Item | None:
-        """None when another clean-up has taken it away meanwhile."""
-        if attempt.live:
-            # Whoever is making it may hold the attempt's lock; there is no need to wait.
-            reasons = self.inspect(run, repository, attempt, within).reasons
-            return Item(attempt, key, KEPT, reasons)
-        with worktrees.alone(repository, self.place_of(attempt)):
-            if not self._may_begin(run, attempt):
-                return None
-            seen = self.inspect(run, repository, attempt, within)
-            refused = cleanup.standing_in_the_way(seen.reasons, force=force)
-            if refused:
-                return Item(attempt, key, KEPT, seen.reasons, merged_into=_merged_into(seen))
-            return self._remove(run, repository, attempt, key, seen, force=force, within=within)
+def _looked_at(
+    desk: Desk,
+    run: Run,
+    repository: Repository,
+    attempt: Attempt,
+    key: str,
+    *,
+    force: bool,
+    within: str | None,
+) -> Item:
+    """What would become of it."""
+    seen = inspecting.inspect(desk, run, repository, attempt, within)
+    refused = cleanup.standing_in_the_way(seen.reasons, force=force)
+    action = KEPT if refused else WOULD_REMOVE
+    return Item(attempt, key, action, seen.reasons, merged_into=_merged_into(seen))
 
-    def _may_begin(self, run: Run, attempt: Attempt) -> bool:
-        """In the attempt's lock: whether its worktree is there still, after finishing or undoing
-        what a process that is gone has begun."""
-        with self.database.snapshot() as snapshot:
-            intent = _cleanup_of(attempts.open_intents(snapshot, run.id), attempt.id)
-        if intent is not None and self._take_over(intent):
-            self._settle(run, attempt, removal_from(intent.data))
-        with self.database.snapshot() as snapshot:
-            present = attempts.get(snapshot, attempt.id)
-        return present is not None and present.removed_at is None
 
-    def _remove(
-        self,
-        run: Run,
-        repository: Repository,
-        attempt: Attempt,
-        key: str,
-        seen: Inspected,
-        *,
-        force: bool,
-        within: str | None,
-    ) -> Item:
-        try:
-            plan = self._plan(run, repository, attempt, key, seen)
-        except InboxOrchError as error:
-            # What cannot be salvaged is not removed.
-            reason = about("failed", error.message[:500])
-            return Item(attempt, key, KEPT, (*seen.reasons, reason))
-        if not self._begin_removal(run, attempt, plan):
-            reason = about("unfinished", "another process is at it")
-            return Item(attempt, key, KEPT, (*seen.reasons, reason))
-        obstacle = self._carry_out_removal(run, repository, attempt, seen, plan, force, within)
-        if obstacle is not None:
-            self._undo(repository, attempt, plan)
-            return Item(attempt, key, KEPT, (*seen.reasons, obstacle))
-        return self._item(attempt, key, seen, plan, self._finish_removal(run, attempt, plan))
+# -- one worktree ------------------------------------------------------------------------
 
-    def _plan(
-        self, run: Run, repository: Repository, attempt: Attempt, key: str, seen: Inspected
-    ) -> Removal:
-        commit = None
-        gone = deletions(
-            repository, attempt, self.targets(run, repository), _proven_head(seen), seen.proof
-        )
-        if seen.condition is None:
-            # Nothing is salvaged, so what goes must be elsewhere as the very same commit.
-            gone = [each for each in gone if is_contained(repository, each)]
-        else:
-            title = f"Salvage of {key}/{attempt.number} of run {run.name}"
-            path, leaving = str(attempt.worktree_path), {each.ref: each.commit for each in gone}
-            commit = salvage.snapshot(repository, path, seen.condition, title, leaving)
-        return planned(gone, commit, was_there=seen.condition is not None)
 
-    def _begin_removal(self, run: Run, attempt: Attempt, plan: Removal) -> bool:
-        """Write down what is about to be done; False when somebody was quicker."""
-        with self.database.transaction() as tx:
-            present = attempts.get(tx, attempt.id)
-            begun = attempts.open_intents(tx, run.id)
-            if (
-                present is None
-                or present.live
-                or present.removed_at is not None
-                or any(intent.attempt_id == attempt.id for intent in begun)
-            ):
-                return False
-            attempts.open_intent(
-                tx,
-                run_id=run.id,
-                attempt_id=attempt.id,
-                kind="cleanup",
-                data=plan.as_data(),
-                owner=self.this_process(),
-                now_ms=tx.now.wall_ms,
-            )
-            return True
-
-    def _carry_out_removal(
-        self,
-        run: Run,
-        repository: Repository,
-        attempt: Attempt,
-        seen: Inspected,
-        plan: Removal,
-        force: bool,
-        within: str | None,
-    ) -> Reason | None:
-        """Salvage ref and trash; returns what has come up meanwhile, with the worktree where it
-        was."""
-        if not plan.was_there:
+def _clean(
+    desk: Desk,
+    run: Run,
+    repository: Repository,
+    attempt: Attempt,
+    key: str,
+    *,
+    force: bool,
+    within: str | None,
+) -> Item | None:
+    """None when another clean-up has taken it away meanwhile."""
+    if attempt.live:
+        # Whoever is making it may hold the attempt's lock; there is no need to wait.
+        reasons = inspecting.inspect(desk, run, repository, attempt, within).reasons
+        return Item(attempt, key, KEPT, reasons)
+    with worktrees.alone(repository, inspecting.place_of(desk, attempt)):
+        if not _may_begin(desk, run, attempt):
             return None
-        place, trash = self.place_of(attempt), self._trash(run, repository, attempt)
-        try:
-            with worktrees.locked(repository) as lock:
-                again = self.inspect(run, repository, attempt, within)
-                refused = cleanup.standing_in_the_way(again.reasons, force=force)
-                if refused:
-                    return refused[0]
-                if _fingerprint(again) != _fingerprint(seen):
-                    return about("changing", "it changed while it was looked at: try again")
-                if plan.salvage is not None:
-                    repository.keep(salvage.ref_of(attempt.id), plan.salvage, (lock,))
-                removal.move_worktree(place, trash)
-        except InboxOrchError as error:
-            return about("failed", error.message[:500])
-        return None
+        seen = inspecting.inspect(desk, run, repository, attempt, within)
+        refused = cleanup.standing_in_the_way(seen.reasons, force=force)
+        if refused:
+            return Item(attempt, key, KEPT, seen.reasons, merged_into=_merged_into(seen))
+        return _remove(desk, run, repository, attempt, key, seen, force=force, within=within)
 
-    def _undo(self, repository: Repository, attempt: Attempt, plan: Removal) -> None:
-        """The worktree is where it was: forget that it was to go."""
-        if plan.salvage is not None:
-            # In the lock: a git that was left behind may be about to make the ref.
-            with worktrees.locked(repository):
-                repository.drop(salvage.ref_of(attempt.id), plan.salvage)
-        with self.database.transaction() as tx:
-            me = self.this_process()
-            attempts.close_intent(tx, attempt.id, "cleanup", "undone", me, tx.now.wall_ms)
 
-    def _finish_removal(self, run: Run, attempt: Attempt, plan: Removal) -> list[Deletion]:
-        """After the worktree has gone into the trash: what is left to do. May be done again."""
-        repository = self.repository(run)
-        place, trash = self.place_of(attempt), self._trash(run, repository, attempt)
-        with worktrees.locked(repository) as lock:
-            removal.move_admin(repository, place, trash)
-            deleted = removal.delete_refs(repository, plan.deletions, (lock,))
-        with self.database.transaction() as tx:
-            self._confirm_removal(tx, run, attempt, plan, deleted, trash)
-        return deleted
+def _may_begin(desk: Desk, run: Run, attempt: Attempt) -> bool:
+    """In the attempt's lock: whether its worktree is there still, after finishing or undoing
+    what a process that is gone has begun."""
+    with desk.database.snapshot() as snapshot:
+        intent = _cleanup_of(attempts.open_intents(snapshot, run.id), attempt.id)
+    if intent is not None and provisioning.take_over(desk, intent):
+        _settle(desk, run, attempt, removal_from(intent.data))
+    with desk.database.snapshot() as snapshot:
+        present = attempts.get(snapshot, attempt.id)
+    return present is not None and present.removed_at is None
 
-    def _confirm_removal(
-        self,
-        tx: Transaction,
-        run: Run,
-        attempt: Attempt,
-        plan: Removal,
-        deleted: Sequence[Deletion],
-        trash: Trash,
-    ) -> None:
-        me, now_ms = self.this_process(), tx.now.wall_ms
-        if not attempts.close_intent(tx, attempt.id, "cleanup", "done", me, now_ms):
-            return  # another leader has taken it over, and does the same
+
+def _remove(
+    desk: Desk,
+    run: Run,
+    repository: Repository,
+    attempt: Attempt,
+    key: str,
+    seen: Inspected,
+    *,
+    force: bool,
+    within: str | None,
+) -> Item:
+    try:
+        plan = _plan(desk, run, repository, attempt, key, seen)
+    except InboxOrchError as error:
+        # What cannot be salvaged is not removed.
+        reason = about("failed", error.message[:500])
+        return Item(attempt, key, KEPT, (*seen.reasons, reason))
+    if not _begin_removal(desk, run, attempt, plan):
+        reason = about("unfinished", "another process is at it")
+        return Item(attempt, key, KEPT, (*seen.reasons, reason))
+    obstacle = _carry_out_removal(desk, run, repository, attempt, seen, plan, force, within)
+    if obstacle is not None:
+        _undo(desk, repository, attempt, plan)
+        return Item(attempt, key, KEPT, (*seen.reasons, obstacle))
+    return _item(desk, attempt, key, seen, plan, _finish_removal(desk, run, attempt, plan))
+
+
+def _plan(
+    desk: Desk, run: Run, repository: Repository, attempt: Attempt, key: str, seen: Inspected
+) -> Removal:
+    commit = None
+    gone = deletions(
+        repository,
+        attempt,
+        inspecting.targets(desk, run, repository),
+        _proven_head(seen),
+        seen.proof,
+    )
+    if seen.condition is None:
+        # Nothing is salvaged, so what goes must be elsewhere as the very same commit.
+        gone = [each for each in gone if is_contained(repository, each)]
+    else:
+        title = f"Salvage of {key}/{attempt.number} of run {run.name}"
+        path, leaving = str(attempt.worktree_path), {each.ref: each.commit for each in gone}
+        commit = salvage.snapshot(repository, path, seen.condition, title, leaving)
+    return planned(gone, commit, was_there=seen.condition is not None)
+
+
+def _begin_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> bool:
+    """Write down what is about to be done; False when somebody was quicker."""
+    with desk.database.transaction() as tx:
         present = attempts.get(tx, attempt.id)
-        assert present is not None
-        changes = {"removed_at": now_ms, "salvage_commit": plan.salvage, "updated_at": now_ms}
-        changed = attempts.update(tx, attempt.id, changes, expected_state=present.state)
-        assert changed, "the attempt changed under the write lock"
-        facts = {
-            "worktree": attempt.worktree_path,
-            "salvage": plan.salvage,
-            "deleted_refs": {d.ref: d.commit for d in deleted},
-            "trash": trash.worktree if plan.was_there else None,
-        }
-        self.record_attempt(tx, run, present, "worktree_removed", facts)
-        if plan.salvage is not None and attempt.thread_id is not None:
-            self.bus.reply(attempt.thread_id, body=_notice(attempt), agent=run.leader)
-
-    # -- after a crash -----------------------------------------------------------------------
-
-    def finish_intents(self, run: Run) -> int:
-        return super().finish_intents(run) + self._finish_cleanups(run)
-
-    def _finish_cleanups(self, run: Run) -> int:
-        """Finish the removals whose worktree is in the trash already, and undo the others;
-        returns how many there were. Begins no removal."""
-        with self.database.snapshot() as snapshot:
-            begun = [
-                (intent, attempts.get(snapshot, str(intent.attempt_id)))
-                for intent in attempts.open_intents(snapshot, run.id)
-                if intent.kind == "cleanup"
-            ]
-        return sum(
-            self._finish_cleanup(run, intent, attempt)
-            for intent, attempt in begun
-            if attempt is not None and self._is_left(intent)
-        )
-
-    def _is_left(self, intent: Intent) -> bool:
-        """Whether nobody is at it: this process, too, may have come to no end with it earlier.
-        Should it be at it after all, it has the attempt's lock."""
-        return intent.owner == self.this_process() or self.is_abandoned(intent)
-
-    def _finish_cleanup(self, run: Run, intent: Intent, attempt: Attempt) -> bool:
-        try:
-            repository = self.repository(run)
-            with worktrees.alone(repository, self.place_of(attempt)):
-                if not self._take_over(intent):
-                    return False
-                self._settle(run, attempt, removal_from(intent.data))
-        except InboxOrchError as error:
-            if error.code not in LATER:
-                raise
+        begun = attempts.open_intents(tx, run.id)
+        if (
+            present is None
+            or present.live
+            or present.removed_at is not None
+            or any(intent.attempt_id == attempt.id for intent in begun)
+        ):
             return False
+        attempts.open_intent(
+            tx,
+            run_id=run.id,
+            attempt_id=attempt.id,
+            kind="cleanup",
+            data=plan.as_data(),
+            owner=desk.this_process(),
+            now_ms=tx.now.wall_ms,
+        )
         return True
 
-    def _settle(self, run: Run, attempt: Attempt, plan: Removal) -> None:
-        """In the attempt's lock, with the intent taken over."""
-        repository = self.repository(run)
-        trash = self._trash(run, repository, attempt)
-        if plan.was_there and not removal.is_moved(trash):
-            removal.give_up_trash(trash)
-            self._undo(repository, attempt, plan)
-        else:
-            self._finish_removal(run, attempt, plan)
 
-    # -- trash -------------------------------------------------------------------------------
+def _carry_out_removal(
+    desk: Desk,
+    run: Run,
+    repository: Repository,
+    attempt: Attempt,
+    seen: Inspected,
+    plan: Removal,
+    force: bool,
+    within: str | None,
+) -> Reason | None:
+    """Salvage ref and trash; returns what has come up meanwhile, with the worktree where it
+    was."""
+    if not plan.was_there:
+        return None
+    place, trash = inspecting.place_of(desk, attempt), _trash(desk, run, repository, attempt)
+    try:
+        with worktrees.locked(repository) as lock:
+            again = inspecting.inspect(desk, run, repository, attempt, within)
+            refused = cleanup.standing_in_the_way(again.reasons, force=force)
+            if refused:
+                return refused[0]
+            if _fingerprint(again) != _fingerprint(seen):
+                return about("changing", "it changed while it was looked at: try again")
+            if plan.salvage is not None:
+                repository.keep(salvage.ref_of(attempt.id), plan.salvage, (lock,))
+            removal.move_worktree(place, trash)
+    except InboxOrchError as error:
+        return about("failed", error.message[:500])
+    return None
 
-    def _trash(self, run: Run, repository: Repository, attempt: Attempt) -> Trash:
-        return removal.trash_of(repository, str(run.worktree_root), attempt.id)
 
-    def _empty_trash(self, run: Run, repository: Repository) -> list[str]:
-        """What this run has removed long enough ago goes for good."""
-        there = removal.in_trash(repository, str(run.worktree_root))
-        if not there:
-            return []
-        before = self.database.clock.now().wall_ms - int(cleanup.TRASH_SECONDS * 1000)
-        with self.database.snapshot() as snapshot:
-            old = attempts.removed_before(snapshot, run.id, before)
-        wanted = [attempt_id for attempt_id in old if attempt_id in there]
-        return removal.empty_trash(repository, str(run.worktree_root), wanted)
+def _undo(desk: Desk, repository: Repository, attempt: Attempt, plan: Removal) -> None:
+    """The worktree is where it was: forget that it was to go."""
+    if plan.salvage is not None:
+        # In the lock: a git that was left behind may be about to make the ref.
+        with worktrees.locked(repository):
+            repository.drop(salvage.ref_of(attempt.id), plan.salvage)
+    with desk.database.transaction() as tx:
+        me = desk.this_process()
+        attempts.close_intent(tx, attempt.id, "cleanup", "undone", me, tx.now.wall_ms)
 
-    def _item(
-        self,
-        attempt: Attempt,
-        key: str,
-        seen: Inspected,
-        plan: Removal,
-        deleted: Sequence[Deletion],
-    ) -> Item:
-        run = self.run(attempt.run_id)
-        trash = self._trash(run, self.repository(run), attempt).worktree
-        return Item(
-            attempt,
-            key,
-            REMOVED,
-            seen.reasons,
-            merged_into=_merged_into(seen),
-            salvage=plan.salvage,
-            deleted_refs=tuple(deleted),
-            trash=trash if plan.was_there else None,
-        )
+
+def _finish_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> list[Deletion]:
+    """After the worktree has gone into the trash: what is left to do. May be done again."""
+    repository = desk.repository(run)
+    place, trash = inspecting.place_of(desk, attempt), _trash(desk, run, repository, attempt)
+    with worktrees.locked(repository) as lock:
+        removal.move_admin(repository, place, trash)
+        deleted = removal.delete_refs(repository, plan.deletions, (lock,))
+    with desk.database.transaction() as tx:
+        _confirm_removal(desk, tx, run, attempt, plan, deleted, trash)
+    return deleted
+
+
+def _confirm_removal(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    attempt: Attempt,
+    plan: Removal,
+    deleted: Sequence[Deletion],
+    trash: Trash,
+) -> None:
+    me, now_ms = desk.this_process(), tx.now.wall_ms
+    if not attempts.close_intent(tx, attempt.id, "cleanup", "done", me, now_ms):
+        return  # another leader has taken it over, and does the same
+    present = attempts.get(tx, attempt.id)
+    assert present is not None
+    changes = {"removed_at": now_ms, "salvage_commit": plan.salvage, "updated_at": now_ms}
+    changed = attempts.update(tx, attempt.id, changes, expected_state=present.state)
+    assert changed, "the attempt changed under the write lock"
+    facts = {
+        "worktree": attempt.worktree_path,
+        "salvage": plan.salvage,
+        "deleted_refs": {d.ref: d.commit for d in deleted},
+        "trash": trash.worktree if plan.was_there else None,
+    }
+    desk.record_attempt(tx, run, present, "worktree_removed", facts)
+    if plan.salvage is not None and attempt.thread_id is not None:
+        desk.bus.reply(attempt.thread_id, body=_notice(attempt), agent=run.leader)
+
+
+# -- after a crash -----------------------------------------------------------------------
+
+
+def finish_cleanups(desk: Desk, run: Run) -> int:
+    return super().finish_intents(run) + _finish_cleanups(desk, run)
+
+
+def _finish_cleanups(desk: Desk, run: Run) -> int:
+    """Finish the removals whose worktree is in the trash already, and undo the others;
+    returns how many there were. Begins no removal."""
+    with desk.database.snapshot() as snapshot:
+        begun = [
+            (intent, attempts.get(snapshot, str(intent.attempt_id)))
+            for intent in attempts.open_intents(snapshot, run.id)
+            if intent.kind == "cleanup"
+        ]
+    return sum(
+        _finish_cleanup(desk, run, intent, attempt)
+        for intent, attempt in begun
+        if attempt is not None and _is_left(desk, intent)
+    )
+
+
+def _is_left(desk: Desk, intent: Intent) -> bool:
+    """Whether nobody is at it: this process, too, may have come to no end with it earlier.
+    Should it be at it after all, it has the attempt's lock."""
+    return intent.owner == desk.this_process() or desk.is_abandoned(intent)
+
+
+def _finish_cleanup(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
+    try:
+        repository = desk.repository(run)
+        with worktrees.alone(repository, inspecting.place_of(desk, attempt)):
+            if not provisioning.take_over(desk, intent):
+                return False
+            _settle(desk, run, attempt, removal_from(intent.data))
+    except InboxOrchError as error:
+        if error.code not in LATER:
+            raise
+        return False
+    return True
+
+
+def _settle(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> None:
+    """In the attempt's lock, with the intent taken over."""
+    repository = desk.repository(run)
+    trash = _trash(desk, run, repository, attempt)
+    if plan.was_there and not removal.is_moved(trash):
+        removal.give_up_trash(trash)
+        _undo(desk, repository, attempt, plan)
+    else:
+        _finish_removal(desk, run, attempt, plan)
+
+
+# -- trash -------------------------------------------------------------------------------
+
+
+def _trash(desk: Desk, run: Run, repository: Repository, attempt: Attempt) -> Trash:
+    return removal.trash_of(repository, str(run.worktree_root), attempt.id)
+
+
+def _empty_trash(desk: Desk, run: Run, repository: Repository) -> list[str]:
+    """What this run has removed long enough ago goes for good."""
+    there = removal.in_trash(repository, str(run.worktree_root))
+    if not there:
+        return []
+    before = desk.database.clock.now().wall_ms - int(cleanup.TRASH_SECONDS * 1000)
+    with desk.database.snapshot() as snapshot:
+        old = attempts.removed_before(snapshot, run.id, before)
+    wanted = [attempt_id for attempt_id in old if attempt_id in there]
+    return removal.empty_trash(repository, str(run.worktree_root), wanted)
+
+
+def _item(
+    desk: Desk,
+    attempt: Attempt,
+    key: str,
+    seen: Inspected,
+    plan: Removal,
+    deleted: Sequence[Deletion],
+) -> Item:
+    run = desk.run(attempt.run_id)
+    trash = _trash(desk, run, desk.repository(run), attempt).worktree
+    return Item(
+        attempt,
+        key,
+        REMOVED,
+        seen.reasons,
+        merged_into=_merged_into(seen),
+        salvage=plan.salvage,
+        deleted_refs=tuple(deleted),
+        trash=trash if plan.was_there else None,
+    )
 
 
 def _cleanup_of(begun: Sequence[Intent], attempt_id: str) -> Intent | None:

@@ -14,7 +14,8 @@ from ..git import integrating as git_integrating
 from ..git.comparing import comparison
 from ..git.repository import Repository
 from ..store import attempts, integrations, tasks
-from .viewing import Viewing
+from . import viewing
+from .desk import Desk
 
 
 class _Found(NamedTuple):
@@ -26,66 +27,65 @@ class _Found(NamedTuple):
     tree: str | None
 
 
-class Comparing(Viewing):
-    """`conflicts`."""
+def conflicts(desk: Desk, run: Run, *, most_pairs: int = DEFAULT_PAIRS) -> Conflicts:
+    """Compare each two attempts that are live, or accepted and not integrated yet, and each
+    with what was integrated; at most `most_pairs`, those with the integration first, then the
+    oldest attempts.
 
-    def conflicts(self, run: Run, *, most_pairs: int = DEFAULT_PAIRS) -> Conflicts:
-        """Compare each two attempts that are live, or accepted and not integrated yet, and each
-        with what was integrated; at most `most_pairs`, those with the integration first, then the
-        oldest attempts.
+    Of what is not committed only the names are compared. Errors: `usage` (a run without a
+    repository), those of git.
+    """
+    stale = viewing.fold_if_writable(desk, run)
+    repository = desk.repository(run)
+    tip = repository.ref_commit(f"refs/heads/{integration.branch_of(run)}")
+    sides = _sides(desk, run, repository, tip)
+    pairs = list(_pairs(sides, tip))
+    with comparison(repository) as compared:
+        found = [
+            Pair(one, other, _merge_paths(compared.conflicts, one, other, tip), overlap)
+            for one, other, overlap in pairs[:most_pairs]
+        ]
+    items = tuple(pair for pair in found if pair.paths or pair.overlap)
+    return Conflicts(run, sides, items, len(pairs), len(found), tip, stale)
 
-        Of what is not committed only the names are compared. Errors: `usage` (a run without a
-        repository), those of git.
-        """
-        stale = self.fold_if_writable(run)
-        repository = self.repository(run)
-        tip = repository.ref_commit(f"refs/heads/{integration.branch_of(run)}")
-        sides = self._sides(run, repository, tip)
-        pairs = list(_pairs(sides, tip))
-        with comparison(repository) as compared:
-            found = [
-                Pair(one, other, _merge_paths(compared.conflicts, one, other, tip), overlap)
-                for one, other, overlap in pairs[:most_pairs]
-            ]
-        items = tuple(pair for pair in found if pair.paths or pair.overlap)
-        return Conflicts(run, sides, items, len(pairs), len(found), tip, stale)
 
-    def _sides(self, run: Run, repository: Repository, tip: str | None) -> tuple[Side, ...]:
-        found = self._found(run, repository)
-        heads = list(dict.fromkeys(each.head for each in found))
-        start = tip or run.base_commit or repository.commit_of("HEAD")
-        history = git_integrating.missing_from(repository, start, heads)
-        return tuple(
-            Side(
-                each.task,
-                each.attempt,
-                each.head,
-                () if each.tree is None else repository.dirty_paths(each.tree),
-                frozenset(git_integrating.reached(history, each.head) & history.keys()),
-            )
-            for each in found
-            if each.tree is not None or each.head in history
+def _sides(desk: Desk, run: Run, repository: Repository, tip: str | None) -> tuple[Side, ...]:
+    found = _found(desk, run, repository)
+    heads = list(dict.fromkeys(each.head for each in found))
+    start = tip or run.base_commit or repository.commit_of("HEAD")
+    history = git_integrating.missing_from(repository, start, heads)
+    return tuple(
+        Side(
+            each.task,
+            each.attempt,
+            each.head,
+            () if each.tree is None else repository.dirty_paths(each.tree),
+            frozenset(git_integrating.reached(history, each.head) & history.keys()),
         )
+        for each in found
+        if each.tree is not None or each.head in history
+    )
 
-    def _found(self, run: Run, repository: Repository) -> list[_Found]:
-        with self.database.snapshot() as snapshot:
-            of_run = tasks.of_run(snapshot, run.id)
-            dependencies = tasks.dependencies_of_run(snapshot, run.id)
-            accepted = integrations.accepted(snapshot, run.id)
-            live = attempts.live_of_run(snapshot, run.id)
-        by_id = {task.id: task for task in of_run}
-        pieces = integration.pieces(of_run, dependencies, accepted)
-        found = [_Found(p.task, p.attempt, p.head, None) for p in pieces]
-        trees = {
-            os.path.realpath(tree.path): tree
-            for tree in git_integrating.working_trees(repository)
-            if tree.present and tree.head is not None
-        }
-        for attempt in live:
-            tree = trees.get(os.path.realpath(attempt.worktree_path or "/"))
-            if attempt.state in NEEDS_WORKTREE and tree is not None:
-                found.append(_Found(by_id[attempt.task_id], attempt, str(tree.head), tree.path))
-        return found
+
+def _found(desk: Desk, run: Run, repository: Repository) -> list[_Found]:
+    with desk.database.snapshot() as snapshot:
+        of_run = tasks.of_run(snapshot, run.id)
+        dependencies = tasks.dependencies_of_run(snapshot, run.id)
+        accepted = integrations.accepted(snapshot, run.id)
+        live = attempts.live_of_run(snapshot, run.id)
+    by_id = {task.id: task for task in of_run}
+    pieces = integration.pieces(of_run, dependencies, accepted)
+    found = [_Found(p.task, p.attempt, p.head, None) for p in pieces]
+    trees = {
+        os.path.realpath(tree.path): tree
+        for tree in git_integrating.working_trees(repository)
+        if tree.present and tree.head is not None
+    }
+    for attempt in live:
+        tree = trees.get(os.path.realpath(attempt.worktree_path or "/"))
+        if attempt.state in NEEDS_WORKTREE and tree is not None:
+            found.append(_Found(by_id[attempt.task_id], attempt, str(tree.head), tree.path))
+    return found
 
 
 def _pairs(

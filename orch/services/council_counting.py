@@ -23,8 +23,9 @@ from ..domain.councils import (
 )
 from ..domain.model import Run
 from ..store import councils
+from . import council_desk, council_settling
 from .council_desk import REPLIES, VOTES, CouncilView, SeatView, decisions_of, missing_reason
-from .council_settling import CouncilSettling
+from .desk import Desk
 
 if TYPE_CHECKING:
     from ..council.tally import Group, Tally
@@ -55,280 +56,297 @@ class Settled(NamedTuple):
     forced: bool = False
 
 
-class CouncilCounting(CouncilSettling):
-    """`tally`, `report`, `group …`, `suggest`, `apply`."""
+def count(desk: Desk, run: Run, *, overrides: bool = True, revision: int | None = None) -> Counted:
+    """The tally of what is stored, without taking anything in. `revision` is an earlier one.
 
-    def count(self, run: Run, *, overrides: bool = True, revision: int | None = None) -> Counted:
-        """The tally of what is stored, without taking anything in. `revision` is an earlier one.
+    Error `not_found`: there is no such revision.
+    """
+    with desk.database.snapshot() as snapshot:
+        return _count_in(desk, snapshot, run, overrides=overrides, revision=revision)
 
-        Error `not_found`: there is no such revision.
-        """
-        with self.database.snapshot() as snapshot:
-            return self._count_in(snapshot, run, overrides=overrides, revision=revision)
 
-    def tally_of(self, run: Run, *, overrides: bool = True, revision: int | None = None) -> Counted:
-        """The same after taking in what has come. Error `not_found`."""
-        stale = self.refresh(run)
-        return self.count(run, overrides=overrides, revision=revision)._replace(stale=stale)
+def tally_of(
+    desk: Desk, run: Run, *, overrides: bool = True, revision: int | None = None
+) -> Counted:
+    """The same after taking in what has come. Error `not_found`."""
+    stale = council_settling.refresh(desk, run)
+    return count(desk, run, overrides=overrides, revision=revision)._replace(stale=stale)
 
-    def _count_in(
-        self,
-        tx: Any,
-        run: Run,
-        *,
-        overrides: bool = True,
-        revision: int | None = None,
-        more: Sequence[Override] = (),
-    ) -> Counted:
-        from ..council.tally import tally
 
-        newest = councils.revision(tx, run.id)
-        if revision is not None and not 1 <= revision <= newest:
-            raise not_found(
-                "revision", str(revision), hint=f"there are {newest}; `orch council show` has them"
-            )
-        view = self.view_in(tx, run, revision, texts=True)
-        stored = councils.overrides(tx, run.id) if overrides else []
-        settled = [_override(row) for row in stored if row.revision <= view.revision]
-        votes = self._votes(view)
-        council = self._council_model(view)
-        counted = tally(council, [*settled, *more], votes)
-        return Counted(view, counted, _raw_replies(view))
+def _count_in(
+    desk: Desk,
+    tx: Any,
+    run: Run,
+    *,
+    overrides: bool = True,
+    revision: int | None = None,
+    more: Sequence[Override] = (),
+) -> Counted:
+    from ..council.tally import tally
 
-    def _council_model(self, view: CouncilView) -> Council:
-        return Council(
-            id=view.run.id,
-            title=view.run.title,
-            brief_sha256=view.council.brief_sha256,
-            seats=tuple(self._seat_model(view, seat) for seat in view.seats_of(REPLIES)),
-            decisions=decisions_of(view.council),
-            parameters=Parameters(quorum=view.council.quorum),
-            revision=view.revision,
-            closed=not view.rounds[0].open,
+    newest = councils.revision(tx, run.id)
+    if revision is not None and not 1 <= revision <= newest:
+        raise not_found(
+            "revision", str(revision), hint=f"there are {newest}; `orch council show` has them"
+        )
+    view = council_desk.view_in(desk, tx, run, revision, texts=True)
+    stored = councils.overrides(tx, run.id) if overrides else []
+    settled = [_override(row) for row in stored if row.revision <= view.revision]
+    votes = _votes(desk, view)
+    council = _council_model(desk, view)
+    counted = tally(council, [*settled, *more], votes)
+    return Counted(view, counted, _raw_replies(view))
+
+
+def _council_model(desk: Desk, view: CouncilView) -> Council:
+    return Council(
+        id=view.run.id,
+        title=view.run.title,
+        brief_sha256=view.council.brief_sha256,
+        seats=tuple(_seat_model(desk, view, seat) for seat in view.seats_of(REPLIES)),
+        decisions=decisions_of(view.council),
+        parameters=Parameters(quorum=view.council.quorum),
+        revision=view.revision,
+        closed=not view.rounds[0].open,
+    )
+
+
+def _seat_model(desk: Desk, view: CouncilView, seat: SeatView) -> Seat:
+    state = seat.stands.state
+    reply = _reply_of(desk, view, seat) if missing_reason(seat) is None else None
+    return Seat(seat.seat.reviewer, state, reply, missing_reason(seat))
+
+
+def _reply_of(desk: Desk, view: CouncilView, seat: SeatView) -> Reply | None:
+    stored = seat.stands.reply
+    if stored is None or stored.raw is None:
+        return None
+    return council_settling.read_reply(desk, view.run, seat.seat.reviewer, stored.raw).reply
+
+
+def _votes(desk: Desk, view: CouncilView) -> list[Vote] | None:
+    """What the second round came to; None while there was none or it is open."""
+    if len(view.rounds) < VOTES or view.rounds[VOTES - 1].open:
+        return None
+    found: list[Vote] = []
+    for seat in view.seats_of(VOTES):
+        stored = seat.stands.reply
+        if missing_reason(seat) is None and stored is not None and stored.raw is not None:
+            found += council_settling.read_votes(desk, view.run, seat.seat, stored.raw).votes or ()
+    return found
+
+
+# -- what leaders settle -----------------------------------------------------------------
+
+
+def settle_groups(desk: Desk, run: Run, wanted: Sequence[Settled]) -> dict[str, Any]:
+    """Record what a leader has settled, all of it in one transaction or nothing.
+
+    An exact repeat of the last word on the same items is `already`. Errors: `usage`,
+    `not_found` (no such item), `invalid_state` (the round is open, or somebody has split
+    what is to be merged), `opposed` (a merge across opposed stances without `forced`),
+    `busy` (others settle faster).
+    """
+    council_settling.refresh(desk, run)
+    for _ in range(_MOST_TRIES):
+        # Counting takes its time, and must not hold up those who write meanwhile.
+        counted = count(desk, run)
+        _check_closed(desk, counted)
+        given = [_resolved(counted.tally, each) for each in wanted]
+        new = _to_record(desk, counted, given)
+        _check_carried_out(desk, run, new)
+        if _record_all(desk, run, counted, new):
+            return _settled(desk, run, given, new)
+    raise InboxOrchError("busy", f"council {run.name} is being settled", hint="try again")
+
+
+def _check_closed(desk: Desk, counted: Counted) -> None:
+    view = counted.view
+    if view.rounds[0].open:
+        raise InboxOrchError(
+            "invalid_state",
+            f"the round of council {view.run.name} is still open",
+            hint="`orch council wait` waits for its end",
+            details={"council": view.run.name},
         )
 
-    def _seat_model(self, view: CouncilView, seat: SeatView) -> Seat:
-        state = seat.stands.state
-        reply = self._reply_of(view, seat) if missing_reason(seat) is None else None
-        return Seat(seat.seat.reviewer, state, reply, missing_reason(seat))
 
-    def _reply_of(self, view: CouncilView, seat: SeatView) -> Reply | None:
-        stored = seat.stands.reply
-        if stored is None or stored.raw is None:
-            return None
-        return self.read_reply(view.run, seat.seat.reviewer, stored.raw).reply
+def _to_record(desk: Desk, counted: Counted, given: Sequence[Settled]) -> list[Override]:
+    """What is not so already, numbered."""
+    stored = counted.tally.overrides
+    new = [each for each in given if not _is_repeat(stored, each)]
+    actor = desk.actor(counted.view.run)
+    return [
+        Override(number, each.kind, each.items, each.text, actor, each.forced)
+        for number, each in enumerate(new, start=len(stored) + 1)
+    ]
 
-    def _votes(self, view: CouncilView) -> list[Vote] | None:
-        """What the second round came to; None while there was none or it is open."""
-        if len(view.rounds) < VOTES or view.rounds[VOTES - 1].open:
-            return None
-        found: list[Vote] = []
-        for seat in view.seats_of(VOTES):
-            stored = seat.stands.reply
-            if missing_reason(seat) is None and stored is not None and stored.raw is not None:
-                found += self.read_votes(view.run, seat.seat, stored.raw).votes or ()
-        return found
 
-    # -- what leaders settle -----------------------------------------------------------------
+def _record_all(desk: Desk, run: Run, counted: Counted, new: Sequence[Override]) -> bool:
+    """False when the tally has changed since it was counted."""
+    if not new:
+        return True
+    with desk.database.transaction() as tx:
+        if councils.revision(tx, run.id) != counted.view.revision:
+            return False
+        cause = "overrides" if len(new) > 1 else f"override {new[0].number}"
+        revision = council_settling.revise(desk, tx, run, cause)
+        for override in new:
+            _record_override(desk, tx, run, override, revision)
+        return True
 
-    def settle_groups(self, run: Run, wanted: Sequence[Settled]) -> dict[str, Any]:
-        """Record what a leader has settled, all of it in one transaction or nothing.
 
-        An exact repeat of the last word on the same items is `already`. Errors: `usage`,
-        `not_found` (no such item), `invalid_state` (the round is open, or somebody has split
-        what is to be merged), `opposed` (a merge across opposed stances without `forced`),
-        `busy` (others settle faster).
-        """
-        self.refresh(run)
-        for _ in range(_MOST_TRIES):
-            # Counting takes its time, and must not hold up those who write meanwhile.
-            counted = self.count(run)
-            self._check_closed(counted)
-            given = [_resolved(counted.tally, each) for each in wanted]
-            new = self._to_record(counted, given)
-            self._check_carried_out(run, new)
-            if self._record_all(run, counted, new):
-                return self._settled(run, given, new)
-        raise InboxOrchError("busy", f"council {run.name} is being settled", hint="try again")
+def _settled(
+    desk: Desk, run: Run, given: Sequence[Settled], recorded: Sequence[Override]
+) -> dict[str, Any]:
+    after = count(desk, run)
+    return {
+        "council": after.view.as_json(),
+        "overrides": [override.as_json() for override in recorded],
+        "groups": [g.as_json() for g in _touched(after.tally, given)],
+        "already": bool(given) and not recorded,
+    }
 
-    def _check_closed(self, counted: Counted) -> None:
-        view = counted.view
-        if view.rounds[0].open:
-            raise InboxOrchError(
-                "invalid_state",
-                f"the round of council {view.run.name} is still open",
-                hint="`orch council wait` waits for its end",
-                details={"council": view.run.name},
-            )
 
-    def _to_record(self, counted: Counted, given: Sequence[Settled]) -> list[Override]:
-        """What is not so already, numbered."""
-        stored = counted.tally.overrides
-        new = [each for each in given if not _is_repeat(stored, each)]
-        actor = self.actor(counted.view.run)
-        return [
-            Override(number, each.kind, each.items, each.text, actor, each.forced)
-            for number, each in enumerate(new, start=len(stored) + 1)
-        ]
-
-    def _record_all(self, run: Run, counted: Counted, new: Sequence[Override]) -> bool:
-        """False when the tally has changed since it was counted."""
-        if not new:
-            return True
-        with self.database.transaction() as tx:
-            if councils.revision(tx, run.id) != counted.view.revision:
-                return False
-            cause = "overrides" if len(new) > 1 else f"override {new[0].number}"
-            revision = self.revise(tx, run, cause)
-            for override in new:
-                self._record_override(tx, run, override, revision)
-            return True
-
-    def _settled(
-        self, run: Run, given: Sequence[Settled], recorded: Sequence[Override]
-    ) -> dict[str, Any]:
-        after = self.count(run)
-        return {
-            "council": after.view.as_json(),
-            "overrides": [override.as_json() for override in recorded],
-            "groups": [g.as_json() for g in _touched(after.tally, given)],
-            "already": bool(given) and not recorded,
-        }
-
-    def _check_carried_out(self, run: Run, recorded: Sequence[Override]) -> None:
-        """A merge that the tally would not carry out is refused instead of recorded."""
-        left_out = self._not_carried_out(run, recorded)
-        if not left_out:
-            return
-        items = " and ".join(left_out[0].items)
-        forced = [override._replace(forced=True) for override in recorded]
-        if self._not_carried_out(run, forced):
-            raise InboxOrchError(
-                "invalid_state",
-                f"{items} are kept apart: somebody has split items of their groups",
-                hint="`orch council report` shows who; merge those items again first",
-                details={"items": list(left_out[0].items)},
-            )
+def _check_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> None:
+    """A merge that the tally would not carry out is refused instead of recorded."""
+    left_out = _not_carried_out(desk, run, recorded)
+    if not left_out:
+        return
+    items = " and ".join(left_out[0].items)
+    forced = [override._replace(forced=True) for override in recorded]
+    if _not_carried_out(desk, run, forced):
         raise InboxOrchError(
-            "opposed",
-            f"{items} are opposed, or others of their groups are",
-            hint="with --force they become one group, and stay contested",
+            "invalid_state",
+            f"{items} are kept apart: somebody has split items of their groups",
+            hint="`orch council report` shows who; merge those items again first",
             details={"items": list(left_out[0].items)},
         )
+    raise InboxOrchError(
+        "opposed",
+        f"{items} are opposed, or others of their groups are",
+        hint="with --force they become one group, and stay contested",
+        details={"items": list(left_out[0].items)},
+    )
 
-    def _not_carried_out(self, run: Run, recorded: Sequence[Override]) -> list[Override]:
-        if not any(override.kind == "merge" for override in recorded):
-            return []
-        with self.database.snapshot() as snapshot:
-            warnings = self._count_in(snapshot, run, more=recorded).tally.warnings
-        return [
-            override
-            for override in recorded
-            if any(
-                warning.startswith(f"override {override.number} was not carried out")
-                for warning in warnings
-            )
-        ]
 
-    def _record_override(
-        self, tx: Transaction, run: Run, override: Override, revision: int
-    ) -> None:
-        councils.insert(
-            tx,
-            StoredOverride(
-                run.id,
-                override.number,
-                override.kind,
-                json.dumps(list(override.items)),
-                override.text,
-                override.actor,
-                override.forced,
-                revision,
-                tx.now.wall_ms,
-            ),
+def _not_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> list[Override]:
+    if not any(override.kind == "merge" for override in recorded):
+        return []
+    with desk.database.snapshot() as snapshot:
+        warnings = _count_in(desk, snapshot, run, more=recorded).tally.warnings
+    return [
+        override
+        for override in recorded
+        if any(
+            warning.startswith(f"override {override.number} was not carried out")
+            for warning in warnings
         )
-        facts = {
-            "number": override.number,
-            "override": override.kind,
-            "items": list(override.items),
-            "forced": override.forced,
-            "text_sha256": sha256_hex(override.text.encode()),
-            "revision": revision,
-        }
-        events.append(tx, "override_recorded", override.actor, facts, run_id=run.id)
+    ]
 
-    # -- suggestions -------------------------------------------------------------------------
 
-    def suggestions(self, run: Run) -> dict[str, Any]:
-        """Pairs that may be one recommendation, for somebody to decide on: the same shape with
-        `decision` filled in is what `orch council apply` takes."""
-        counted = self.tally_of(run)
-        items = {item.id: item for group in counted.tally.groups for item in group.members}
-        pairs = counted.tally.possible_duplicates[:_MOST_SUGGESTIONS]
-        return {
-            "council": counted.view.as_json(),
-            "items": [
-                {
-                    **pair.as_json(),
-                    "titles": [items[name].title for name in pair.items],
-                    "decision": None,
-                    "reason": None,
-                }
-                for pair in pairs
-            ],
-            "truncated": len(pairs) < len(counted.tally.possible_duplicates),
-            "next_cursor": None,
-        }
+def _record_override(
+    desk: Desk, tx: Transaction, run: Run, override: Override, revision: int
+) -> None:
+    councils.insert(
+        tx,
+        StoredOverride(
+            run.id,
+            override.number,
+            override.kind,
+            json.dumps(list(override.items)),
+            override.text,
+            override.actor,
+            override.forced,
+            revision,
+            tx.now.wall_ms,
+        ),
+    )
+    facts = {
+        "number": override.number,
+        "override": override.kind,
+        "items": list(override.items),
+        "forced": override.forced,
+        "text_sha256": sha256_hex(override.text.encode()),
+        "revision": revision,
+    }
+    events.append(tx, "override_recorded", override.actor, facts, run_id=run.id)
 
-    # -- reports -----------------------------------------------------------------------------
 
-    def keep_report(self, counted: Counted, name: str, content: bytes) -> dict[str, Any]:
-        """Store a report as an artifact of the run: on a thread of the leader's own that is done.
-        The same bytes are stored once.
+# -- suggestions -------------------------------------------------------------------------
 
-        Errors: those of every write.
-        """
-        run, sha256 = counted.view.run, sha256_hex(content)
-        with self.database.snapshot() as snapshot:
-            kept = councils.report(snapshot, run.id, name, sha256)
+
+def suggestions(desk: Desk, run: Run) -> dict[str, Any]:
+    """Pairs that may be one recommendation, for somebody to decide on: the same shape with
+    `decision` filled in is what `orch council apply` takes."""
+    counted = tally_of(desk, run)
+    items = {item.id: item for group in counted.tally.groups for item in group.members}
+    pairs = counted.tally.possible_duplicates[:_MOST_SUGGESTIONS]
+    return {
+        "council": counted.view.as_json(),
+        "items": [
+            {
+                **pair.as_json(),
+                "titles": [items[name].title for name in pair.items],
+                "decision": None,
+                "reason": None,
+            }
+            for pair in pairs
+        ],
+        "truncated": len(pairs) < len(counted.tally.possible_duplicates),
+        "next_cursor": None,
+    }
+
+
+# -- reports -----------------------------------------------------------------------------
+
+
+def keep_report(desk: Desk, counted: Counted, name: str, content: bytes) -> dict[str, Any]:
+    """Store a report as an artifact of the run: on a thread of the leader's own that is done.
+    The same bytes are stored once.
+
+    Errors: those of every write.
+    """
+    run, sha256 = counted.view.run, sha256_hex(content)
+    with desk.database.snapshot() as snapshot:
+        kept = councils.report(snapshot, run.id, name, sha256)
+    if kept is not None:
+        return _report_shape(kept, already=True)
+    stored = desk.bus.artifacts.add_bytes(name, content)
+    with desk.database.transaction() as tx:
+        kept = councils.report(tx, run.id, name, sha256)
         if kept is not None:
             return _report_shape(kept, already=True)
-        stored = self.bus.artifacts.add_bytes(name, content)
-        with self.database.transaction() as tx:
-            kept = councils.report(tx, run.id, name, sha256)
-            if kept is not None:
-                return _report_shape(kept, already=True)
-            thread_id = self._thread_of_report(counted, name, stored)
-            revision = counted.view.revision
-            kept = StoredReport(
-                run.id, name, sha256, len(content), revision, thread_id, tx.now.wall_ms
-            )
-            councils.insert(tx, kept)
-            facts = {"name": name, "sha256": sha256, "bytes": len(content), "revision": revision}
-            events.append(
-                tx,
-                "report_stored",
-                self.actor(run),
-                facts,
-                run_id=run.id,
-                thread_id=thread_id,
-            )
-        return _report_shape(kept, already=False)
-
-    def _thread_of_report(self, counted: Counted, name: str, stored: Any) -> str:
-        run, leader = counted.view.run, counted.view.run.leader
-        sent = self.bus.send(
-            to=leader,
-            subject=f"Report: {run.title}",
-            body=f"{name} of council {run.name}, revision {counted.view.revision}",
-            # While votes come in, nobody may read what the others wrote.
-            sealed=counted.view.open_round is not None,
-            agent=leader,
+        thread_id = _thread_of_report(desk, counted, name, stored)
+        revision = counted.view.revision
+        kept = StoredReport(run.id, name, sha256, len(content), revision, thread_id, tx.now.wall_ms)
+        councils.insert(tx, kept)
+        facts = {"name": name, "sha256": sha256, "bytes": len(content), "revision": revision}
+        events.append(
+            tx,
+            "report_stored",
+            desk.actor(run),
+            facts,
+            run_id=run.id,
+            thread_id=thread_id,
         )
-        claimed = self.bus.claim(sent.thread.id, agent=leader)
-        assert claimed.lease.token is not None
-        self.bus.done(sent.thread.id, claimed.lease.token, body=name, files=(stored,))
-        return sent.thread.id
+    return _report_shape(kept, already=False)
+
+
+def _thread_of_report(desk: Desk, counted: Counted, name: str, stored: Any) -> str:
+    run, leader = counted.view.run, counted.view.run.leader
+    sent = desk.bus.send(
+        to=leader,
+        subject=f"Report: {run.title}",
+        body=f"{name} of council {run.name}, revision {counted.view.revision}",
+        # While votes come in, nobody may read what the others wrote.
+        sealed=counted.view.open_round is not None,
+        agent=leader,
+    )
+    claimed = desk.bus.claim(sent.thread.id, agent=leader)
+    assert claimed.lease.token is not None
+    desk.bus.done(sent.thread.id, claimed.lease.token, body=name, files=(stored,))
+    return sent.thread.id
 
 
 def rendered(counted: Counted, format_name: str) -> bytes:

@@ -24,7 +24,7 @@ from ..domain.councils import (
 )
 from ..domain.model import Attempt, Run
 from ..store import attempts, councils, runs
-from .waiting import Waiting
+from .desk import Desk
 
 if TYPE_CHECKING:
     from ..council.replies import Expected
@@ -118,70 +118,69 @@ class CouncilView(NamedTuple):
         }
 
 
-class CouncilDesk(Waiting):
-    """What every service of a council stands on."""
+def council(desk: Desk, name: str | None) -> Run:
+    """The run of the council with this name or id, else the only one that is not closed.
 
-    def council(self, name: str | None) -> Run:
-        """The run of the council with this name or id, else the only one that is not closed.
+    Errors: `not_found`; `usage`, which lists them, when there are several.
+    """
+    with desk.database.snapshot() as snapshot:
+        known = councils.run_ids(snapshot)
+        if name is not None:
+            run = runs.get(snapshot, name)
+            if run is None or run.id not in known:
+                raise not_found(
+                    "council", printable(name), hint=_near_council(snapshot, known, name)
+                )
+            return run
+        candidates = [run for run in runs.not_closed(snapshot) if run.id in known]
+    if not candidates:
+        raise InboxOrchError(
+            "not_found",
+            "there is no open council",
+            hint="`orch council start --brief-file F` opens one",
+        )
+    if len(candidates) > 1:
+        raise usage(
+            "there are several open councils: " + ", ".join(r.name for r in candidates),
+            hint="give --council NAME or set ORCH_COUNCIL",
+            councils=[r.name for r in candidates],
+        )
+    return candidates[0]
 
-        Errors: `not_found`; `usage`, which lists them, when there are several.
-        """
-        with self.database.snapshot() as snapshot:
-            known = councils.run_ids(snapshot)
-            if name is not None:
-                run = runs.get(snapshot, name)
-                if run is None or run.id not in known:
-                    raise not_found(
-                        "council", printable(name), hint=_near_council(snapshot, known, name)
-                    )
-                return run
-            candidates = [run for run in runs.not_closed(snapshot) if run.id in known]
-        if not candidates:
-            raise InboxOrchError(
-                "not_found",
-                "there is no open council",
-                hint="`orch council start --brief-file F` opens one",
-            )
-        if len(candidates) > 1:
-            raise usage(
-                "there are several open councils: " + ", ".join(r.name for r in candidates),
-                hint="give --council NAME or set ORCH_COUNCIL",
-                councils=[r.name for r in candidates],
-            )
-        return candidates[0]
 
-    def view(self, run: Run, revision: int | None = None) -> CouncilView:
-        """The council as it stands, or as it stood at an earlier revision of its tally."""
-        with self.database.snapshot() as snapshot:
-            return self.view_in(snapshot, run, revision)
+def view(desk: Desk, run: Run, revision: int | None = None) -> CouncilView:
+    """The council as it stands, or as it stood at an earlier revision of its tally."""
+    with desk.database.snapshot() as snapshot:
+        return view_in(desk, snapshot, run, revision)
 
-    def view_in(
-        self,
-        tx: Session,
-        run: Run,
-        revision: int | None = None,
-        *,
-        texts: bool = False,
-    ) -> CouncilView:
-        """The same in a transaction or snapshot of the caller's, with the texts of the replies if
-        they are wanted."""
-        council = councils.get(tx, run.id)
-        assert council is not None
-        present = runs.get(tx, run.id)
-        assert present is not None
-        newest = councils.revision(tx, run.id)
-        asked = newest if revision is None else revision
-        rounds = tuple(councils.rounds(tx, run.id))
-        latest = attempts.latest_by_task(tx, run.id)
-        threads = self.bus.threads([a.thread_id for a in latest.values() if a.thread_id])
-        seen = self.bus.delivered(list(threads))
-        by_task: dict[str, list[StoredReply]] = {}
-        for reply in councils.replies(tx, run.id, texts=texts):
-            by_task.setdefault(reply.task_id, []).append(reply)
-        looked = _Looked(council, rounds, by_task, latest, threads, seen, asked)
-        now_ms = self.database.clock.now().wall_ms
-        seats = [looked.seat(seat, now_ms) for seat in councils.seats(tx, run.id)]
-        return CouncilView(present, council, rounds, tuple(seats), asked)
+
+def view_in(
+    desk: Desk,
+    tx: Session,
+    run: Run,
+    revision: int | None = None,
+    *,
+    texts: bool = False,
+) -> CouncilView:
+    """The same in a transaction or snapshot of the caller's, with the texts of the replies if
+    they are wanted."""
+    council = councils.get(tx, run.id)
+    assert council is not None
+    present = runs.get(tx, run.id)
+    assert present is not None
+    newest = councils.revision(tx, run.id)
+    asked = newest if revision is None else revision
+    rounds = tuple(councils.rounds(tx, run.id))
+    latest = attempts.latest_by_task(tx, run.id)
+    threads = desk.bus.threads([a.thread_id for a in latest.values() if a.thread_id])
+    seen = desk.bus.delivered(list(threads))
+    by_task: dict[str, list[StoredReply]] = {}
+    for reply in councils.replies(tx, run.id, texts=texts):
+        by_task.setdefault(reply.task_id, []).append(reply)
+    looked = _Looked(council, rounds, by_task, latest, threads, seen, asked)
+    now_ms = desk.database.clock.now().wall_ms
+    seats = [looked.seat(seat, now_ms) for seat in councils.seats(tx, run.id)]
+    return CouncilView(present, council, rounds, tuple(seats), asked)
 
 
 class _Looked(NamedTuple):

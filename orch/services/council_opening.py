@@ -24,11 +24,11 @@ from ..domain.model import Attempt, Run, Task
 from ..domain.plans import Opening
 from ..git.worktrees import Hold, make_read_only
 from ..store import councils
-from .council_counting import CouncilCounting
+from . import council_counting, council_desk, council_settling, planning
 from .council_desk import REPLIES, VOTES, decision_json
 from .council_settling import fresh_word
-from .desk import Answer
-from .planning import DEFAULT_LEADER, Facts, Planning
+from .desk import Answer, Desk
+from .planning import DEFAULT_LEADER, Facts
 from .recounting import FirstMessage
 
 if TYPE_CHECKING:
@@ -36,229 +36,236 @@ if TYPE_CHECKING:
     from .council_asking import Asked
 
 
-class CouncilOpening(Planning, CouncilCounting):
-    """`council start`, `council ballot`."""
+def start_council(desk: Desk, asked: "Asked", *, key: str | None = None) -> Answer:
+    """Open a council and ask its reviewers. With `key` a repeat gives the first result.
 
-    def start_council(self, asked: "Asked", *, key: str | None = None) -> Answer:
-        """Open a council and ask its reviewers. With `key` a repeat gives the first result.
+    Errors: `usage`, `key_conflict`, `git_missing`, `invalid_state` (a branch `orch`), and
+    those of every write.
+    """
+    leader = check_name(desk.caller or DEFAULT_LEADER, "agent")
+    opening = Opening(title=asked.title, base=asked.at, no_repo=asked.repository is None)
+    facts = Facts.of(opening, asked.repository, None)
+    digest = asked.digest(facts.place["repository"])
+    with desk.database.transaction() as tx:
+        earlier = desk.replay(tx, "council start", leader, key, digest)
+        if earlier is None:
+            data = _open(desk, tx, planning.insert_run(desk, tx, leader, facts), asked)
+            answer = desk.remember(tx, "council start", leader, key, digest, data)
+        else:
+            answer = earlier
+    council_settling.refresh(desk, council_desk.council(desk, answer.data["council"]["id"]))
+    return answer
 
-        Errors: `usage`, `key_conflict`, `git_missing`, `invalid_state` (a branch `orch`), and
-        those of every write.
-        """
-        leader = check_name(self.caller or DEFAULT_LEADER, "agent")
-        opening = Opening(title=asked.title, base=asked.at, no_repo=asked.repository is None)
-        facts = Facts.of(opening, asked.repository, None)
-        digest = asked.digest(facts.place["repository"])
-        with self.database.transaction() as tx:
-            earlier = self.replay(tx, "council start", leader, key, digest)
-            if earlier is None:
-                data = self._open(tx, self.insert_run(tx, leader, facts), asked)
-                answer = self.remember(tx, "council start", leader, key, digest, data)
-            else:
-                answer = earlier
-        self.refresh(self.council(answer.data["council"]["id"]))
-        return answer
 
-    def _open(self, tx: Transaction, run: Run, asked: "Asked") -> dict[str, Any]:
-        from ..council import prompts
+def _open(desk: Desk, tx: Transaction, run: Run, asked: "Asked") -> dict[str, Any]:
+    from ..council import prompts
 
-        lenses = "".join(text for _, text in asked.lenses.values())
-        decisions = [decision_json(decision) for decision in asked.decisions]
-        council = StoredCouncil(
-            run_id=run.id,
-            brief=asked.brief,
-            brief_sha256=asked.brief_sha256,
-            nonce=fresh_word(asked.brief, lenses, json.dumps(decisions)),
-            decisions=json.dumps(decisions, ensure_ascii=False),
-            quorum=asked.quorum,
-            seat_seconds=asked.seat_seconds,
-            created_at=tx.now.wall_ms,
-        )
-        councils.insert(tx, council)
-        self._open_round(tx, run, REPLIES, asked.deadline_seconds, len(asked.reviewers))
-        for position, reviewer in enumerate(asked.reviewers, start=1):
-            lens, text = asked.lenses.get(reviewer, (None, None))
-            body = prompts.reviewer_prompt(
-                council_id=run.id,
-                brief=council.brief,
-                brief_sha256=council.brief_sha256,
-                decisions=asked.decisions,
-                nonce=council.nonce,
-                lens=text,
-                seats=len(asked.reviewers),
-            )
-            seat = _SeatToOpen(REPLIES, position, reviewer, lens, None)
-            self._open_seat(tx, run, seat, body, worktree=asked.at is not None)
-        view = self.view_in(tx, run)
-        return {
-            "council": view.as_json(),
-            "seats": [seat.as_json() for seat in view.seats],
-            "warnings": list(asked.warnings),
-        }
-
-    def _open_round(
-        self, tx: Transaction, run: Run, number: int, deadline_seconds: float | None, seats: int
-    ) -> None:
-        deadline_at = None
-        if deadline_seconds is not None:
-            deadline_at = tx.now.wall_ms + int(deadline_seconds * 1000)
-        councils.insert(tx, Round(run.id, number, deadline_at, tx.now.wall_ms, None, None))
-        facts = {"round": number, "deadline_at": deadline_at, "seats": seats}
-        events.append(tx, "round_opened", self.actor(run), facts, run_id=run.id)
-
-    def _open_seat(
-        self, tx: Transaction, run: Run, seat: "_SeatToOpen", body: str, *, worktree: bool = False
-    ) -> None:
-        """The task of a seat. It never retries by itself: what fails is a fact of the round."""
-        kind = "review" if seat.round == REPLIES else "ballot"
-        added = self.add_task(
-            run,
-            key_name=f"{kind}-{seat.position}",
-            title=run.title,
-            body=body,
-            mailbox=seat.reviewer,
-            kind=kind,
-            max_attempts=1,
-            max_infra_attempts=1,
-            worktree=worktree,
-            allow_empty=True,
-        )
-        labels = None if seat.labels is None else json.dumps(seat.labels)
-        councils.insert(
-            tx,
-            StoredSeat(
-                run.id,
-                seat.round,
-                seat.position,
-                seat.reviewer,
-                added.data["task"]["id"],
-                seat.lens,
-                labels,
-            ),
-        )
-
-    # -- the second round --------------------------------------------------------------------
-
-    def open_ballot(self, run: Run, *, deadline_seconds: float | None) -> dict[str, Any]:
-        """Ask each reviewer whose reply counts about the groups that it did not raise.
-
-        Errors: `invalid_state` (the first round is open, there was a ballot, nobody has anything
-        to vote on, the run is not open).
-        """
-        self.refresh(run)
-        counted = self.count(run)
-        ballots = {
-            seat.reviewer: _ballot(counted, seat.reviewer, run.id) for seat in counted.tally.valid
-        }
-        with self.database.transaction() as tx:
-            view = self.view_in(tx, run)
-            if view.run.state != "open" or view.status in ("open", "no_quorum"):
-                raise _no_ballot(run, f"its run is {view.run.state}, its status {view.status}")
-            if len(view.rounds) > 1:
-                raise _no_ballot(run, "there was one already")
-            if not any(ballots.values()):
-                raise _no_ballot(run, "there is nothing that a reviewer did not raise itself")
-            if view.revision != counted.tally.council.revision:
-                raise InboxOrchError("busy", "the tally has changed meanwhile", hint="try again")
-            asked = {name: entries for name, entries in ballots.items() if entries}
-            self._open_round(tx, run, VOTES, deadline_seconds, len(asked))
-            for position, (reviewer, entries) in enumerate(asked.items(), start=1):
-                self._open_vote(tx, run, position, reviewer, entries)
-        self.refresh(run)
-        view = self.view(run)
-        return {
-            "council": view.as_json(),
-            "seats": [seat.as_json() for seat in view.seats_of(VOTES)],
-        }
-
-    def _open_vote(
-        self, tx: Transaction, run: Run, position: int, reviewer: str, entries: "Sequence[Group]"
-    ) -> None:
-        from ..council import prompts
-
-        council = councils.get(tx, run.id)
-        assert council is not None
-        labels = {f"b{number}": group.id for number, group in enumerate(entries, start=1)}
-        shown = [
-            (label, group.title, _proposal(group))
-            for label, group in zip(labels, entries, strict=True)
-        ]
-        own = self.own_items(run, reviewer)
-        body = prompts.ballot_prompt(
+    lenses = "".join(text for _, text in asked.lenses.values())
+    decisions = [decision_json(decision) for decision in asked.decisions]
+    council = StoredCouncil(
+        run_id=run.id,
+        brief=asked.brief,
+        brief_sha256=asked.brief_sha256,
+        nonce=fresh_word(asked.brief, lenses, json.dumps(decisions)),
+        decisions=json.dumps(decisions, ensure_ascii=False),
+        quorum=asked.quorum,
+        seat_seconds=asked.seat_seconds,
+        created_at=tx.now.wall_ms,
+    )
+    councils.insert(tx, council)
+    _open_round(desk, tx, run, REPLIES, asked.deadline_seconds, len(asked.reviewers))
+    for position, reviewer in enumerate(asked.reviewers, start=1):
+        lens, text = asked.lenses.get(reviewer, (None, None))
+        body = prompts.reviewer_prompt(
             council_id=run.id,
+            brief=council.brief,
             brief_sha256=council.brief_sha256,
-            entries=shown,
-            own_items=own,
-            nonce=fresh_word(*(text for entry in shown for text in entry)),
+            decisions=asked.decisions,
+            nonce=council.nonce,
+            lens=text,
+            seats=len(asked.reviewers),
         )
-        self._open_seat(tx, run, _SeatToOpen(VOTES, position, reviewer, None, labels), body)
+        seat = _SeatToOpen(REPLIES, position, reviewer, lens, None)
+        _open_seat(desk, tx, run, seat, body, worktree=asked.at is not None)
+    view = council_desk.view_in(desk, tx, run)
+    return {
+        "council": view.as_json(),
+        "seats": [seat.as_json() for seat in view.seats],
+        "warnings": list(asked.warnings),
+    }
 
-    # -- what is sent ------------------------------------------------------------------------
 
-    def _make_worktree(self, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
-        """A reviewer reads in its worktree; what it would change there goes nowhere."""
-        made = super()._make_worktree(run, task, attempt, hold)
-        with self.database.snapshot() as snapshot:
-            seat = councils.seat_of_task(snapshot, task.id)
-        if seat is not None and attempt.worktree_path is not None:
-            make_read_only(attempt.worktree_path)
-        return made
+def _open_round(
+    desk: Desk, tx: Transaction, run: Run, number: int, deadline_seconds: float | None, seats: int
+) -> None:
+    deadline_at = None
+    if deadline_seconds is not None:
+        deadline_at = tx.now.wall_ms + int(deadline_seconds * 1000)
+    councils.insert(tx, Round(run.id, number, deadline_at, tx.now.wall_ms, None, None))
+    facts = {"round": number, "deadline_at": deadline_at, "seats": seats}
+    events.append(tx, "round_opened", desk.actor(run), facts, run_id=run.id)
 
-    def _offer(
-        self, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage
-    ) -> Attempt:
-        """A reviewer's thread: sealed until the round closes, and nothing in it says how many
-        others there are or what they wrote."""
-        seat = councils.seat_of_task(tx, task.id)
-        if seat is None:
-            return super()._offer(tx, run, task, attempt, text)
-        council = councils.get(tx, run.id)
-        assert council is not None
-        round_now = councils.rounds(tx, run.id)[seat.round - 1]
-        facts = {
-            "council": run.id,
-            "round": seat.round,
-            "brief_sha256": council.brief_sha256,
-            "attempt": attempt.number,
-            "worktree": attempt.worktree_path,
-            "base_commit": attempt.base_commit,
-            "timeout_seconds": council.seat_seconds,
-            "database": self.database.layout.database,
-            "database_id": self.database.id,
-        }
-        payload = {name: value for name, value in facts.items() if value is not None}
-        what = "Review" if seat.round == REPLIES else "Vote"
-        sent = self.bus.send(
-            to=attempt.mailbox,
-            subject=f"{what}: {run.title}",
-            body=self._to_mend(tx, seat) + task.body,
-            payload=json.dumps(payload),
-            max_deliveries=MAX_DELIVERIES,
-            sealed=round_now.open,
-            agent=run.leader,
-        )
-        return self.move_attempt(
-            tx,
-            run,
-            attempt,
-            "offered",
-            cause="the thread is sent",
-            changes={"thread_id": sent.thread.id},
-        )
 
-    def _to_mend(self, tx: Transaction, seat: StoredSeat) -> str:
-        """What comes before the request when the last reply could not be read."""
-        from ..council import prompts
+def _open_seat(
+    desk: Desk, tx: Transaction, run: Run, seat: "_SeatToOpen", body: str, *, worktree: bool = False
+) -> None:
+    """The task of a seat. It never retries by itself: what fails is a fact of the round."""
+    kind = "review" if seat.round == REPLIES else "ballot"
+    added = planning.add_task(
+        desk,
+        run,
+        key_name=f"{kind}-{seat.position}",
+        title=run.title,
+        body=body,
+        mailbox=seat.reviewer,
+        kind=kind,
+        max_attempts=1,
+        max_infra_attempts=1,
+        worktree=worktree,
+        allow_empty=True,
+    )
+    labels = None if seat.labels is None else json.dumps(seat.labels)
+    councils.insert(
+        tx,
+        StoredSeat(
+            run.id,
+            seat.round,
+            seat.position,
+            seat.reviewer,
+            added.data["task"]["id"],
+            seat.lens,
+            labels,
+        ),
+    )
 
-        earlier = [
-            reply
-            for reply in councils.replies(tx, seat.run_id)
-            if reply.task_id == seat.task_id and reply.state == "invalid"
-        ]
-        if not earlier:
-            return ""
-        raw = (earlier[-1].raw or b"").decode("utf-8", "replace").replace("\0", "\ufffd")
-        return prompts.repair_prompt(raw, json.loads(earlier[-1].errors), fresh_word(raw)) + "\n"
+
+# -- the second round --------------------------------------------------------------------
+
+
+def open_ballot(desk: Desk, run: Run, *, deadline_seconds: float | None) -> dict[str, Any]:
+    """Ask each reviewer whose reply counts about the groups that it did not raise.
+
+    Errors: `invalid_state` (the first round is open, there was a ballot, nobody has anything
+    to vote on, the run is not open).
+    """
+    council_settling.refresh(desk, run)
+    counted = council_counting.count(desk, run)
+    ballots = {
+        seat.reviewer: _ballot(counted, seat.reviewer, run.id) for seat in counted.tally.valid
+    }
+    with desk.database.transaction() as tx:
+        view = council_desk.view_in(desk, tx, run)
+        if view.run.state != "open" or view.status in ("open", "no_quorum"):
+            raise _no_ballot(run, f"its run is {view.run.state}, its status {view.status}")
+        if len(view.rounds) > 1:
+            raise _no_ballot(run, "there was one already")
+        if not any(ballots.values()):
+            raise _no_ballot(run, "there is nothing that a reviewer did not raise itself")
+        if view.revision != counted.tally.council.revision:
+            raise InboxOrchError("busy", "the tally has changed meanwhile", hint="try again")
+        asked = {name: entries for name, entries in ballots.items() if entries}
+        _open_round(desk, tx, run, VOTES, deadline_seconds, len(asked))
+        for position, (reviewer, entries) in enumerate(asked.items(), start=1):
+            _open_vote(desk, tx, run, position, reviewer, entries)
+    council_settling.refresh(desk, run)
+    view = council_desk.view(desk, run)
+    return {
+        "council": view.as_json(),
+        "seats": [seat.as_json() for seat in view.seats_of(VOTES)],
+    }
+
+
+def _open_vote(
+    desk: Desk, tx: Transaction, run: Run, position: int, reviewer: str, entries: "Sequence[Group]"
+) -> None:
+    from ..council import prompts
+
+    council = councils.get(tx, run.id)
+    assert council is not None
+    labels = {f"b{number}": group.id for number, group in enumerate(entries, start=1)}
+    shown = [
+        (label, group.title, _proposal(group)) for label, group in zip(labels, entries, strict=True)
+    ]
+    own = council_settling.own_items(desk, run, reviewer)
+    body = prompts.ballot_prompt(
+        council_id=run.id,
+        brief_sha256=council.brief_sha256,
+        entries=shown,
+        own_items=own,
+        nonce=fresh_word(*(text for entry in shown for text in entry)),
+    )
+    _open_seat(desk, tx, run, _SeatToOpen(VOTES, position, reviewer, None, labels), body)
+
+
+# -- what is sent ------------------------------------------------------------------------
+
+
+def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
+    """A reviewer reads in its worktree; what it would change there goes nowhere."""
+    made = super()._make_worktree(run, task, attempt, hold)
+    with desk.database.snapshot() as snapshot:
+        seat = councils.seat_of_task(snapshot, task.id)
+    if seat is not None and attempt.worktree_path is not None:
+        make_read_only(attempt.worktree_path)
+    return made
+
+
+def offer(
+    desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage
+) -> Attempt:
+    """A reviewer's thread: sealed until the round closes, and nothing in it says how many
+    others there are or what they wrote."""
+    seat = councils.seat_of_task(tx, task.id)
+    if seat is None:
+        return super()._offer(tx, run, task, attempt, text)
+    council = councils.get(tx, run.id)
+    assert council is not None
+    round_now = councils.rounds(tx, run.id)[seat.round - 1]
+    facts = {
+        "council": run.id,
+        "round": seat.round,
+        "brief_sha256": council.brief_sha256,
+        "attempt": attempt.number,
+        "worktree": attempt.worktree_path,
+        "base_commit": attempt.base_commit,
+        "timeout_seconds": council.seat_seconds,
+        "database": desk.database.layout.database,
+        "database_id": desk.database.id,
+    }
+    payload = {name: value for name, value in facts.items() if value is not None}
+    what = "Review" if seat.round == REPLIES else "Vote"
+    sent = desk.bus.send(
+        to=attempt.mailbox,
+        subject=f"{what}: {run.title}",
+        body=_to_mend(desk, tx, seat) + task.body,
+        payload=json.dumps(payload),
+        max_deliveries=MAX_DELIVERIES,
+        sealed=round_now.open,
+        agent=run.leader,
+    )
+    return desk.move_attempt(
+        tx,
+        run,
+        attempt,
+        "offered",
+        cause="the thread is sent",
+        changes={"thread_id": sent.thread.id},
+    )
+
+
+def _to_mend(desk: Desk, tx: Transaction, seat: StoredSeat) -> str:
+    """What comes before the request when the last reply could not be read."""
+    from ..council import prompts
+
+    earlier = [
+        reply
+        for reply in councils.replies(tx, seat.run_id)
+        if reply.task_id == seat.task_id and reply.state == "invalid"
+    ]
+    if not earlier:
+        return ""
+    raw = (earlier[-1].raw or b"").decode("utf-8", "replace").replace("\0", "\ufffd")
+    return prompts.repair_prompt(raw, json.loads(earlier[-1].errors), fresh_word(raw)) + "\n"
 
 
 class _SeatToOpen(NamedTuple):

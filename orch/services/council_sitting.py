@@ -10,8 +10,9 @@ from inbox_orch.shared.errors import InboxOrchError
 from ..domain.limits import DEFAULT_WAIT_SECONDS
 from ..domain.model import Run
 from ..store import councils, runs
+from . import council_desk, council_settling, waiting
 from .council_desk import CouncilView, missing_reason
-from .council_opening import CouncilOpening
+from .desk import Desk
 
 
 class Sat(NamedTuple):
@@ -46,76 +47,78 @@ class Sat(NamedTuple):
         }
 
 
-class Councils(CouncilOpening):
-    """`council wait`, `show`, `list`: with what it stands on, all of `orch council`."""
+def show_council(desk: Desk, run: Run) -> Sat:
+    """A council with its seats, after taking in what has come."""
+    stale = council_settling.refresh(desk, run)
+    return _sat(desk, run, stale)
 
-    def show_council(self, run: Run) -> Sat:
-        """A council with its seats, after taking in what has come."""
-        stale = self.refresh(run)
-        return self._sat(run, stale)
 
-    def councils(self) -> list[CouncilView]:
-        """Every council, oldest first, as it is stored."""
-        with self.database.snapshot() as snapshot:
-            found = [runs.get(snapshot, run_id) for run_id in councils.run_ids(snapshot)]
-            return [self.view_in(snapshot, run) for run in found if run is not None]
+def list_councils(desk: Desk) -> list[CouncilView]:
+    """Every council, oldest first, as it is stored."""
+    with desk.database.snapshot() as snapshot:
+        found = [runs.get(snapshot, run_id) for run_id in councils.run_ids(snapshot)]
+        return [council_desk.view_in(desk, snapshot, run) for run in found if run is not None]
 
-    def wait_for_council(self, run: Run, *, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> Sat:
-        """Block until the round is closed: every seat is final, or its deadline has come.
 
-        `failure` in the result is `degraded` or `no_quorum`. Error `timeout`, with how it stands.
-        """
-        check_wait_seconds(wait_seconds)
+def wait_for_council(desk: Desk, run: Run, *, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> Sat:
+    """Block until the round is closed: every seat is final, or its deadline has come.
 
-        def look() -> waits.Look:
-            self.refresh(run)
-            sat = self._sat(run, stale=False)
-            if sat.view.open_round is None:
-                return waits.Look(sat)
-            return self._due_in(sat.view)
+    `failure` in the result is `degraded` or `no_quorum`. Error `timeout`, with how it stands.
+    """
+    check_wait_seconds(wait_seconds)
 
-        topics = (events.run_topic(run.id), run.leader)
-        found = waits.wait(self.database, topics, look, wait_seconds=wait_seconds)
-        if found is None:
-            raise self._not_yet(run, wait_seconds)
-        assert isinstance(found, Sat)
-        return found._replace(failure=_failure(found))
+    def look() -> waits.Look:
+        council_settling.refresh(desk, run)
+        sat = _sat(desk, run, stale=False)
+        if sat.view.open_round is None:
+            return waits.Look(sat)
+        return _due_in(desk, sat.view)
 
-    def _sat(self, run: Run, stale: bool) -> Sat:
-        with self.database.snapshot() as snapshot:
-            view = self.view_in(snapshot, run)
-            revisions = tuple(councils.revisions(snapshot, run.id))
-            reports = tuple(councils.reports(snapshot, run.id))
-        return Sat(view, revisions, reports, stale)
+    topics = (events.run_topic(run.id), run.leader)
+    found = waits.wait(desk.database, topics, look, wait_seconds=wait_seconds)
+    if found is None:
+        raise _not_yet(desk, run, wait_seconds)
+    assert isinstance(found, Sat)
+    return found._replace(failure=_failure(found))
 
-    def _due_in(self, view: CouncilView) -> waits.Look:
-        """When something falls due by itself: what falls due in any run, a deadline, the time of
-        a seat."""
-        present = view.open_round
-        assert present is not None
-        due = self._due(view.run)
-        now_ms = self.database.clock.now().wall_ms
-        seats = view.seats_of(present.number)
-        clocks = [present.deadline_at, *(seat.overdue_at for seat in seats)]
-        wall = [t for t in (due.due_wall_ms, *clocks) if t is not None and t > now_ms]
-        return due._replace(due_wall_ms=min(wall, default=None))
 
-    def _not_yet(self, run: Run, wait_seconds: float) -> InboxOrchError:
-        sat = self._sat(run, stale=False)
-        number = sat.view.open_round.number if sat.view.open_round else 1
-        missing = [
-            f"{seat.seat.reviewer} ({seat.stands.state})"
-            for seat in sat.view.seats_of(number)
-            if not seat.stands.final
-        ]
-        return InboxOrchError(
-            "timeout",
-            f"council {run.name}: {len(missing)} seats are open after {wait_seconds:g} s: "
-            + ", ".join(missing),
-            hint="call again to go on waiting; nothing is missed in between",
-            details={"council": run.name},
-            data=sat.as_json(),
-        )
+def _sat(desk: Desk, run: Run, stale: bool) -> Sat:
+    with desk.database.snapshot() as snapshot:
+        view = council_desk.view_in(desk, snapshot, run)
+        revisions = tuple(councils.revisions(snapshot, run.id))
+        reports = tuple(councils.reports(snapshot, run.id))
+    return Sat(view, revisions, reports, stale)
+
+
+def _due_in(desk: Desk, view: CouncilView) -> waits.Look:
+    """When something falls due by itself: what falls due in any run, a deadline, the time of
+    a seat."""
+    present = view.open_round
+    assert present is not None
+    due = waiting.due(desk, view.run)
+    now_ms = desk.database.clock.now().wall_ms
+    seats = view.seats_of(present.number)
+    clocks = [present.deadline_at, *(seat.overdue_at for seat in seats)]
+    wall = [t for t in (due.due_wall_ms, *clocks) if t is not None and t > now_ms]
+    return due._replace(due_wall_ms=min(wall, default=None))
+
+
+def _not_yet(desk: Desk, run: Run, wait_seconds: float) -> InboxOrchError:
+    sat = _sat(desk, run, stale=False)
+    number = sat.view.open_round.number if sat.view.open_round else 1
+    missing = [
+        f"{seat.seat.reviewer} ({seat.stands.state})"
+        for seat in sat.view.seats_of(number)
+        if not seat.stands.final
+    ]
+    return InboxOrchError(
+        "timeout",
+        f"council {run.name}: {len(missing)} seats are open after {wait_seconds:g} s: "
+        + ", ".join(missing),
+        hint="call again to go on waiting; nothing is missed in between",
+        details={"council": run.name},
+        data=sat.as_json(),
+    )
 
 
 def _failure(sat: Sat) -> InboxOrchError | None:

@@ -19,8 +19,10 @@ from ..domain.readiness import Picture, Standing
 from ..domain.states import TASK_FINAL
 from ..git.commands import FAILURES
 from ..store import attempts, runs
+from . import checking, dispatching, provisioning, viewing, waiting
+from .desk import Desk
 from .viewing import Question
-from .waiting import CHANGES, Waiting
+from .waiting import CHANGES
 
 _MOST_EVENTS = 500
 _FIRST_HOLD_SECONDS, _MOST_HOLD_SECONDS = 2.0, 30.0
@@ -80,280 +82,300 @@ class Step(NamedTuple):
     ending: Driven | None = None
 
 
-class Driving(Waiting):
-    """`drive`."""
+def drive(
+    desk: Desk,
+    run: Run,
+    *,
+    until: str = "run",
+    after: str | None = None,
+    mailbox: str | None = None,
+    allow_dirty: bool = False,
+    within: str | None = None,
+    wait_seconds: float = float("inf"),
+    checks: bool = True,
+    agent: str | None = None,
+    on_look: Callable[[], None] | None = None,
+    pulse: Callable[[], None] | None = None,
+) -> Generator[Step, None, None]:
+    """Bring a run forward until `until` (`run`, `blocked`, `change`, `task:KEY`), or until
+    nothing moves any more without a decision, or for `wait_seconds`.
 
-    def drive(
-        self,
-        run: Run,
-        *,
-        until: str = "run",
-        after: str | None = None,
-        mailbox: str | None = None,
-        allow_dirty: bool = False,
-        within: str | None = None,
-        wait_seconds: float = float("inf"),
-        checks: bool = True,
-        agent: str | None = None,
-        on_look: Callable[[], None] | None = None,
-        pulse: Callable[[], None] | None = None,
-    ) -> Generator[Step, None, None]:
-        """Bring a run forward until `until` (`run`, `blocked`, `change`, `task:KEY`), or until
-        nothing moves any more without a decision, or for `wait_seconds`.
-
-        Yields what happens, from what `agent` has not been told yet (or from `after`) on; hand
-        each step to `mark_told` once it has been written. The last step has the `ending`, with
-        the error to end with in its `failure` (`run_unsuccessful`, `needs_decision`, `timeout`,
-        or why nothing can be dispatched). `mailbox` and `allow_dirty` are those of `dispatch`,
-        `checks` is that of `wait`: one at a time is run, and none is cut short; meanwhile the
-        drive goes on to dispatch and to tell. `on_look` is called after each look at the
-        database, `pulse` whenever the wait wakes up.
-        Errors: `usage`, `not_found`, those of every write, and of git.
-        """
-        if mailbox is not None:
-            check_name(mailbox, "mailbox")
-        goal, start = self._goal(run, until), self._start(run, after, agent)
-        deadline = self._monotonic() + wait_seconds * 1000
-        course = _Course(
-            run, until, goal, start, mailbox, allow_dirty, within, on_look, pulse, checks, deadline
+    Yields what happens, from what `agent` has not been told yet (or from `after`) on; hand
+    each step to `mark_told` once it has been written. The last step has the `ending`, with
+    the error to end with in its `failure` (`run_unsuccessful`, `needs_decision`, `timeout`,
+    or why nothing can be dispatched). `mailbox` and `allow_dirty` are those of `dispatch`,
+    `checks` is that of `wait`: one at a time is run, and none is cut short; meanwhile the
+    drive goes on to dispatch and to tell. `on_look` is called after each look at the
+    database, `pulse` whenever the wait wakes up.
+    Errors: `usage`, `not_found`, those of every write, and of git.
+    """
+    if mailbox is not None:
+        check_name(mailbox, "mailbox")
+    goal, start = waiting.goal_of(desk, run, until), waiting.start_of(desk, run, after, agent)
+    deadline = _monotonic(desk) + wait_seconds * 1000
+    course = _Course(
+        run, until, goal, start, mailbox, allow_dirty, within, on_look, pulse, checks, deadline
+    )
+    topics = (events.run_topic(run.id), run.leader)
+    while True:
+        left = (deadline - _monotonic(desk)) / 1000
+        seen = waits.wait(
+            desk.database,
+            topics,
+            lambda: _advance(desk, course),
+            wait_seconds=max(0.0, left),
+            pulse=pulse,
         )
-        topics = (events.run_topic(run.id), run.leader)
-        while True:
-            left = (deadline - self._monotonic()) / 1000
-            seen = waits.wait(
-                self.database,
-                topics,
-                lambda: self._advance(course),
-                wait_seconds=max(0.0, left),
-                pulse=pulse,
-            )
-            if isinstance(seen, Generator):
-                yield from self._during(course, seen)
-                continue
-            if seen is not None:
-                assert isinstance(seen, Step)
-                yield seen
-                if seen.ending is not None:
-                    return
-            if seen is None or left <= 0:
-                yield self._out_of_time(course, wait_seconds)
+        if isinstance(seen, Generator):
+            yield from _during(desk, course, seen)
+            continue
+        if seen is not None:
+            assert isinstance(seen, Step)
+            yield seen
+            if seen.ending is not None:
                 return
-
-    # -- one look ----------------------------------------------------------------------------
-
-    def _advance(self, course: "_Course") -> waits.Look:
-        """Do what can be done now; something to tell, a check that runs, or when there is a
-        reason to look again."""
-        while True:
-            seen = self._look_once(course)
-            if seen.found is not None or not course.checks:
-                return seen
-            check = self.checking(course.run, course.deadline)
-            try:
-                next(check)
-            except StopIteration as end:
-                if end.value is None:
-                    return seen
-                self._note_overrun(course)  # it was over before it gave a turn
-            else:
-                return waits.Look(check)
-
-    def _look_once(self, course: "_Course") -> waits.Look:
-        with self.database.snapshot() as snapshot:
-            course.run = runs.get(snapshot, course.run.id) or course.run
-        course.obstacle = self.reconcile(course.run, checks=False).obstacle
-        self._dispatch_ready(course)
-        if course.on_look is not None:
-            course.on_look()
-        # Last, since what was seen counts as told from now on.
-        step = self._see_on(course)
-        return self._next_look(course) if step is None else waits.Look(step)
-
-    def _during(self, course: "_Course", check: Generator[None, None, Any]) -> Iterator[Step]:
-        """Let a check come to its end. Meanwhile nobody is to wait for it: no worker for the
-        next task, no question for its answer. How the drive ends is seen after it."""
-        version, seen = None, waits.Look(None)
-        with contextlib.closing(check):
-            for _ in check:
-                if self._monotonic() >= course.deadline:
-                    continue
-                if not waits.has_reason(self.database, version, seen):
-                    if course.pulse is not None:
-                        course.pulse()
-                    continue
-                version = waits.version(self.database)
-                seen, busy = waits.look_once(lambda: self._look_once(course))
-                if busy is not None or seen.found is not None:
-                    version = None  # there may be more at once
-                if isinstance(seen.found, Step) and seen.found.lines:
-                    yield seen.found._replace(ending=None)
-        self._note_overrun(course)
-
-    def _note_overrun(self, course: "_Course") -> None:
-        late_ms = self._monotonic() - course.deadline
-        course.overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
-
-    def _dispatch_ready(self, course: "_Course") -> None:
-        """Dispatch, if there is something to dispatch and nothing is known to keep it back."""
-        run, now = course.run, self.database.clock.now()
-        if run.state != "open" or now.monotonic_ms < course.held_until:
+        if seen is None or left <= 0:
+            yield _out_of_time(desk, course, wait_seconds)
             return
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, now.wall_ms)
-            live = len(attempts.live_of_run(snapshot, run.id))
-            newest = events.latest(snapshot)
-        full = run.max_parallel is not None and live >= run.max_parallel
-        if full or not any(s.state == "ready" for s in picture.standings):
-            course.let_go()
-            return
-        if newest == course.in_vain_at:
-            return  # it would come to the same as the last time
+
+
+# -- one look ----------------------------------------------------------------------------
+
+
+def _advance(desk: Desk, course: "_Course") -> waits.Look:
+    """Do what can be done now; something to tell, a check that runs, or when there is a
+    reason to look again."""
+    while True:
+        seen = _look_once(desk, course)
+        if seen.found is not None or not course.checks:
+            return seen
+        check = checking.checking(desk, course.run, course.deadline)
         try:
-            done = self.dispatch(
-                run,
-                mailbox=course.mailbox,
-                allow_dirty=course.allow_dirty,
-                within=course.within,
-            )
-        except InboxOrchError as error:
-            self._hold(course, error)
+            next(check)
+        except StopIteration as end:
+            if end.value is None:
+                return seen
+            _note_overrun(desk, course)  # it was over before it gave a turn
         else:
-            course.let_go()
-            course.in_vain_at = None if done.items else newest
+            return waits.Look(check)
 
-    def _hold(self, course: "_Course", error: InboxOrchError) -> None:
-        """Another leader has closed or paused the run, or git refuses: later, perhaps."""
-        if error.code == "invalid_state":
-            return
-        if error.code not in _HOLDS:
-            raise error
-        if course.held is None or course.held.message != error.message:
-            course.notices.append(error)
-        course.hold(error, self._monotonic())
 
-    def _see_on(self, course: "_Course") -> Step | None:
-        """Look on, past events that say nothing."""
-        before, step = -1, None
-        while step is None and course.position != before:
-            before, step = course.position, self._see(course)
-        return step
+def _look_once(desk: Desk, course: "_Course") -> waits.Look:
+    with desk.database.snapshot() as snapshot:
+        course.run = runs.get(snapshot, course.run.id) or course.run
+    course.obstacle = waiting.reconcile(desk, course.run, checks=False).obstacle
+    _dispatch_ready(desk, course)
+    if course.on_look is not None:
+        course.on_look()
+    # Last, since what was seen counts as told from now on.
+    step = _see_on(desk, course)
+    return _next_look(desk, course) if step is None else waits.Look(step)
 
-    def _see(self, course: "_Course") -> Step | None:
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, course.run, self.database.clock.now().wall_ms)
-            found = events.after(
-                snapshot,
-                course.position,
-                limit=_MOST_EVENTS,
-                run_id=course.run.id,
-                kinds=(*CHANGES, "attempt_offered"),
-            )
-            latest = events.latest(snapshot)
-        cursor = found[-1].seq if len(found) == _MOST_EVENTS else latest
-        course.changed = course.changed or any(event.kind in CHANGES for event in found)
-        driven = self._driven(course, picture, str(cursor))
-        lines = [*self._lines_of(course, picture, found), *course.news(driven)]
-        ending = self._ending(course, picture, driven)
-        if len(found) == _MOST_EVENTS:
-            ending = None  # the rest of what happened comes first
-        course.position = cursor
-        if not lines and ending is None:
-            return None
-        return Step(course.run, tuple(lines), str(cursor), ending)
 
-    def _driven(self, course: "_Course", picture: Picture, cursor: str) -> Driven:
-        standings = picture.standings
-        return Driven(
-            run=course.run,
-            until=course.until,
-            outcome=picture.outcome,
-            counts=dict(Counter(s.state for s in standings)),
-            questions=tuple(self.questions(course.run)),
-            conflicts=tuple(s for s in standings if s.state == "base_conflict"),
-            unreachable=tuple(s.task.key for s in standings if s.state == "unreachable"),
-            next_cursor=cursor,
-            obstacle=course.held.message if course.held is not None else course.obstacle,
-            overrun_seconds=course.overrun,
+def _during(desk: Desk, course: "_Course", check: Generator[None, None, Any]) -> Iterator[Step]:
+    """Let a check come to its end. Meanwhile nobody is to wait for it: no worker for the
+    next task, no question for its answer. How the drive ends is seen after it."""
+    version, seen = None, waits.Look(None)
+    with contextlib.closing(check):
+        for _ in check:
+            if _monotonic(desk) >= course.deadline:
+                continue
+            if not waits.has_reason(desk.database, version, seen):
+                if course.pulse is not None:
+                    course.pulse()
+                continue
+            version = waits.version(desk.database)
+            seen, busy = waits.look_once(lambda: _look_once(desk, course))
+            if busy is not None or seen.found is not None:
+                version = None  # there may be more at once
+            if isinstance(seen.found, Step) and seen.found.lines:
+                yield seen.found._replace(ending=None)
+    _note_overrun(desk, course)
+
+
+def _note_overrun(desk: Desk, course: "_Course") -> None:
+    late_ms = _monotonic(desk) - course.deadline
+    course.overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
+
+
+def _dispatch_ready(desk: Desk, course: "_Course") -> None:
+    """Dispatch, if there is something to dispatch and nothing is known to keep it back."""
+    run, now = course.run, desk.database.clock.now()
+    if run.state != "open" or now.monotonic_ms < course.held_until:
+        return
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, now.wall_ms)
+        live = len(attempts.live_of_run(snapshot, run.id))
+        newest = events.latest(snapshot)
+    full = run.max_parallel is not None and live >= run.max_parallel
+    if full or not any(s.state == "ready" for s in picture.standings):
+        course.let_go()
+        return
+    if newest == course.in_vain_at:
+        return  # it would come to the same as the last time
+    try:
+        done = dispatching.dispatch(
+            desk,
+            run,
+            mailbox=course.mailbox,
+            allow_dirty=course.allow_dirty,
+            within=course.within,
         )
+    except InboxOrchError as error:
+        _hold(desk, course, error)
+    else:
+        course.let_go()
+        course.in_vain_at = None if done.items else newest
 
-    def _lines_of(self, course: "_Course", picture: Picture, found: list[Event]) -> Iterator[Line]:
-        for event in found:
-            key = picture.of(str(event.task_id)).task.key
-            if event.kind != "attempt_offered":
-                yield Line("change", {**event.as_json(), "key": key})
-            elif event.data.get("from") == "provisioned":  # not when a worker handed it back
-                with self.database.snapshot() as snapshot:
-                    attempt = attempts.get(snapshot, str(event.attempt_id))
-                assert attempt is not None
-                yield Line("dispatched", self.handed_out(course.run, attempt))
 
-    # -- the end -----------------------------------------------------------------------------
+def _hold(desk: Desk, course: "_Course", error: InboxOrchError) -> None:
+    """Another leader has closed or paused the run, or git refuses: later, perhaps."""
+    if error.code == "invalid_state":
+        return
+    if error.code not in _HOLDS:
+        raise error
+    if course.held is None or course.held.message != error.message:
+        course.notices.append(error)
+    course.hold(error, _monotonic(desk))
 
-    def _ending(self, course: "_Course", picture: Picture, driven: Driven) -> Driven | None:
-        """How the drive ends, if it does now."""
-        if course.until == "change" and course.changed:
-            return driven
-        if course.until == "blocked" and driven.questions:
-            return driven
-        if course.goal is not None:
-            standing = picture.of(course.goal)
-            if standing.state in ("succeeded", "skipped"):
-                return driven
-            if standing.state in TASK_FINAL or standing.state == "unreachable":
-                return driven._replace(failure=_unsuccessful(driven, standing))
-        if driven.outcome == "succeeded":
-            return driven
-        if driven.outcome not in ("running", "stuck"):
-            return driven._replace(failure=_unsuccessful(driven))
-        return self._ending_at_rest(course, picture, driven)
 
-    def _ending_at_rest(self, course: "_Course", picture: Picture, driven: Driven) -> Driven | None:
-        """The end of a drive of a run in which nothing moves; None while something does, or may
-        begin to by itself."""
-        run, standing = course.run, {s.state for s in picture.standings}
-        if "active" in standing or run.state == "cancelling":
-            return None
-        if driven.questions:
-            if course.held is not None or not self.may_move(picture):
-                return driven._replace(failure=_needs_decision(driven))
-            return None
-        if driven.outcome == "stuck":
-            return driven._replace(failure=_needs_decision(driven))
-        if course.gave_up and "blocked" not in standing:
-            return driven._replace(failure=course.held)
+def _see_on(desk: Desk, course: "_Course") -> Step | None:
+    """Look on, past events that say nothing."""
+    before, step = -1, None
+    while step is None and course.position != before:
+        before, step = course.position, _see(desk, course)
+    return step
+
+
+def _see(desk: Desk, course: "_Course") -> Step | None:
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, course.run, desk.database.clock.now().wall_ms)
+        found = events.after(
+            snapshot,
+            course.position,
+            limit=_MOST_EVENTS,
+            run_id=course.run.id,
+            kinds=(*CHANGES, "attempt_offered"),
+        )
+        latest = events.latest(snapshot)
+    cursor = found[-1].seq if len(found) == _MOST_EVENTS else latest
+    course.changed = course.changed or any(event.kind in CHANGES for event in found)
+    driven = _driven(desk, course, picture, str(cursor))
+    lines = [*_lines_of(desk, course, picture, found), *course.news(driven)]
+    ending = _ending(desk, course, picture, driven)
+    if len(found) == _MOST_EVENTS:
+        ending = None  # the rest of what happened comes first
+    course.position = cursor
+    if not lines and ending is None:
         return None
+    return Step(course.run, tuple(lines), str(cursor), ending)
 
-    def _out_of_time(self, course: "_Course", wait_seconds: float) -> Step:
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, course.run, self.database.clock.now().wall_ms)
-        driven = self._driven(course, picture, str(course.position))
-        message = f"run {driven.run.name}: not over within {wait_seconds:g} s"
-        hint = driven.obstacle or "call again to drive on; nothing is missed in between"
-        failure = InboxOrchError("timeout", message, hint=hint, details={"run": driven.run.name})
-        ending = driven._replace(failure=failure)
-        return Step(course.run, (), driven.next_cursor, ending)
 
-    # -- waiting -----------------------------------------------------------------------------
+def _driven(desk: Desk, course: "_Course", picture: Picture, cursor: str) -> Driven:
+    standings = picture.standings
+    return Driven(
+        run=course.run,
+        until=course.until,
+        outcome=picture.outcome,
+        counts=dict(Counter(s.state for s in standings)),
+        questions=tuple(viewing.questions(desk, course.run)),
+        conflicts=tuple(s for s in standings if s.state == "base_conflict"),
+        unreachable=tuple(s.task.key for s in standings if s.state == "unreachable"),
+        next_cursor=cursor,
+        obstacle=course.held.message if course.held is not None else course.obstacle,
+        overrun_seconds=course.overrun,
+    )
 
-    def _next_look(self, course: "_Course") -> waits.Look:
-        """When something falls due by itself; to dispatch after a back-off is this drive's."""
-        due = self._due(course.run)
-        now = self.database.clock.now()
-        wall, monotonic = [due.due_wall_ms], [due.due_monotonic_ms]
-        if course.run.state == "open":
-            with self.database.snapshot() as snapshot:
-                picture = self.picture(snapshot, course.run, now.wall_ms)
-            wall += [s.until for s in picture.standings]
-            if course.held is not None:
-                monotonic.append(int(course.held_until))
-        return waits.Look(
-            None,
-            min((t for t in wall if t is not None), default=None),
-            min((t for t in monotonic if t is not None), default=None),
-        )
 
-    def _monotonic(self) -> float:
-        return self.database.clock.now().monotonic_ms
+def _lines_of(
+    desk: Desk, course: "_Course", picture: Picture, found: list[Event]
+) -> Iterator[Line]:
+    for event in found:
+        key = picture.of(str(event.task_id)).task.key
+        if event.kind != "attempt_offered":
+            yield Line("change", {**event.as_json(), "key": key})
+        elif event.data.get("from") == "provisioned":  # not when a worker handed it back
+            with desk.database.snapshot() as snapshot:
+                attempt = attempts.get(snapshot, str(event.attempt_id))
+            assert attempt is not None
+            yield Line("dispatched", provisioning.handed_out(desk, course.run, attempt))
+
+
+# -- the end -----------------------------------------------------------------------------
+
+
+def _ending(desk: Desk, course: "_Course", picture: Picture, driven: Driven) -> Driven | None:
+    """How the drive ends, if it does now."""
+    if course.until == "change" and course.changed:
+        return driven
+    if course.until == "blocked" and driven.questions:
+        return driven
+    if course.goal is not None:
+        standing = picture.of(course.goal)
+        if standing.state in ("succeeded", "skipped"):
+            return driven
+        if standing.state in TASK_FINAL or standing.state == "unreachable":
+            return driven._replace(failure=_unsuccessful(driven, standing))
+    if driven.outcome == "succeeded":
+        return driven
+    if driven.outcome not in ("running", "stuck"):
+        return driven._replace(failure=_unsuccessful(driven))
+    return _ending_at_rest(desk, course, picture, driven)
+
+
+def _ending_at_rest(
+    desk: Desk, course: "_Course", picture: Picture, driven: Driven
+) -> Driven | None:
+    """The end of a drive of a run in which nothing moves; None while something does, or may
+    begin to by itself."""
+    run, standing = course.run, {s.state for s in picture.standings}
+    if "active" in standing or run.state == "cancelling":
+        return None
+    if driven.questions:
+        if course.held is not None or not waiting.may_move(desk, picture):
+            return driven._replace(failure=_needs_decision(driven))
+        return None
+    if driven.outcome == "stuck":
+        return driven._replace(failure=_needs_decision(driven))
+    if course.gave_up and "blocked" not in standing:
+        return driven._replace(failure=course.held)
+    return None
+
+
+def _out_of_time(desk: Desk, course: "_Course", wait_seconds: float) -> Step:
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, course.run, desk.database.clock.now().wall_ms)
+    driven = _driven(desk, course, picture, str(course.position))
+    message = f"run {driven.run.name}: not over within {wait_seconds:g} s"
+    hint = driven.obstacle or "call again to drive on; nothing is missed in between"
+    failure = InboxOrchError("timeout", message, hint=hint, details={"run": driven.run.name})
+    ending = driven._replace(failure=failure)
+    return Step(course.run, (), driven.next_cursor, ending)
+
+
+# -- waiting -----------------------------------------------------------------------------
+
+
+def _next_look(desk: Desk, course: "_Course") -> waits.Look:
+    """When something falls due by itself; to dispatch after a back-off is this drive's."""
+    due = waiting.due(desk, course.run)
+    now = desk.database.clock.now()
+    wall, monotonic = [due.due_wall_ms], [due.due_monotonic_ms]
+    if course.run.state == "open":
+        with desk.database.snapshot() as snapshot:
+            picture = desk.picture(snapshot, course.run, now.wall_ms)
+        wall += [s.until for s in picture.standings]
+        if course.held is not None:
+            monotonic.append(int(course.held_until))
+    return waits.Look(
+        None,
+        min((t for t in wall if t is not None), default=None),
+        min((t for t in monotonic if t is not None), default=None),
+    )
+
+
+def _monotonic(desk: Desk) -> float:
+    return desk.database.clock.now().monotonic_ms
 
 
 class _Course:

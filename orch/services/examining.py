@@ -17,84 +17,80 @@ from .desk import Desk
 _MOST_ITEMS = 20
 
 
-class Examining(Desk):
-    """`doctor`."""
-
-    def doctor(self, *, verify: bool = False) -> Examined:
-        """Look at git, the repositories, what was begun and not finished, the worktrees of live
-        attempts; with `verify` also fold the events and compare the tables with them."""
-        with self.database.snapshot() as snapshot:
-            newest = events.latest(snapshot)
-            live = care.with_worktree(snapshot)
-            open_runs = runs.not_closed(snapshot)
-            open_intents = [i for run in open_runs for i in attempts.open_intents(snapshot, run.id)]
-            disagreements = (
-                folding.differences(folding.fold(care.facts(snapshot)), care.stored(snapshot))
-                if verify
-                else None
-            )
-        checks = [_git(), self._repositories(open_runs)]
-        abandoned = [
-            i.attempt_id or f"{i.kind} of run {i.run_id}"
-            for i in open_intents
-            if self.is_abandoned(i)
-        ]
-        checks.append(
-            _check(
-                "intents",
-                abandoned,
-                WARNING,
-                "begun by a process that is gone; `orch reconcile` finishes it",
-            )
+def doctor(desk: Desk, *, verify: bool = False) -> Examined:
+    """Look at git, the repositories, what was begun and not finished, the worktrees of live
+    attempts; with `verify` also fold the events and compare the tables with them."""
+    with desk.database.snapshot() as snapshot:
+        newest = events.latest(snapshot)
+        live = care.with_worktree(snapshot)
+        open_runs = runs.not_closed(snapshot)
+        open_intents = [i for run in open_runs for i in attempts.open_intents(snapshot, run.id)]
+        disagreements = (
+            folding.differences(folding.fold(care.facts(snapshot)), care.stored(snapshot))
+            if verify
+            else None
         )
-        missing = [
-            f"{a.worktree_path} of attempt {a.id}"
-            for a in live
-            if not git_repository.is_there(str(a.worktree_path))
-        ]
-        checks.append(_check("worktrees", missing, PROBLEM, "of a live attempt, and not there"))
-        checks += [self._leftovers(open_runs), self._settings(open_runs)]
-        if disagreements is not None:
-            checks.append(
-                _check("events", disagreements, PROBLEM, "tables and events do not agree")
-            )
-        path = self.database.layout.database
-        return Examined(path, self.database.id, verify, newest, tuple(checks))
-
-    def _repositories(self, open_runs: list[Run]) -> Check:
-        gone = []
-        for run in open_runs:
-            if run.repository is not None:
-                try:
-                    self.repository(run).ref_commit("HEAD")  # git itself may not look at it
-                except InboxOrchError as error:
-                    gone.append(error.message)
-        return _check("repositories", gone, PROBLEM, "not where their run says, or not for git")
-
-    def _leftovers(self, open_runs: list[Run]) -> Check:
-        """Worktrees that a killed git left half made, whoever began them."""
-        folders = {run.repository for run in open_runs if run.repository is not None}
-        found = [
-            entry
-            for folder in sorted(folders)
-            if os.path.isdir(folder)
-            for entry in worktrees.half_made(git_repository.Repository(folder))
-        ]
-        return _check(
-            "half-made worktrees",
-            found,
+    checks = [_git(), _repositories(desk, open_runs)]
+    abandoned = [
+        i.attempt_id or f"{i.kind} of run {i.run_id}" for i in open_intents if desk.is_abandoned(i)
+    ]
+    checks.append(
+        _check(
+            "intents",
+            abandoned,
             WARNING,
-            "left by a git that was killed; `git worktree remove -f -f` takes one away",
+            "begun by a process that is gone; `orch reconcile` finishes it",
         )
+    )
+    missing = [
+        f"{a.worktree_path} of attempt {a.id}"
+        for a in live
+        if not git_repository.is_there(str(a.worktree_path))
+    ]
+    checks.append(_check("worktrees", missing, PROBLEM, "of a live attempt, and not there"))
+    checks += [_leftovers(desk, open_runs), _settings(desk, open_runs)]
+    if disagreements is not None:
+        checks.append(_check("events", disagreements, PROBLEM, "tables and events do not agree"))
+    path = desk.database.layout.database
+    return Examined(path, desk.database.id, verify, newest, tuple(checks))
 
-    def _settings(self, open_runs: list[Run]) -> Check:
-        """What of the repositories' settings matters for worktrees."""
-        found = []
-        for folder in sorted({run.repository for run in open_runs if run.repository is not None}):
-            if os.path.isdir(folder):
-                with contextlib.suppress(InboxOrchError):  # `repositories` tells of those
-                    found += settings.notes(git_repository.Repository(folder))
-        return _check("settings", found, WARNING, "that matter for worktrees")
+
+def _repositories(desk: Desk, open_runs: list[Run]) -> Check:
+    gone = []
+    for run in open_runs:
+        if run.repository is not None:
+            try:
+                desk.repository(run).ref_commit("HEAD")  # git itself may not look at it
+            except InboxOrchError as error:
+                gone.append(error.message)
+    return _check("repositories", gone, PROBLEM, "not where their run says, or not for git")
+
+
+def _leftovers(desk: Desk, open_runs: list[Run]) -> Check:
+    """Worktrees that a killed git left half made, whoever began them."""
+    folders = {run.repository for run in open_runs if run.repository is not None}
+    found = [
+        entry
+        for folder in sorted(folders)
+        if os.path.isdir(folder)
+        for entry in worktrees.half_made(git_repository.Repository(folder))
+    ]
+    return _check(
+        "half-made worktrees",
+        found,
+        WARNING,
+        "left by a git that was killed; `git worktree remove -f -f` takes one away",
+    )
+
+
+def _settings(desk: Desk, open_runs: list[Run]) -> Check:
+    """What of the repositories' settings matters for worktrees."""
+    found = []
+    for folder in sorted({run.repository for run in open_runs if run.repository is not None}):
+        if os.path.isdir(folder):
+            with contextlib.suppress(InboxOrchError):  # `repositories` tells of those
+                found += settings.notes(git_repository.Repository(folder))
+    return _check("settings", found, WARNING, "that matter for worktrees")
 
 
 def _git() -> Check:

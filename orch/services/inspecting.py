@@ -22,7 +22,8 @@ from ..git.merged import Proof, Target
 from ..git.repository import Repository
 from ..git.worktrees import Place
 from ..store import attempts
-from .provisioning import Provisioning
+from . import provisioning
+from .desk import Desk
 
 
 class Inspected(NamedTuple):
@@ -34,108 +35,111 @@ class Inspected(NamedTuple):
     proof: Proof | None = None
 
 
-class Inspecting(Provisioning):
-    """The part of the scheduler that looks before anything is removed."""
+def targets(desk: Desk, run: Run, repository: Repository) -> tuple[Target, ...]:
+    """Where finished work is looked for: the run's integration branch, the ref that the run
+    is based on, and the branch of the main working tree."""
+    wanted = [f"refs/heads/{integration.branch_of(run)}", run.base_ref, "HEAD"]
+    found = [merged.target_of(repository, name) for name in wanted if name]
+    return tuple(dict.fromkeys(target for target in found if target is not None))
 
-    def targets(self, run: Run, repository: Repository) -> tuple[Target, ...]:
-        """Where finished work is looked for: the run's integration branch, the ref that the run
-        is based on, and the branch of the main working tree."""
-        wanted = [f"refs/heads/{integration.branch_of(run)}", run.base_ref, "HEAD"]
-        found = [merged.target_of(repository, name) for name in wanted if name]
-        return tuple(dict.fromkeys(target for target in found if target is not None))
 
-    def require_mounted(self, run: Run, repository: Repository) -> None:
-        """Error `unsafe_removal` when more than three worktrees of a run are missing at once:
-        then what they lie on has gone away, and nothing about them can be told."""
-        with self.database.snapshot() as snapshot:
-            there = attempts.with_worktree(snapshot, run.id)
-        missing = [
-            str(a.worktree_path)
-            for a in there
-            if not os.path.lexists(str(a.worktree_path))
-            and administration.registered(repository, self.place_of(a)) is not None
-        ]
-        if len(missing) > MOST_MISSING_WORKTREES:
-            raise InboxOrchError(
-                "unsafe_removal",
-                f"{len(missing)} worktrees of run {run.name} are missing at once:"
-                " what they lie on seems to be gone",
-                hint="mount it again. For those that are gone for good: git worktree prune",
-                details={"reasons": ["missing"], "worktrees": missing[:100]},
-            )
-
-    def inspect(
-        self, run: Run, repository: Repository, attempt: Attempt, within: str | None
-    ) -> Inspected:
-        """Everything that stands against removing an attempt's worktree. `within` is the folder
-        in which the command was called."""
-        busy = self._still_used(run, attempt)
-        if busy is not None:
-            return Inspected((busy,))
-        place = self.place_of(attempt)
-        if not os.path.lexists(place.path):
-            return _inspect_absent(repository, place)
-        mismatch = administration.mismatch(repository, place)
-        if mismatch is not None:
-            return Inspected((about(mismatch.code, shown(mismatch.message)),))
-        inside = _inside(place.path, within)
-        try:
-            found = condition.look(place.path)
-            proof = self._proof(run, repository, attempt, found.head)
-        except (InboxOrchError, OSError) as error:
-            message = error.message if isinstance(error, InboxOrchError) else str(error)
-            return Inspected((*inside, about("unreadable", message[:500])))
-        reasons = (
-            *inside,
-            *_ownership(run, attempt, found),
-            *_unsalvageable(place.path, found),
-            *_dirt(found),
-            *_unmerged(found, proof),
+def require_mounted(desk: Desk, run: Run, repository: Repository) -> None:
+    """Error `unsafe_removal` when more than three worktrees of a run are missing at once:
+    then what they lie on has gone away, and nothing about them can be told."""
+    with desk.database.snapshot() as snapshot:
+        there = attempts.with_worktree(snapshot, run.id)
+    missing = [
+        str(a.worktree_path)
+        for a in there
+        if not os.path.lexists(str(a.worktree_path))
+        and administration.registered(repository, place_of(desk, a)) is not None
+    ]
+    if len(missing) > MOST_MISSING_WORKTREES:
+        raise InboxOrchError(
+            "unsafe_removal",
+            f"{len(missing)} worktrees of run {run.name} are missing at once:"
+            " what they lie on seems to be gone",
+            hint="mount it again. For those that are gone for good: git worktree prune",
+            details={"reasons": ["missing"], "worktrees": missing[:100]},
         )
-        return Inspected(reasons, found, proof)
 
-    def place_of(self, attempt: Attempt) -> Place:
-        """Where an attempt that was given a worktree works."""
-        return self._place(attempt)
 
-    def _still_used(self, run: Run, attempt: Attempt) -> Reason | None:
-        if attempt.live:
-            return about("live_attempt", f"the attempt is {attempt.state}{self._held(attempt)}")
-        if attempt.thread_id is not None:
-            thread = self.bus.threads([attempt.thread_id])[attempt.thread_id]
-            if self.bus.cancel_settles_at(thread.id) is not None or thread.state == "claimed":
-                return about("live_lease", f"it may be worked on still{self._held(attempt)}")
-        with self.database.snapshot() as snapshot:
-            begun = attempts.open_intents(snapshot, run.id)
-        if any(i.attempt_id == attempt.id and i.kind != "cleanup" for i in begun):
-            return about("unfinished", "something was begun and not finished: `orch reconcile`")
+def inspect(
+    desk: Desk, run: Run, repository: Repository, attempt: Attempt, within: str | None
+) -> Inspected:
+    """Everything that stands against removing an attempt's worktree. `within` is the folder
+    in which the command was called."""
+    busy = _still_used(desk, run, attempt)
+    if busy is not None:
+        return Inspected((busy,))
+    place = place_of(desk, attempt)
+    if not os.path.lexists(place.path):
+        return _inspect_absent(repository, place)
+    mismatch = administration.mismatch(repository, place)
+    if mismatch is not None:
+        return Inspected((about(mismatch.code, shown(mismatch.message)),))
+    inside = _inside(place.path, within)
+    try:
+        found = condition.look(place.path)
+        proof = _proof(desk, run, repository, attempt, found.head)
+    except (InboxOrchError, OSError) as error:
+        message = error.message if isinstance(error, InboxOrchError) else str(error)
+        return Inspected((*inside, about("unreadable", message[:500])))
+    reasons = (
+        *inside,
+        *_ownership(run, attempt, found),
+        *_unsalvageable(place.path, found),
+        *_dirt(found),
+        *_unmerged(found, proof),
+    )
+    return Inspected(reasons, found, proof)
+
+
+def place_of(desk: Desk, attempt: Attempt) -> Place:
+    """Where an attempt that was given a worktree works."""
+    return provisioning.place_of(desk, attempt)
+
+
+def _still_used(desk: Desk, run: Run, attempt: Attempt) -> Reason | None:
+    if attempt.live:
+        return about("live_attempt", f"the attempt is {attempt.state}{_held(desk, attempt)}")
+    if attempt.thread_id is not None:
+        thread = desk.bus.threads([attempt.thread_id])[attempt.thread_id]
+        if desk.bus.cancel_settles_at(thread.id) is not None or thread.state == "claimed":
+            return about("live_lease", f"it may be worked on still{_held(desk, attempt)}")
+    with desk.database.snapshot() as snapshot:
+        begun = attempts.open_intents(snapshot, run.id)
+    if any(i.attempt_id == attempt.id and i.kind != "cleanup" for i in begun):
+        return about("unfinished", "something was begun and not finished: `orch reconcile`")
+    return None
+
+
+def _held(desk: Desk, attempt: Attempt) -> str:
+    """By whom, and until when, if anybody has had a lease."""
+    lease = None if attempt.thread_id is None else desk.bus.last_lease(attempt.thread_id)
+    if lease is None or lease.ended_by not in (None, "cancelled"):
+        return ""
+    return f": {lease.holder} has its lease until {rfc3339(lease.expires_at)}"
+
+
+def _proof(
+    desk: Desk, run: Run, repository: Repository, attempt: Attempt, head: str | None
+) -> Proof | None:
+    """Where the work of a commit is; None when it is nowhere else."""
+    if head is None:
         return None
-
-    def _held(self, attempt: Attempt) -> str:
-        """By whom, and until when, if anybody has had a lease."""
-        lease = None if attempt.thread_id is None else self.bus.last_lease(attempt.thread_id)
-        if lease is None or lease.ended_by not in (None, "cancelled"):
-            return ""
-        return f": {lease.holder} has its lease until {rfc3339(lease.expires_at)}"
-
-    def _proof(
-        self, run: Run, repository: Repository, attempt: Attempt, head: str | None
-    ) -> Proof | None:
-        """Where the work of a commit is; None when it is nowhere else."""
-        if head is None:
-            return None
-        own = f"refs/heads/{attempt.branch}"
-        targets = [t for t in self.targets(run, repository) if t.ref != own]
-        proof = merged.proof_of(repository, head, targets)
-        if proof is not None:
-            return proof
-        assert attempt.base_commit is not None
-        ours = (own, f"refs/orch/base/{attempt.id}", f"refs/orch/heads/{attempt.id}")
-        if repository.contains(attempt.base_commit, head) and merged.kept_elsewhere(
-            repository, head, ours
-        ):
-            return Proof("no_commits", None)
-        return None
+    own = f"refs/heads/{attempt.branch}"
+    targets = [t for t in targets(desk, run, repository) if t.ref != own]
+    proof = merged.proof_of(repository, head, targets)
+    if proof is not None:
+        return proof
+    assert attempt.base_commit is not None
+    ours = (own, f"refs/orch/base/{attempt.id}", f"refs/orch/heads/{attempt.id}")
+    if repository.contains(attempt.base_commit, head) and merged.kept_elsewhere(
+        repository, head, ours
+    ):
+        return Proof("no_commits", None)
+    return None
 
 
 def _inspect_absent(repository: Repository, place: Place) -> Inspected:

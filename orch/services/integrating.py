@@ -23,10 +23,10 @@ from ..git.integrating import Moved
 from ..git.repository import Repository
 from ..store import attempts, integrations, runs, tasks
 from ..store.attempts import Intent
-from . import merging
+from . import dispatching, merging, provisioning, trying
+from .desk import Desk
 from .merging import Plan, Work
 from .provisioning import LATER
-from .trying import Trying
 
 _MOST_TRIES = 10
 _NOT_FORWARDED = ("checked_out", "refused", "moved", "conflict", "not_tried")
@@ -85,279 +85,291 @@ class Integrated(NamedTuple):
         }
 
 
-class Integrating(Trying):
-    """`integrate`."""
+def integrate(
+    desk: Desk,
+    run: Run,
+    *,
+    onto: str | None = None,
+    checks: Sequence[str] = (),
+    dry_run: bool = False,
+    within: str | None = None,
+) -> Integrated:
+    """Merge the accepted work of a run, in the order of its dependencies, onto its branch
+    `orch/<run>/integration`; with `onto`, let that branch come forward to it.
 
-    def integrate(
-        self,
-        run: Run,
-        *,
-        onto: str | None = None,
-        checks: Sequence[str] = (),
-        dry_run: bool = False,
-        within: str | None = None,
-    ) -> Integrated:
-        """Merge the accepted work of a run, in the order of its dependencies, onto its branch
-        `orch/<run>/integration`; with `onto`, let that branch come forward to it.
+    `checks` are shell commands that are run in the files of the result, all pieces together,
+    before anything is moved; when one fails, nothing is. A dry run runs none.
 
-        `checks` are shell commands that are run in the files of the result, all pieces together,
-        before anything is moved; when one fails, nothing is. A dry run runs none.
+    What conflicts goes back to its task: a new attempt that starts from what was integrated,
+    opened at once when the run is open and there is room. HEAD, where a run without a base
+    begins, is that of the folder `within`. A dry run makes nothing but objects.
+    Errors: `usage`, `not_found` (no such branch), `busy`, `dirty_repository` (the branch of
+    the integration is checked out, and there are changes), and those of git.
+    """
+    check_commands(checks)
+    repository = desk.repository(run)
+    if not dry_run:
+        _finish_integrations(desk, run)
+    for _ in range(_MOST_TRIES):
+        plan = merging.plan(repository, run, _work(desk, run), onto, within)
+        if dry_run:
+            return _done(plan, _forwarded(desk, repository, plan, dry_run=True), dry_run=True)
+        tried = trying.try_out(desk, run, repository, plan, checks) if plan.needs_check else ()
+        if not all(each.passed for each in tried):
+            return _done(plan, None, dry_run=False)._replace(checks=tried)
+        if plan.changes_nothing or _bring_in(desk, run, repository, plan):
+            forwarded = _forwarded(desk, repository, plan, dry_run=False)
+            done = _done(plan, forwarded, dry_run=False)._replace(
+                checks=tried, moved=not plan.changes_nothing
+            )
+            return _offer_conflicts(desk, run, done)
+    raise InboxOrchError(
+        "busy",
+        f"run {run.name} changes faster than it can be integrated",
+        hint="try again; nothing was moved",
+    )
 
-        What conflicts goes back to its task: a new attempt that starts from what was integrated,
-        opened at once when the run is open and there is room. HEAD, where a run without a base
-        begins, is that of the folder `within`. A dry run makes nothing but objects.
-        Errors: `usage`, `not_found` (no such branch), `busy`, `dirty_repository` (the branch of
-        the integration is checked out, and there are changes), and those of git.
-        """
-        check_commands(checks)
-        repository = self.repository(run)
-        if not dry_run:
-            self._finish_integrations(run)
-        for _ in range(_MOST_TRIES):
-            plan = merging.plan(repository, run, self._work(run), onto, within)
-            if dry_run:
-                return _done(plan, self._forwarded(repository, plan, dry_run=True), dry_run=True)
-            tried = self.try_out(run, repository, plan, checks) if plan.needs_check else ()
-            if not all(each.passed for each in tried):
-                return _done(plan, None, dry_run=False)._replace(checks=tried)
-            if plan.changes_nothing or self._bring_in(run, repository, plan):
-                forwarded = self._forwarded(repository, plan, dry_run=False)
-                done = _done(plan, forwarded, dry_run=False)._replace(
-                    checks=tried, moved=not plan.changes_nothing
-                )
-                return self._offer_conflicts(run, done)
-        raise InboxOrchError(
-            "busy",
-            f"run {run.name} changes faster than it can be integrated",
-            hint="try again; nothing was moved",
+
+def _work(desk: Desk, run: Run) -> Work:
+    with desk.database.snapshot() as snapshot:
+        of_run = tasks.of_run(snapshot, run.id)
+        dependencies = tasks.dependencies_of_run(snapshot, run.id)
+        accepted = integrations.accepted(snapshot, run.id)
+        in_conflict = integrations.in_open_conflict(snapshot, run.id)
+        once_accepted = integrations.once_accepted(snapshot, run.id) if in_conflict else []
+        live = attempts.live_of_run(snapshot, run.id)
+    pieces = integration.pieces(of_run, dependencies, accepted)
+    return Work(pieces, integration.in_conflict(of_run, in_conflict, live), once_accepted)
+
+
+# -- moving the branch -------------------------------------------------------------------
+
+
+def _bring_in(desk: Desk, run: Run, repository: Repository, plan: Plan) -> bool:
+    """Move the branch and write down what came of each piece; False when something has
+    changed since it was planned."""
+    number = _begin(desk, run, plan)
+    if number is None:
+        return False
+    facts = _facts(plan)
+    try:
+        moved = _moved(desk, repository, plan)
+    except BaseException:
+        # A signal may have come when the branch had moved.
+        _settle_integration(desk, run, repository, number, facts)
+        raise
+    if not moved:
+        trying.forget_integration(desk, number)
+        return False
+    with desk.database.transaction() as tx:
+        _confirm(desk, tx, run, number, facts)
+    return True
+
+
+def _begin(desk: Desk, run: Run, plan: Plan) -> int | None:
+    """Write down what is about to be done, if what it was planned for still holds."""
+    with desk.database.transaction() as tx:
+        for result in plan.results:
+            task = tasks.by_id(tx, result.piece.task.id)
+            if task.accepted_attempt != result.piece.attempt.id:
+                return None
+        return integrations.open_intent(
+            tx,
+            run_id=run.id,
+            data=_facts(plan),
+            owner=desk.this_process(),
+            now_ms=tx.now.wall_ms,
         )
 
-    def _work(self, run: Run) -> Work:
-        with self.database.snapshot() as snapshot:
-            of_run = tasks.of_run(snapshot, run.id)
-            dependencies = tasks.dependencies_of_run(snapshot, run.id)
-            accepted = integrations.accepted(snapshot, run.id)
-            in_conflict = integrations.in_open_conflict(snapshot, run.id)
-            once_accepted = integrations.once_accepted(snapshot, run.id) if in_conflict else []
-            live = attempts.live_of_run(snapshot, run.id)
-        pieces = integration.pieces(of_run, dependencies, accepted)
-        return Work(pieces, integration.in_conflict(of_run, in_conflict, live), once_accepted)
 
-    # -- moving the branch -------------------------------------------------------------------
-
-    def _bring_in(self, run: Run, repository: Repository, plan: Plan) -> bool:
-        """Move the branch and write down what came of each piece; False when something has
-        changed since it was planned."""
-        number = self._begin(run, plan)
-        if number is None:
-            return False
-        facts = _facts(plan)
-        try:
-            moved = self._moved(repository, plan)
-        except BaseException:
-            # A signal may have come when the branch had moved.
-            self._settle_integration(run, repository, number, facts)
-            raise
-        if not moved:
-            self.forget_integration(number)
-            return False
-        with self.database.transaction() as tx:
-            self._confirm(tx, run, number, facts)
-        return True
-
-    def _begin(self, run: Run, plan: Plan) -> int | None:
-        """Write down what is about to be done, if what it was planned for still holds."""
-        with self.database.transaction() as tx:
-            for result in plan.results:
-                task = tasks.by_id(tx, result.piece.task.id)
-                if task.accepted_attempt != result.piece.attempt.id:
-                    return None
-            return integrations.open_intent(
-                tx,
-                run_id=run.id,
-                data=_facts(plan),
-                owner=self.this_process(),
-                now_ms=tx.now.wall_ms,
+def _moved(desk: Desk, repository: Repository, plan: Plan) -> bool:
+    """In the lock of the repository, which git shares: whoever finishes this for one that was
+    killed waits for its git, before looking where the branch is."""
+    with worktrees.locked(repository) as lock:
+        if plan.before is None:
+            return git_integrating.move_branch(
+                repository, plan.branch, plan.tip, None, shared_locks=(lock,)
             )
+        moved = git_integrating.fast_forward(
+            repository, plan.branch, plan.tip, plan.before, plan.tip, shared_locks=(lock,)
+        )
+    if moved.state in ("checked_out", "refused"):
+        raise InboxOrchError(
+            "dirty_repository",
+            f"{plan.branch} is checked out in {moved.worktree}: {moved.reason}",
+            hint="commit or put away what is there, or check out something else",
+            details={"branch": plan.branch, "worktree": moved.worktree},
+        )
+    return moved.state != "moved"
 
-    def _moved(self, repository: Repository, plan: Plan) -> bool:
-        """In the lock of the repository, which git shares: whoever finishes this for one that was
-        killed waits for its git, before looking where the branch is."""
-        with worktrees.locked(repository) as lock:
-            if plan.before is None:
-                return git_integrating.move_branch(
-                    repository, plan.branch, plan.tip, None, shared_locks=(lock,)
-                )
-            moved = git_integrating.fast_forward(
-                repository, plan.branch, plan.tip, plan.before, plan.tip, shared_locks=(lock,)
-            )
-        if moved.state in ("checked_out", "refused"):
-            raise InboxOrchError(
-                "dirty_repository",
-                f"{plan.branch} is checked out in {moved.worktree}: {moved.reason}",
-                hint="commit or put away what is there, or check out something else",
-                details={"branch": plan.branch, "worktree": moved.worktree},
-            )
-        return moved.state != "moved"
 
-    def _confirm(self, tx: Transaction, run: Run, number: int, facts: dict[str, Any]) -> None:
-        """The branch has moved: say so, and give back what conflicts, unless another leader has
-        taken this over and done it."""
-        me = self.this_process()
-        if not integrations.close_intent(tx, number, "done", me, tx.now.wall_ms):
-            return
-        present = runs.get(tx, run.id)
-        assert present is not None
-        for attempt_id, commit in facts["merged"]:
-            attempt = attempts.get(tx, attempt_id)
-            assert attempt is not None
-            self.record_attempt(tx, present, attempt, "attempt_integrated", {"commit": commit})
-        for task_id in integrations.starting_from_integration(tx, run.id):
-            tasks.update(tx, task_id, {"next_base": facts["tip"]}, expected_state="pending")
-        for attempt_id, paths in facts["conflicts"]:
-            self._record_conflict(tx, present, attempt_id, facts["tip"], paths)
-
-    def _record_conflict(
-        self, tx: Transaction, run: Run, attempt_id: str, onto: str, paths: Sequence[str]
-    ) -> None:
-        """Remember it at the attempt, and give the task another one, if the run goes on."""
+def _confirm(desk: Desk, tx: Transaction, run: Run, number: int, facts: dict[str, Any]) -> None:
+    """The branch has moved: say so, and give back what conflicts, unless another leader has
+    taken this over and done it."""
+    me = desk.this_process()
+    if not integrations.close_intent(tx, number, "done", me, tx.now.wall_ms):
+        return
+    present = runs.get(tx, run.id)
+    assert present is not None
+    for attempt_id, commit in facts["merged"]:
         attempt = attempts.get(tx, attempt_id)
         assert attempt is not None
-        task = tasks.by_id(tx, attempt.task_id)
-        if task.accepted_attempt != attempt.id:
-            return  # somebody has decided otherwise meanwhile
-        conflict = {"onto": onto, "paths": list(paths)}
-        stored = json.dumps(conflict, ensure_ascii=False)
-        if stored != attempt.conflict:
-            changes = {"conflict": stored, "updated_at": tx.now.wall_ms}
-            attempts.update(tx, attempt.id, changes, expected_state=attempt.state)
-            facts = {**conflict, "reason": f"conflict in {', '.join(paths)}"[:1000]}
-            self.record_attempt(tx, run, attempt, "attempt_conflict", facts)
-        if run.state in ("open", "paused"):
-            self._give_back(tx, run, task, attempt, onto, paths)
+        desk.record_attempt(tx, present, attempt, "attempt_integrated", {"commit": commit})
+    for task_id in integrations.starting_from_integration(tx, run.id):
+        tasks.update(tx, task_id, {"next_base": facts["tip"]}, expected_state="pending")
+    for attempt_id, paths in facts["conflicts"]:
+        _record_conflict(desk, tx, present, attempt_id, facts["tip"], paths)
 
-    def _give_back(
-        self,
-        tx: Transaction,
-        run: Run,
-        task: Task,
-        attempt: Attempt,
-        onto: str,
-        paths: Sequence[str],
-    ) -> None:
-        reason = f"does not merge with what was integrated before: {', '.join(paths)}"
-        self.move_task(
-            tx,
-            run,
-            task,
-            "pending",
-            cause="conflict in the integration",
-            changes={
-                "accepted_attempt": None,
-                "accepted_head": None,
-                "next_base": onto,
-                "next_base_source": "integration",
-                # Whoever made the work is asked to make it fit.
-                "mailbox": attempt.mailbox,
-                "not_before": None,
-                "reason": reason[:1000],
-            },
-            attempt_id=attempt.id,
-        )
 
-    # -- what follows ------------------------------------------------------------------------
+def _record_conflict(
+    desk: Desk, tx: Transaction, run: Run, attempt_id: str, onto: str, paths: Sequence[str]
+) -> None:
+    """Remember it at the attempt, and give the task another one, if the run goes on."""
+    attempt = attempts.get(tx, attempt_id)
+    assert attempt is not None
+    task = tasks.by_id(tx, attempt.task_id)
+    if task.accepted_attempt != attempt.id:
+        return  # somebody has decided otherwise meanwhile
+    conflict = {"onto": onto, "paths": list(paths)}
+    stored = json.dumps(conflict, ensure_ascii=False)
+    if stored != attempt.conflict:
+        changes = {"conflict": stored, "updated_at": tx.now.wall_ms}
+        attempts.update(tx, attempt.id, changes, expected_state=attempt.state)
+        facts = {**conflict, "reason": f"conflict in {', '.join(paths)}"[:1000]}
+        desk.record_attempt(tx, run, attempt, "attempt_conflict", facts)
+    if run.state in ("open", "paused"):
+        _give_back(desk, tx, run, task, attempt, onto, paths)
 
-    def _forwarded(self, repository: Repository, plan: Plan, *, dry_run: bool) -> Moved | None:
-        """Let the target come forward, if there is one that can."""
-        target = plan.target
-        if target is None or target.paths:
-            return None
-        return git_integrating.fast_forward(
-            repository, target.branch, plan.tip, target.commit, plan.branch, dry_run=dry_run
-        )
 
-    def _offer_conflicts(self, run: Run, done: Integrated) -> Integrated:
-        """Open the new attempts at once, as far as the run has room for them. What cannot be
-        opened now is ready, and a later dispatch opens it."""
-        offered: dict[str, dict[str, Any]] = {}
-        problem = None
-        for result in done.plan.of(CONFLICT):
-            task = result.piece.task
-            if not self._has_room_for(run, task):
-                continue
-            try:
-                made = self.dispatch(run, task_names=[task.id])
-            except InboxOrchError as error:
-                # The integration itself is done; that must not be hidden by what came after.
-                problem = f"{task.key}: {error.message}"
-                continue
-            offered |= {item["task"]: item for item in made.items}
-        results = tuple(
-            result._replace(offered=offered[result.piece.task.id]["id"])
-            if result.piece.task.id in offered
-            else result
-            for result in done.results
-        )
-        return done._replace(
-            results=results, dispatched=tuple(offered.values()), undispatched=problem
-        )
+def _give_back(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    task: Task,
+    attempt: Attempt,
+    onto: str,
+    paths: Sequence[str],
+) -> None:
+    reason = f"does not merge with what was integrated before: {', '.join(paths)}"
+    desk.move_task(
+        tx,
+        run,
+        task,
+        "pending",
+        cause="conflict in the integration",
+        changes={
+            "accepted_attempt": None,
+            "accepted_head": None,
+            "next_base": onto,
+            "next_base_source": "integration",
+            # Whoever made the work is asked to make it fit.
+            "mailbox": attempt.mailbox,
+            "not_before": None,
+            "reason": reason[:1000],
+        },
+        attempt_id=attempt.id,
+    )
 
-    def _has_room_for(self, run: Run, task: Task) -> bool:
-        with self.database.snapshot() as snapshot:
-            present = runs.get(snapshot, run.id)
-            assert present is not None
-            standing = self.picture(snapshot, present, self.database.clock.now().wall_ms)
-            live = attempts.live_of_run(snapshot, run.id)
-            mailbox = tasks.by_id(snapshot, task.id).mailbox
-        free = Slots(present, (attempt.mailbox for attempt in live)).free(mailbox)
-        return present.state == "open" and standing.of(task.id).state == "ready" and free
 
-    # -- after a crash -----------------------------------------------------------------------
+# -- what follows ------------------------------------------------------------------------
 
-    def finish_intents(self, run: Run) -> int:
-        return super().finish_intents(run) + self._finish_integrations(run)
 
-    def _finish_integrations(self, run: Run) -> int:
-        """Confirm what a process that is gone has moved; forget what it had not moved yet, which
-        were only objects. Returns how many there were."""
-        with self.database.snapshot() as snapshot:
-            begun = [i for i in attempts.open_intents(snapshot, run.id) if i.kind == "integrate"]
-        return sum(self._finish_integration(run, intent) for intent in begun)
+def _forwarded(desk: Desk, repository: Repository, plan: Plan, *, dry_run: bool) -> Moved | None:
+    """Let the target come forward, if there is one that can."""
+    target = plan.target
+    if target is None or target.paths:
+        return None
+    return git_integrating.fast_forward(
+        repository, target.branch, plan.tip, target.commit, plan.branch, dry_run=dry_run
+    )
 
-    def _finish_integration(self, run: Run, intent: Intent) -> bool:
+
+def _offer_conflicts(desk: Desk, run: Run, done: Integrated) -> Integrated:
+    """Open the new attempts at once, as far as the run has room for them. What cannot be
+    opened now is ready, and a later dispatch opens it."""
+    offered: dict[str, dict[str, Any]] = {}
+    problem = None
+    for result in done.plan.of(CONFLICT):
+        task = result.piece.task
+        if not _has_room_for(desk, run, task):
+            continue
         try:
-            repository = self.repository(run)
-        except InboxOrchError:
-            return False  # until it is there again
-        facts = intent.data
-        if not self.is_abandoned(intent, facts.get("patience_seconds", FOREIGN_SECONDS)):
-            return False
-        if facts["step"] == "check":
-            return self._take_over(intent) and self.clear_after_check(run, intent)
-        try:
-            # Before it is taken over: from one who waits in vain, nobody could take it over again.
-            with worktrees.locked(repository):
-                if not self._take_over(intent):
-                    return False
-                self._settle_integration(run, repository, intent.number, facts)
+            made = dispatching.dispatch(desk, run, task_names=[task.id])
         except InboxOrchError as error:
-            if error.code not in LATER:
-                raise
-            return False
-        return True
+            # The integration itself is done; that must not be hidden by what came after.
+            problem = f"{task.key}: {error.message}"
+            continue
+        offered |= {item["task"]: item for item in made.items}
+    results = tuple(
+        result._replace(offered=offered[result.piece.task.id]["id"])
+        if result.piece.task.id in offered
+        else result
+        for result in done.results
+    )
+    return done._replace(results=results, dispatched=tuple(offered.values()), undispatched=problem)
 
-    def _settle_integration(
-        self, run: Run, repository: Repository, number: int, facts: dict[str, Any]
-    ) -> None:
-        """Confirm it if the branch has moved; the branch tells. No git of it may still run."""
-        present = repository.ref_commit(f"refs/heads/{facts['branch']}")
-        # Where it never came to, nothing has kept from being collected.
-        tip = repository.ref_commit(f"{facts['tip']}^{{commit}}")
-        if present is not None and tip is not None and repository.contains(present, tip):
-            with self.database.transaction() as tx:
-                self._confirm(tx, run, number, facts)
-        else:
-            self.forget_integration(number)
+
+def _has_room_for(desk: Desk, run: Run, task: Task) -> bool:
+    with desk.database.snapshot() as snapshot:
+        present = runs.get(snapshot, run.id)
+        assert present is not None
+        standing = desk.picture(snapshot, present, desk.database.clock.now().wall_ms)
+        live = attempts.live_of_run(snapshot, run.id)
+        mailbox = tasks.by_id(snapshot, task.id).mailbox
+    free = Slots(present, (attempt.mailbox for attempt in live)).free(mailbox)
+    return present.state == "open" and standing.of(task.id).state == "ready" and free
+
+
+# -- after a crash -----------------------------------------------------------------------
+
+
+def finish_integrations(desk: Desk, run: Run) -> int:
+    return super().finish_intents(run) + _finish_integrations(desk, run)
+
+
+def _finish_integrations(desk: Desk, run: Run) -> int:
+    """Confirm what a process that is gone has moved; forget what it had not moved yet, which
+    were only objects. Returns how many there were."""
+    with desk.database.snapshot() as snapshot:
+        begun = [i for i in attempts.open_intents(snapshot, run.id) if i.kind == "integrate"]
+    return sum(_finish_integration(desk, run, intent) for intent in begun)
+
+
+def _finish_integration(desk: Desk, run: Run, intent: Intent) -> bool:
+    try:
+        repository = desk.repository(run)
+    except InboxOrchError:
+        return False  # until it is there again
+    facts = intent.data
+    if not desk.is_abandoned(intent, facts.get("patience_seconds", FOREIGN_SECONDS)):
+        return False
+    if facts["step"] == "check":
+        return provisioning.take_over(desk, intent) and trying.clear_after_check(desk, run, intent)
+    try:
+        # Before it is taken over: from one who waits in vain, nobody could take it over again.
+        with worktrees.locked(repository):
+            if not provisioning.take_over(desk, intent):
+                return False
+            _settle_integration(desk, run, repository, intent.number, facts)
+    except InboxOrchError as error:
+        if error.code not in LATER:
+            raise
+        return False
+    return True
+
+
+def _settle_integration(
+    desk: Desk, run: Run, repository: Repository, number: int, facts: dict[str, Any]
+) -> None:
+    """Confirm it if the branch has moved; the branch tells. No git of it may still run."""
+    present = repository.ref_commit(f"refs/heads/{facts['branch']}")
+    # Where it never came to, nothing has kept from being collected.
+    tip = repository.ref_commit(f"{facts['tip']}^{{commit}}")
+    if present is not None and tip is not None and repository.contains(present, tip):
+        with desk.database.transaction() as tx:
+            _confirm(desk, tx, run, number, facts)
+    else:
+        trying.forget_integration(desk, number)
 
 
 def _facts(plan: Plan) -> dict[str, Any]:

@@ -28,240 +28,244 @@ DEFAULTS = Config()
 POLICIES = ("continue", "fail-fast", "abort")
 
 
-class Planning(Desk):
-    """`run init`, `task add`, `dep add`."""
+def run_init(
+    desk: Desk,
+    *,
+    title: str,
+    repository: str | None,
+    base: str | None = None,
+    on_failure: str = "continue",
+    max_parallel: int | None = None,
+    worktree_root: str | None = None,
+    config: Config = DEFAULTS,
+    key: str | None = None,
+) -> Answer:
+    """Open a run. `repository` is a folder inside it, None for a run without git.
 
-    def run_init(
-        self,
-        *,
-        title: str,
-        repository: str | None,
-        base: str | None = None,
-        on_failure: str = "continue",
-        max_parallel: int | None = None,
-        worktree_root: str | None = None,
-        config: Config = DEFAULTS,
-        key: str | None = None,
-    ) -> Answer:
-        """Open a run. `repository` is a folder inside it, None for a run without git.
+    `base` is resolved now and stays what it is now; without it HEAD is read at each dispatch.
+    Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
+    """
+    leader = check_name(desk.caller or DEFAULT_LEADER, "agent")
+    opening = Opening(title, base, on_failure, max_parallel, repository is None, config)
+    facts = Facts.of(opening, repository, worktree_root)
+    digest = digest_of(facts.as_request())
+    with desk.database.transaction() as tx:
+        earlier = desk.replay(tx, "run init", leader, key, digest)
+        if earlier is not None:
+            return earlier
+        run = insert_run(desk, tx, leader, facts)
+        return desk.remember(tx, "run init", leader, key, digest, {"run": run.as_json()})
 
-        `base` is resolved now and stays what it is now; without it HEAD is read at each dispatch.
-        Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
-        """
-        leader = check_name(self.caller or DEFAULT_LEADER, "agent")
-        opening = Opening(title, base, on_failure, max_parallel, repository is None, config)
-        facts = Facts.of(opening, repository, worktree_root)
-        digest = digest_of(facts.as_request())
-        with self.database.transaction() as tx:
-            earlier = self.replay(tx, "run init", leader, key, digest)
-            if earlier is not None:
-                return earlier
-            run = self.insert_run(tx, leader, facts)
-            return self.remember(tx, "run init", leader, key, digest, {"run": run.as_json()})
 
-    def insert_run(self, tx: Transaction, leader: str, facts: "Facts") -> Run:
-        """The row of a new run, and its event."""
-        opening, run_id = facts.opening, new_id()
-        run = Run(
-            id=run_id,
-            name=run_name(opening.title, run_id),
-            title=opening.title,
-            state="open",
-            leader=leader,
-            base_ref=opening.base,
-            worktree_root=facts.root,
-            on_failure=opening.on_failure,
-            max_parallel=opening.max_parallel,
-            config=opening.config.canonical(),
-            created_at=tx.now.wall_ms,
-            closed_at=None,
-            cancelled_at=None,
-            **facts.place,
-        )
-        runs.insert(tx, run)
-        said = {"from": None, "to": "open", "title": run.title, "on_failure": run.on_failure}
-        events.append(tx, "run_open", leader, said, run_id=run.id)
-        return run
+def insert_run(desk: Desk, tx: Transaction, leader: str, facts: "Facts") -> Run:
+    """The row of a new run, and its event."""
+    opening, run_id = facts.opening, new_id()
+    run = Run(
+        id=run_id,
+        name=run_name(opening.title, run_id),
+        title=opening.title,
+        state="open",
+        leader=leader,
+        base_ref=opening.base,
+        worktree_root=facts.root,
+        on_failure=opening.on_failure,
+        max_parallel=opening.max_parallel,
+        config=opening.config.canonical(),
+        created_at=tx.now.wall_ms,
+        closed_at=None,
+        cancelled_at=None,
+        **facts.place,
+    )
+    runs.insert(tx, run)
+    said = {"from": None, "to": "open", "title": run.title, "on_failure": run.on_failure}
+    events.append(tx, "run_open", leader, said, run_id=run.id)
+    return run
 
-    def add_task(
-        self,
-        run: Run,
-        *,
-        key_name: str,
-        title: str,
-        body: str = "",
-        mailbox: str | None = None,
-        kind: str = "code",
-        depends_on: Sequence[str] = (),
-        priority: int = 0,
-        max_attempts: int | None = None,
-        max_infra_attempts: int | None = None,
-        worktree: bool = True,
-        allow_empty: bool = False,
-        checks: Sequence[str] | None = None,
-        time_limits: Limits | None = None,
-        key: str | None = None,
-    ) -> Answer:
-        """Add a task. `depends_on` are keys or ids of tasks that must have succeeded; `checks` are
-        shell commands that must succeed in the worktree before the work is accepted. What is None
-        is as the run's config says.
 
-        Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
-        task's key is taken), `key_conflict`.
-        """
-        self._check_task(run, key_name, title, body, kind, mailbox, worktree)
-        config = config_of(run)
-        checks = config.checks_for(checks, worktree=worktree)
-        limits.check_commands(checks)
-        if checks and not worktree:
-            raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
-        columns: dict[str, Any] = {
-            "title": title,
-            "body": body,
-            "kind": kind,
-            "priority": priority,
-            "max_attempts": max_attempts or config.max_attempts,
-            "max_infra_attempts": max_infra_attempts or config.max_infra_attempts,
-            "worktree": worktree,
-            "allow_empty": allow_empty,
-            "checks": json.dumps(list(checks)),
-            "limits": json.dumps(config.limits_for(time_limits).as_json()),
+def add_task(
+    desk: Desk,
+    run: Run,
+    *,
+    key_name: str,
+    title: str,
+    body: str = "",
+    mailbox: str | None = None,
+    kind: str = "code",
+    depends_on: Sequence[str] = (),
+    priority: int = 0,
+    max_attempts: int | None = None,
+    max_infra_attempts: int | None = None,
+    worktree: bool = True,
+    allow_empty: bool = False,
+    checks: Sequence[str] | None = None,
+    time_limits: Limits | None = None,
+    key: str | None = None,
+) -> Answer:
+    """Add a task. `depends_on` are keys or ids of tasks that must have succeeded; `checks` are
+    shell commands that must succeed in the worktree before the work is accepted. What is None
+    is as the run's config says.
+
+    Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
+    task's key is taken), `key_conflict`.
+    """
+    _check_task(desk, run, key_name, title, body, kind, mailbox, worktree)
+    config = config_of(run)
+    checks = config.checks_for(checks, worktree=worktree)
+    limits.check_commands(checks)
+    if checks and not worktree:
+        raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
+    columns: dict[str, Any] = {
+        "title": title,
+        "body": body,
+        "kind": kind,
+        "priority": priority,
+        "max_attempts": max_attempts or config.max_attempts,
+        "max_infra_attempts": max_infra_attempts or config.max_infra_attempts,
+        "worktree": worktree,
+        "allow_empty": allow_empty,
+        "checks": json.dumps(list(checks)),
+        "limits": json.dumps(config.limits_for(time_limits).as_json()),
+    }
+    asked = {"run": run.id, "task": key_name, "to": mailbox, "depends_on": list(depends_on)}
+    actor, digest = desk.actor(run), digest_of({**asked, **columns})
+    with desk.database.transaction() as tx:
+        earlier = desk.replay(tx, "task add", actor, key, digest)
+        if earlier is not None:
+            return earlier
+        _check_addable(desk, tx, run, key_name)
+        columns |= {"key": key_name, "mailbox": mailbox or DEFAULT_MAILBOX}
+        task = _insert_task(desk, tx, run, columns)
+        named = [desk.task(tx, run, name) for name in depends_on]
+        upstreams = tuple(dict.fromkeys(named))
+        for upstream in upstreams:
+            # Nothing else waits for a new task yet, so that only one to itself is a cycle.
+            if upstream.id == task.id:
+                _check_edge(desk, tx, run, task, upstream)
+            _insert_dependency(desk, tx, run, task.id, upstream.id, "success")
+        data = {"task": task.as_json(), "depends_on": [u.key for u in upstreams]}
+        return desk.remember(tx, "task add", actor, key, digest, data)
+
+
+def _insert_task(desk: Desk, tx: Transaction, run: Run, columns: dict[str, Any]) -> Task:
+    task_id = new_id()
+    tasks.insert(
+        tx,
+        {
+            **columns,
+            "id": task_id,
+            "run_id": run.id,
+            "state": "pending",
+            "created_at": tx.now.wall_ms,
+            "updated_at": tx.now.wall_ms,
+        },
+    )
+    facts = {"from": None, "to": "pending", "key": columns["key"], "cause": "task add"}
+    events.append(tx, "task_pending", desk.actor(run), facts, run_id=run.id, task_id=task_id)
+    return tasks.by_id(tx, task_id)
+
+
+def add_dependency(
+    desk: Desk, run: Run, task_name: str, upstream_name: str, condition: str = "success"
+) -> dict[str, Any]:
+    """Let a pending task wait for another; adding the same edge again changes nothing.
+
+    Errors: `not_found`, `cycle` (with the path), `invalid_state` (the task is not pending, or
+    the edge is there with another condition), `usage`.
+    """
+    if condition not in CONDITIONS:
+        raise usage(f"a condition is one of {', '.join(CONDITIONS)}")
+    with desk.database.transaction() as tx:
+        desk.require_open(tx, run)
+        task = desk.task(tx, run, task_name)
+        upstream = desk.task(tx, run, upstream_name)
+        present = tasks.dependency(tx, task.id, upstream.id)
+        if present is None:
+            _check_edge(desk, tx, run, task, upstream)
+            _insert_dependency(desk, tx, run, task.id, upstream.id, condition)
+        elif present.condition != condition:
+            raise InboxOrchError(
+                "invalid_state",
+                f"{task.key} depends on {upstream.key} already, with `{present.condition}`",
+                hint=f"`orch dep remove {task.key} --on {upstream.key}` first",
+                details={"condition": present.condition},
+            )
+        shape = {
+            "task": task.id,
+            "key": task.key,
+            "upstream": upstream.id,
+            "upstream_key": upstream.key,
+            "condition": condition,
         }
-        asked = {"run": run.id, "task": key_name, "to": mailbox, "depends_on": list(depends_on)}
-        actor, digest = self.actor(run), digest_of({**asked, **columns})
-        with self.database.transaction() as tx:
-            earlier = self.replay(tx, "task add", actor, key, digest)
-            if earlier is not None:
-                return earlier
-            self._check_addable(tx, run, key_name)
-            columns |= {"key": key_name, "mailbox": mailbox or DEFAULT_MAILBOX}
-            task = self._insert_task(tx, run, columns)
-            named = [self.task(tx, run, name) for name in depends_on]
-            upstreams = tuple(dict.fromkeys(named))
-            for upstream in upstreams:
-                # Nothing else waits for a new task yet, so that only one to itself is a cycle.
-                if upstream.id == task.id:
-                    self._check_edge(tx, run, task, upstream)
-                self._insert_dependency(tx, run, task.id, upstream.id, "success")
-            data = {"task": task.as_json(), "depends_on": [u.key for u in upstreams]}
-            return self.remember(tx, "task add", actor, key, digest, data)
+        return {"dependency": shape, "already": present is not None}
 
-    def _insert_task(self, tx: Transaction, run: Run, columns: dict[str, Any]) -> Task:
-        task_id = new_id()
-        tasks.insert(
-            tx,
-            {
-                **columns,
-                "id": task_id,
-                "run_id": run.id,
-                "state": "pending",
-                "created_at": tx.now.wall_ms,
-                "updated_at": tx.now.wall_ms,
-            },
+
+# -- checks ------------------------------------------------------------------------------
+
+
+def _check_task(
+    desk: Desk,
+    run: Run,
+    key: str,
+    title: str,
+    body: str,
+    kind: str,
+    mailbox: str | None,
+    worktree: bool,
+) -> None:
+    check_task_key(key)
+    limits.check_title(title)
+    limits.check_task_body(body)
+    check_name(kind, "kind")
+    if mailbox is not None:
+        check_name(mailbox, "mailbox")
+    if worktree and run.repository is None:
+        raise usage(
+            f"run {run.name} has no repository, so a task cannot have a worktree",
+            hint="add --no-worktree",
         )
-        facts = {"from": None, "to": "pending", "key": columns["key"], "cause": "task add"}
-        events.append(tx, "task_pending", self.actor(run), facts, run_id=run.id, task_id=task_id)
-        return tasks.by_id(tx, task_id)
 
-    def add_dependency(
-        self, run: Run, task_name: str, upstream_name: str, condition: str = "success"
-    ) -> dict[str, Any]:
-        """Let a pending task wait for another; adding the same edge again changes nothing.
 
-        Errors: `not_found`, `cycle` (with the path), `invalid_state` (the task is not pending, or
-        the edge is there with another condition), `usage`.
-        """
-        if condition not in CONDITIONS:
-            raise usage(f"a condition is one of {', '.join(CONDITIONS)}")
-        with self.database.transaction() as tx:
-            self.require_open(tx, run)
-            task = self.task(tx, run, task_name)
-            upstream = self.task(tx, run, upstream_name)
-            present = tasks.dependency(tx, task.id, upstream.id)
-            if present is None:
-                self._check_edge(tx, run, task, upstream)
-                self._insert_dependency(tx, run, task.id, upstream.id, condition)
-            elif present.condition != condition:
-                raise InboxOrchError(
-                    "invalid_state",
-                    f"{task.key} depends on {upstream.key} already, with `{present.condition}`",
-                    hint=f"`orch dep remove {task.key} --on {upstream.key}` first",
-                    details={"condition": present.condition},
-                )
-            shape = {
-                "task": task.id,
-                "key": task.key,
-                "upstream": upstream.id,
-                "upstream_key": upstream.key,
-                "condition": condition,
-            }
-            return {"dependency": shape, "already": present is not None}
-
-    # -- checks ------------------------------------------------------------------------------
-
-    def _check_task(
-        self,
-        run: Run,
-        key: str,
-        title: str,
-        body: str,
-        kind: str,
-        mailbox: str | None,
-        worktree: bool,
-    ) -> None:
-        check_task_key(key)
-        limits.check_title(title)
-        limits.check_task_body(body)
-        check_name(kind, "kind")
-        if mailbox is not None:
-            check_name(mailbox, "mailbox")
-        if worktree and run.repository is None:
-            raise usage(
-                f"run {run.name} has no repository, so a task cannot have a worktree",
-                hint="add --no-worktree",
-            )
-
-    def _check_addable(self, tx: Transaction, run: Run, key: str) -> None:
-        self.require_open(tx, run)
-        if tasks.get(tx, run.id, key) is not None:
-            raise InboxOrchError(
-                "invalid_state",
-                f"run {run.name} has a task {key} already",
-                hint="choose another key; --key makes a repeated call return its first result",
-                details={"run": run.name, "task": key},
-            )
-
-    def _check_edge(self, tx: Transaction, run: Run, task: Task, upstream: Task) -> None:
-        """Refuse a cycle in the transaction that would close it: two halves added at once
-        cannot both pass."""
-        if task.state != "pending":
-            raise InboxOrchError(
-                "invalid_state",
-                f"task {task.key} is {task.state}: it waits for nothing any more",
-                hint="only a task that has not been dispatched can wait; add another task",
-                details={"task": task.key, "state": task.state},
-            )
-        if tasks.waits_for(tx, upstream.id, task.id):
-            edges = graph.edges_of(tasks.dependencies_above(tx, upstream.id))
-            way = graph.path(edges, upstream.id, task.id)
-            assert way is not None, "it was found a moment ago"
-            ids = {task_id: name for name, task_id in tasks.ids_by_key(tx, run.id).items()}
-            keys = [ids[task_id] for task_id in (task.id, *way)]
-            raise InboxOrchError(
-                "cycle",
-                "that would close a cycle: " + " -> ".join(keys),
-                hint="`orch status` shows what depends on what",
-                details={"cycle": keys},
-            )
-
-    def _insert_dependency(
-        self, tx: Transaction, run: Run, task_id: str, upstream_id: str, condition: str
-    ) -> None:
-        tasks.insert_dependency(tx, Dependency(task_id, upstream_id, condition))
-        facts = {"upstream": upstream_id, "condition": condition}
-        events.append(
-            tx, "dependency_added", self.actor(run), facts, run_id=run.id, task_id=task_id
+def _check_addable(desk: Desk, tx: Transaction, run: Run, key: str) -> None:
+    desk.require_open(tx, run)
+    if tasks.get(tx, run.id, key) is not None:
+        raise InboxOrchError(
+            "invalid_state",
+            f"run {run.name} has a task {key} already",
+            hint="choose another key; --key makes a repeated call return its first result",
+            details={"run": run.name, "task": key},
         )
+
+
+def _check_edge(desk: Desk, tx: Transaction, run: Run, task: Task, upstream: Task) -> None:
+    """Refuse a cycle in the transaction that would close it: two halves added at once
+    cannot both pass."""
+    if task.state != "pending":
+        raise InboxOrchError(
+            "invalid_state",
+            f"task {task.key} is {task.state}: it waits for nothing any more",
+            hint="only a task that has not been dispatched can wait; add another task",
+            details={"task": task.key, "state": task.state},
+        )
+    if tasks.waits_for(tx, upstream.id, task.id):
+        edges = graph.edges_of(tasks.dependencies_above(tx, upstream.id))
+        way = graph.path(edges, upstream.id, task.id)
+        assert way is not None, "it was found a moment ago"
+        ids = {task_id: name for name, task_id in tasks.ids_by_key(tx, run.id).items()}
+        keys = [ids[task_id] for task_id in (task.id, *way)]
+        raise InboxOrchError(
+            "cycle",
+            "that would close a cycle: " + " -> ".join(keys),
+            hint="`orch status` shows what depends on what",
+            details={"cycle": keys},
+        )
+
+
+def _insert_dependency(
+    desk: Desk, tx: Transaction, run: Run, task_id: str, upstream_id: str, condition: str
+) -> None:
+    tasks.insert_dependency(tx, Dependency(task_id, upstream_id, condition))
+    facts = {"upstream": upstream_id, "condition": condition}
+    events.append(tx, "dependency_added", desk.actor(run), facts, run_id=run.id, task_id=task_id)
 
 
 def check_run(

@@ -15,8 +15,9 @@ from ..domain.config import Config, config_of
 from ..domain.model import Dependency, Limits, Run
 from ..domain.plans import Fault, Link, Opening, Plan
 from ..store import tasks
-from .desk import Answer
-from .planning import DEFAULT_LEADER, DEFAULT_MAILBOX, Facts, Planning
+from . import planning
+from .desk import Answer, Desk
+from .planning import DEFAULT_LEADER, DEFAULT_MAILBOX, Facts
 
 
 class Refused(Exception):
@@ -35,99 +36,101 @@ class Rows(NamedTuple):
     events: list[events.Entry]
 
 
-class Plans(Planning):
-    """`plan import`, `plan export`."""
+def plan_import(desk: Desk, run: Run, plan: Plan, *, key: str | None = None) -> Answer:
+    """Add every task of a plan to a run, with what they wait for: all or nothing.
 
-    def plan_import(self, run: Run, plan: Plan, *, key: str | None = None) -> Answer:
-        """Add every task of a plan to a run, with what they wait for: all or nothing.
+    A link may also lead to a task that the run has already. What the plan says of a run is
+    not looked at. Raises `Refused`. Errors: `invalid_state` (the run is closed),
+    `key_conflict`.
+    """
+    actor, digest = desk.actor(run), _digest({"run": run.id}, plan, key)
+    with desk.database.transaction() as tx:
+        earlier = desk.replay(tx, "plan import", actor, key, digest)
+        if earlier is not None:
+            return earlier
+        desk.require_open(tx, run)
+        _insert_plan(desk, tx, run, plan)
+        data = _done(run, plan, opened=False)
+        return desk.remember(tx, "plan import", actor, key, digest, data)
 
-        A link may also lead to a task that the run has already. What the plan says of a run is
-        not looked at. Raises `Refused`. Errors: `invalid_state` (the run is closed),
-        `key_conflict`.
-        """
-        actor, digest = self.actor(run), _digest({"run": run.id}, plan, key)
-        with self.database.transaction() as tx:
-            earlier = self.replay(tx, "plan import", actor, key, digest)
-            if earlier is not None:
-                return earlier
-            self.require_open(tx, run)
-            self._insert_plan(tx, run, plan)
-            data = _done(run, plan, opened=False)
-            return self.remember(tx, "plan import", actor, key, digest, data)
 
-    def plan_open(
-        self,
-        plan: Plan,
-        opening: Opening,
-        *,
-        repository: str | None,
-        worktree_root: str | None = None,
-        key: str | None = None,
-    ) -> Answer:
-        """Open a run and take the plan into it, in one transaction.
+def plan_open(
+    desk: Desk,
+    plan: Plan,
+    opening: Opening,
+    *,
+    repository: str | None,
+    worktree_root: str | None = None,
+    key: str | None = None,
+) -> Answer:
+    """Open a run and take the plan into it, in one transaction.
 
-        Raises `Refused`. Errors: those of `run_init`.
-        """
-        leader = check_name(self.caller or DEFAULT_LEADER, "agent")
-        facts = Facts.of(opening, repository, worktree_root)
-        digest = _digest({"run": facts.as_request()}, plan, key)
-        with self.database.transaction() as tx:
-            earlier = self.replay(tx, "plan import", leader, key, digest)
-            if earlier is not None:
-                return earlier
-            run = self.insert_run(tx, leader, facts)
-            self._insert_plan(tx, run, plan)
-            data = _done(run, plan, opened=True)
-            return self.remember(tx, "plan import", leader, key, digest, data)
+    Raises `Refused`. Errors: those of `run_init`.
+    """
+    leader = check_name(desk.caller or DEFAULT_LEADER, "agent")
+    facts = Facts.of(opening, repository, worktree_root)
+    digest = _digest({"run": facts.as_request()}, plan, key)
+    with desk.database.transaction() as tx:
+        earlier = desk.replay(tx, "plan import", leader, key, digest)
+        if earlier is not None:
+            return earlier
+        run = planning.insert_run(desk, tx, leader, facts)
+        _insert_plan(desk, tx, run, plan)
+        data = _done(run, plan, opened=True)
+        return desk.remember(tx, "plan import", leader, key, digest, data)
 
-    def plan_check(self, run: Run | None, plan: Plan, *, repository: bool) -> dict[str, Any]:
-        """What importing would come to, with nothing written; `run` is None for a new one.
 
-        Raises `Refused`. Errors: `invalid_state`.
-        """
-        known: Mapping[str, str] = {}
-        if run is not None:
-            with self.database.snapshot() as snapshot:
-                self.require_open(snapshot, run)
-                known = tasks.ids_by_key(snapshot, run.id)
-        _refuse(plan, known, repository)
-        return {**_done(run, plan, opened=run is None), "dry_run": True}
+def plan_check(desk: Desk, run: Run | None, plan: Plan, *, repository: bool) -> dict[str, Any]:
+    """What importing would come to, with nothing written; `run` is None for a new one.
 
-    def plan_opening_check(
-        self, opening: Opening, repository: str | None, worktree_root: str | None
-    ) -> None:
-        """Raise what `plan_open` would raise about the run, with nothing written."""
-        Facts.of(opening, repository, worktree_root)
+    Raises `Refused`. Errors: `invalid_state`.
+    """
+    known: Mapping[str, str] = {}
+    if run is not None:
+        with desk.database.snapshot() as snapshot:
+            desk.require_open(snapshot, run)
+            known = tasks.ids_by_key(snapshot, run.id)
+    _refuse(plan, known, repository)
+    return {**_done(run, plan, opened=run is None), "dry_run": True}
 
-    def plan_export(self, run: Run) -> Plan:
-        """A run as the plan that, imported again, gives an equal one: its config with the values
-        of secrets left out, its tasks in the order of their making, none of them begun."""
-        with self.database.snapshot() as snapshot:
-            of_run = tasks.of_run(snapshot, run.id)
-            dependencies = tasks.dependencies_of_run(snapshot, run.id)
-        keys = {task.id: task.key for task in of_run}
-        links: dict[str, list[Link]] = {}
-        # By the number of what they wait for, so that equal runs give equal plans.
-        numbers = {task.id: number for number, task in enumerate(of_run)}
-        for edge in sorted(dependencies, key=lambda d: numbers[d.upstream_id]):
-            links.setdefault(edge.task_id, []).append(Link(keys[edge.upstream_id], edge.condition))
-        config = config_of(run)
-        secrets = config.secret_values({})
-        planned = tuple(
-            plans.planned(
-                task._asdict(), links.get(task.id, ()), config, DEFAULT_MAILBOX
-            ).with_masked(secrets)
-            for task in of_run
+
+def plan_opening_check(
+    desk: Desk, opening: Opening, repository: str | None, worktree_root: str | None
+) -> None:
+    """Raise what `plan_open` would raise about the run, with nothing written."""
+    Facts.of(opening, repository, worktree_root)
+
+
+def plan_export(desk: Desk, run: Run) -> Plan:
+    """A run as the plan that, imported again, gives an equal one: its config with the values
+    of secrets left out, its tasks in the order of their making, none of them begun."""
+    with desk.database.snapshot() as snapshot:
+        of_run = tasks.of_run(snapshot, run.id)
+        dependencies = tasks.dependencies_of_run(snapshot, run.id)
+    keys = {task.id: task.key for task in of_run}
+    links: dict[str, list[Link]] = {}
+    # By the number of what they wait for, so that equal runs give equal plans.
+    numbers = {task.id: number for number, task in enumerate(of_run)}
+    for edge in sorted(dependencies, key=lambda d: numbers[d.upstream_id]):
+        links.setdefault(edge.task_id, []).append(Link(keys[edge.upstream_id], edge.condition))
+    config = config_of(run)
+    secrets = config.secret_values({})
+    planned = tuple(
+        plans.planned(task._asdict(), links.get(task.id, ()), config, DEFAULT_MAILBOX).with_masked(
+            secrets
         )
-        return Plan(planned, _opening(run, config))
+        for task in of_run
+    )
+    return Plan(planned, _opening(run, config))
 
-    def _insert_plan(self, tx: Transaction, run: Run, plan: Plan) -> None:
-        known = tasks.ids_by_key(tx, run.id)
-        _refuse(plan, known, run.repository is not None)
-        rows = _rows(run, plan, known, tx.now.wall_ms)
-        tasks.insert_many(tx, rows.tasks)
-        tasks.insert_dependencies(tx, rows.dependencies)
-        events.append_many(tx, rows.events, self.actor(run), run_id=run.id)
+
+def _insert_plan(desk: Desk, tx: Transaction, run: Run, plan: Plan) -> None:
+    known = tasks.ids_by_key(tx, run.id)
+    _refuse(plan, known, run.repository is not None)
+    rows = _rows(run, plan, known, tx.now.wall_ms)
+    tasks.insert_many(tx, rows.tasks)
+    tasks.insert_dependencies(tx, rows.dependencies)
+    events.append_many(tx, rows.events, desk.actor(run), run_id=run.id)
 
 
 def _refuse(plan: Plan, known: Mapping[str, str], repository: bool) -> None:

@@ -12,7 +12,8 @@ from ..domain.checks import Checked
 from ..domain.model import Attempt, Run, Task
 from ..git import salvage
 from ..store import attempts
-from .verifying import Verifying, checks_of, details_of
+from .desk import Desk
+from .verifying import checks_of, details_of
 
 _TOLD = ("question", "reply", "failure", "result")
 
@@ -24,69 +25,71 @@ class FirstMessage(NamedTuple):
     files: tuple[Stored, ...] = ()
 
 
-class Recounting(Verifying):
-    """The part of the scheduler that writes a task's text."""
+def first_message(desk: Desk, run: Run, task: Task) -> FirstMessage:
+    """The task, and what its earlier attempts came to: reasons, the ends of the outputs of
+    checks that failed, questions and answers, what was changed. What is too long for a text
+    is in an attached file."""
+    with desk.database.snapshot() as snapshot:
+        ended = [a for a in attempts.of_task(snapshot, task.id) if not a.live]
+    earlier = [_account(desk, run, attempt, whole=False) for attempt in ended]
+    if texts.fits(earlier) and not any(_is_cut(c) for a in ended for c in checks_of(a)):
+        return FirstMessage(texts.task_text(task.title, task.body, earlier))
+    whole = "\n\n".join(_account(desk, run, attempt, whole=True) for attempt in ended)
+    stored = desk.bus.artifacts.add_bytes(
+        texts.EARLIER_NAME, whole.encode("utf-8", "surrogateescape")
+    )
+    body = texts.task_text(task.title, task.body, earlier, attached=True)
+    return FirstMessage(body, (stored,))
 
-    def first_message(self, run: Run, task: Task) -> FirstMessage:
-        """The task, and what its earlier attempts came to: reasons, the ends of the outputs of
-        checks that failed, questions and answers, what was changed. What is too long for a text
-        is in an attached file."""
-        with self.database.snapshot() as snapshot:
-            ended = [a for a in attempts.of_task(snapshot, task.id) if not a.live]
-        earlier = [self._account(run, attempt, whole=False) for attempt in ended]
-        if texts.fits(earlier) and not any(_is_cut(c) for a in ended for c in checks_of(a)):
-            return FirstMessage(texts.task_text(task.title, task.body, earlier))
-        whole = "\n\n".join(self._account(run, attempt, whole=True) for attempt in ended)
-        stored = self.bus.artifacts.add_bytes(
-            texts.EARLIER_NAME, whole.encode("utf-8", "surrogateescape")
+
+def _account(desk: Desk, run: Run, attempt: Attempt, *, whole: bool) -> str:
+    lines = [f"Attempt {attempt.number}: {attempt.state}. {attempt.reason or ''}".rstrip()]
+    if attempt.conflict is not None:
+        lines.append(_conflict_account(attempt))
+    lines += [_account_of_check(desk, c, whole=whole) for c in checks_of(attempt)]
+    lines += [f"{m.kind} by {m.sender}: {m.body}" for m in _told(desk, attempt)]
+    summary = _summary(desk, run, attempt)
+    if summary:
+        lines.append(f"Its branch {attempt.branch} has:\n{summary}")
+    if attempt.salvage_commit is not None:
+        source = salvage.ref_of(attempt.id)
+        lines.append(
+            "What it had not committed is kept, in no branch:"
+            f" git restore --source {source} -- PATH"
         )
-        body = texts.task_text(task.title, task.body, earlier, attached=True)
-        return FirstMessage(body, (stored,))
+    return "\n".join(line for line in lines if line)
 
-    def _account(self, run: Run, attempt: Attempt, *, whole: bool) -> str:
-        lines = [f"Attempt {attempt.number}: {attempt.state}. {attempt.reason or ''}".rstrip()]
-        if attempt.conflict is not None:
-            lines.append(_conflict_account(attempt))
-        lines += [self._account_of_check(c, whole=whole) for c in checks_of(attempt)]
-        lines += [f"{m.kind} by {m.sender}: {m.body}" for m in self._told(attempt)]
-        summary = self._summary(run, attempt)
-        if summary:
-            lines.append(f"Its branch {attempt.branch} has:\n{summary}")
-        if attempt.salvage_commit is not None:
-            source = salvage.ref_of(attempt.id)
-            lines.append(
-                "What it had not committed is kept, in no branch:"
-                f" git restore --source {source} -- PATH"
-            )
-        return "\n".join(line for line in lines if line)
 
-    def _account_of_check(self, check: Checked, *, whole: bool) -> str:
-        if check.passed:
-            return ""
-        output = self._output(check) if whole else check.output_tail
-        return f"Output of `{check.command}`:\n{output.rstrip()}"
+def _account_of_check(desk: Desk, check: Checked, *, whole: bool) -> str:
+    if check.passed:
+        return ""
+    output = _output(desk, check) if whole else check.output_tail
+    return f"Output of `{check.command}`:\n{output.rstrip()}"
 
-    def _output(self, check: Checked) -> str:
-        try:
-            with self.bus.artifacts.open(check.artifact_sha256) as file:
-                return file.read().decode("utf-8", "replace")
-        except InboxOrchError:
-            return check.output_tail  # it has been pruned
 
-    def _told(self, attempt: Attempt) -> list[Message]:
-        """What was said on its thread, but for the verdict, which is told already."""
-        if attempt.thread_id is None:
-            return []
-        verdict = details_of(attempt).get("verdict_message")
-        messages = self.bus.messages(attempt.thread_id)[1:]
-        return [m for m in messages if m.kind in _TOLD and m.body and str(m.id) != verdict]
+def _output(desk: Desk, check: Checked) -> str:
+    try:
+        with desk.bus.artifacts.open(check.artifact_sha256) as file:
+            return file.read().decode("utf-8", "replace")
+    except InboxOrchError:
+        return check.output_tail  # it has been pruned
 
-    def _summary(self, run: Run, attempt: Attempt) -> str:
-        stored = details_of(attempt).get("change_summary")
-        if stored is not None or attempt.branch is None or attempt.base_commit is None:
-            return str(stored or "")
-        head = attempt.head_commit or f"refs/heads/{attempt.branch}"
-        return self.repository(run).change_summary(head, attempt.base_commit)
+
+def _told(desk: Desk, attempt: Attempt) -> list[Message]:
+    """What was said on its thread, but for the verdict, which is told already."""
+    if attempt.thread_id is None:
+        return []
+    verdict = details_of(attempt).get("verdict_message")
+    messages = desk.bus.messages(attempt.thread_id)[1:]
+    return [m for m in messages if m.kind in _TOLD and m.body and str(m.id) != verdict]
+
+
+def _summary(desk: Desk, run: Run, attempt: Attempt) -> str:
+    stored = details_of(attempt).get("change_summary")
+    if stored is not None or attempt.branch is None or attempt.base_commit is None:
+        return str(stored or "")
+    head = attempt.head_commit or f"refs/heads/{attempt.branch}"
+    return desk.repository(run).change_summary(head, attempt.base_commit)
 
 
 def _is_cut(check: Checked) -> bool:

@@ -17,7 +17,8 @@ from ..domain.model import Attempt, Run
 from ..domain.readiness import Picture
 from ..git.repository import Changed, Repository
 from ..store import attempts
-from .charts import Charts
+from . import viewing
+from .desk import Desk
 
 
 class Told(NamedTuple):
@@ -108,60 +109,60 @@ class Report(NamedTuple):
         }
 
 
-class Reporting(Charts):
-    """`report`."""
+def report(desk: Desk, run: Run, *, most: int) -> Report:
+    """A run with its newest `most` attempts. What git cannot tell any more is left out."""
+    stale = viewing.fold_if_writable(desk, run)
+    now_ms = desk.database.clock.now().wall_ms
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, now_ms)
+        every = attempts.of_run(snapshot, run.id)
+    shown = every[-most:]
+    repository = _repository_if_there(desk, picture.run)
+    told, exchanges = [], []
+    for attempt in shown:
+        messages = _messages_of(desk, attempt)
+        told.append(_attempt_told(desk, picture, attempt, messages, repository, now_ms))
+        exchanges += _exchanges(told[-1].name, messages)
+    exchanges.sort(key=lambda exchange: exchange.question.id)
+    left_out = len(every) - len(shown)
+    return Report(picture.run, picture, tuple(told), tuple(exchanges), left_out, now_ms, stale)
 
-    def report(self, run: Run, *, most: int) -> Report:
-        """A run with its newest `most` attempts. What git cannot tell any more is left out."""
-        stale = self.fold_if_writable(run)
-        now_ms = self.database.clock.now().wall_ms
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, now_ms)
-            every = attempts.of_run(snapshot, run.id)
-        shown = every[-most:]
-        repository = self._repository_if_there(picture.run)
-        told, exchanges = [], []
-        for attempt in shown:
-            messages = self._messages_of(attempt)
-            told.append(self._attempt_told(picture, attempt, messages, repository, now_ms))
-            exchanges += _exchanges(told[-1].name, messages)
-        exchanges.sort(key=lambda exchange: exchange.question.id)
-        left_out = len(every) - len(shown)
-        return Report(picture.run, picture, tuple(told), tuple(exchanges), left_out, now_ms, stale)
 
-    def _repository_if_there(self, run: Run) -> Repository | None:
-        try:
-            return self.repository(run)
-        except InboxOrchError:
-            return None
+def _repository_if_there(desk: Desk, run: Run) -> Repository | None:
+    try:
+        return desk.repository(run)
+    except InboxOrchError:
+        return None
 
-    def _messages_of(self, attempt: Attempt) -> Sequence[Message]:
-        """Of its thread; none while that is sealed, as a reviewer's is."""
-        if attempt.thread_id is None:
-            return ()
-        thread = self.bus.threads([attempt.thread_id])[attempt.thread_id]
-        return () if thread.sealed else self.bus.messages(thread.id)
 
-    def _attempt_told(
-        self,
-        picture: Picture,
-        attempt: Attempt,
-        messages: Sequence[Message],
-        repository: Repository | None,
-        now_ms: int,
-    ) -> Told:
-        changed = None
-        if repository is not None and attempt.head_commit and attempt.base_commit:
-            changed = repository.changed(attempt.head_commit, attempt.base_commit)
-        results = [message for message in messages if message.kind == "result"]
-        end_ms = max(now_ms if attempt.ended_at is None else attempt.ended_at, attempt.created_at)
-        return Told(
-            picture.of(attempt.task_id).task.key,
-            attempt,
-            end_ms,
-            changed,
-            costs.cost_in(results[-1].payload) if results else None,
-        )
+def _messages_of(desk: Desk, attempt: Attempt) -> Sequence[Message]:
+    """Of its thread; none while that is sealed, as a reviewer's is."""
+    if attempt.thread_id is None:
+        return ()
+    thread = desk.bus.threads([attempt.thread_id])[attempt.thread_id]
+    return () if thread.sealed else desk.bus.messages(thread.id)
+
+
+def _attempt_told(
+    desk: Desk,
+    picture: Picture,
+    attempt: Attempt,
+    messages: Sequence[Message],
+    repository: Repository | None,
+    now_ms: int,
+) -> Told:
+    changed = None
+    if repository is not None and attempt.head_commit and attempt.base_commit:
+        changed = repository.changed(attempt.head_commit, attempt.base_commit)
+    results = [message for message in messages if message.kind == "result"]
+    end_ms = max(now_ms if attempt.ended_at is None else attempt.ended_at, attempt.created_at)
+    return Told(
+        picture.of(attempt.task_id).task.key,
+        attempt,
+        end_ms,
+        changed,
+        costs.cost_in(results[-1].payload) if results else None,
+    )
 
 
 def _exchanges(name: str, messages: Sequence[Message]) -> list[Exchange]:

@@ -13,7 +13,7 @@ from ..git.failures import shown
 from ..git.repository import Repository, is_there
 from ..git.restoring import Parts, Restored
 from ..store import attempts, runs, tasks
-from .provisioning import Provisioning
+from .desk import Desk
 
 
 class Listed(NamedTuple):
@@ -75,99 +75,107 @@ class BroughtBack(NamedTuple):
         }
 
 
-class Restoring(Provisioning):
-    """What is left of attempts."""
+def attempt_list(desk: Desk, run: Run, task_names: Sequence[str] = ()) -> list[Listed]:
+    """The attempts of a run, or of certain tasks, oldest first. Error `not_found`."""
+    with desk.database.snapshot() as snapshot:
+        keys = {task.id: task.key for task in tasks.of_run(snapshot, run.id)}
+        wanted = {desk.task(snapshot, run, name).id for name in task_names} or keys.keys()
+        found = attempts.of_run(snapshot, run.id)
+    return [Listed(a, keys[a.task_id]) for a in found if a.task_id in wanted]
 
-    def attempt_list(self, run: Run, task_names: Sequence[str] = ()) -> list[Listed]:
-        """The attempts of a run, or of certain tasks, oldest first. Error `not_found`."""
-        with self.database.snapshot() as snapshot:
-            keys = {task.id: task.key for task in tasks.of_run(snapshot, run.id)}
-            wanted = {self.task(snapshot, run, name).id for name in task_names} or keys.keys()
-            found = attempts.of_run(snapshot, run.id)
-        return [Listed(a, keys[a.task_id]) for a in found if a.task_id in wanted]
 
-    def attempt_named(self, name: str, run_name: str | None) -> tuple[Run, Listed]:
-        """The attempt with this id, of whichever run, or with this task's key and number
-        (`KEY/N`; of the newest with `KEY` alone) in the run. Errors: `not_found`, `usage`."""
-        with self.database.snapshot() as snapshot:
-            attempt = attempts.get(snapshot, name.upper())
-            if attempt is not None:
-                run = runs.get(snapshot, attempt.run_id)
-                assert run is not None
-                key = tasks.by_id(snapshot, attempt.task_id).key
-                return run, Listed(attempt, key)
-        run = self.run(run_name)
-        key, _, number = name.partition("/")
-        found = self.attempt_list(run, [key])
-        if number:
-            found = [listed for listed in found if str(listed.attempt.number) == number]
-        if not found:
-            raise not_found("attempt", printable(name), hint="`orch attempt list` shows them")
-        return run, found[-1]
+def attempt_named(desk: Desk, name: str, run_name: str | None) -> tuple[Run, Listed]:
+    """The attempt with this id, of whichever run, or with this task's key and number
+    (`KEY/N`; of the newest with `KEY` alone) in the run. Errors: `not_found`, `usage`."""
+    with desk.database.snapshot() as snapshot:
+        attempt = attempts.get(snapshot, name.upper())
+        if attempt is not None:
+            run = runs.get(snapshot, attempt.run_id)
+            assert run is not None
+            key = tasks.by_id(snapshot, attempt.task_id).key
+            return run, Listed(attempt, key)
+    run = desk.run(run_name)
+    key, _, number = name.partition("/")
+    found = attempt_list(desk, run, [key])
+    if number:
+        found = [listed for listed in found if str(listed.attempt.number) == number]
+    if not found:
+        raise not_found("attempt", printable(name), hint="`orch attempt list` shows them")
+    return run, found[-1]
 
-    def attempt_show(self, run: Run, listed: Listed) -> Shown:
-        """An attempt, and what there is of it. Errors: those of git."""
-        attempt = listed.attempt
-        if attempt.worktree_path is None:
-            return Shown(listed, False, None, None, None)
-        repository = self.repository(run)
-        commit = self._salvage_of(repository, attempt)
-        parts = None if commit is None else restoring.parts_of(repository, commit)
-        return Shown(
-            listed,
-            is_there(attempt.worktree_path),
-            None if commit is None else salvage.ref_of(attempt.id),
-            parts,
-            self._in_trash(run, repository, attempt),
-        )
 
-    def attempt_restore(self, run: Run, listed: Listed, *, into: str | None = None) -> BroughtBack:
-        """Bring back what clean-up has salvaged, into a folder that is new or empty: `into`, or
-        one beside the run's worktrees. Changes nothing else, and can be repeated.
+def attempt_show(desk: Desk, run: Run, listed: Listed) -> Shown:
+    """An attempt, and what there is of it. Errors: those of git."""
+    attempt = listed.attempt
+    if attempt.worktree_path is None:
+        return Shown(listed, False, None, None, None)
+    repository = desk.repository(run)
+    commit = _salvage_of(desk, repository, attempt)
+    parts = None if commit is None else restoring.parts_of(repository, commit)
+    return Shown(
+        listed,
+        is_there(attempt.worktree_path),
+        None if commit is None else salvage.ref_of(attempt.id),
+        parts,
+        _in_trash(desk, run, repository, attempt),
+    )
 
-        Errors: `not_found` (nothing was salvaged), `file_exists`, `usage` (where git or the
-        database keeps its files), and those of git.
-        """
-        attempt, repository = listed.attempt, self.repository(run)
-        commit = self._salvage_of(repository, attempt)
-        if commit is None:
-            raise self._nothing_salvaged(run, repository, listed)
-        folder = into
-        if folder is None:
-            folder = f"{attempt.worktree_path}-restored"
-        folder = os.path.abspath(folder)
-        self._refuse_inside_ours(repository, folder)
-        restored = restoring.restore(repository, commit, folder)
-        parts = restoring.parts_of(repository, commit)
-        return BroughtBack(listed, folder, commit, restored, parts)
 
-    def _refuse_inside_ours(self, repository: Repository, folder: str) -> None:
-        """Files of a worktree among those of git would be taken for refs and objects."""
-        whole = os.path.realpath(folder)
-        database = os.path.dirname(self.database.layout.database)
-        for kept in (repository.common_directory, database):
-            if os.path.commonpath((whole, os.path.realpath(kept))) == os.path.realpath(kept):
-                raise usage(
-                    f"{shown(folder)} lies inside {shown(kept)}, which has files of its own",
-                    hint="give another folder: --into DIR",
-                )
+def attempt_restore(
+    desk: Desk, run: Run, listed: Listed, *, into: str | None = None
+) -> BroughtBack:
+    """Bring back what clean-up has salvaged, into a folder that is new or empty: `into`, or
+    one beside the run's worktrees. Changes nothing else, and can be repeated.
 
-    def _salvage_of(self, repository: Repository, attempt: Attempt) -> str | None:
-        """The commit, if it is there; a removal that was cut short may not be written down yet."""
-        named = attempt.salvage_commit or salvage.ref_of(attempt.id)
-        return repository.ref_commit(f"{named}^{{commit}}")
+    Errors: `not_found` (nothing was salvaged), `file_exists`, `usage` (where git or the
+    database keeps its files), and those of git.
+    """
+    attempt, repository = listed.attempt, desk.repository(run)
+    commit = _salvage_of(desk, repository, attempt)
+    if commit is None:
+        raise _nothing_salvaged(desk, run, repository, listed)
+    folder = into
+    if folder is None:
+        folder = f"{attempt.worktree_path}-restored"
+    folder = os.path.abspath(folder)
+    _refuse_inside_ours(desk, repository, folder)
+    restored = restoring.restore(repository, commit, folder)
+    parts = restoring.parts_of(repository, commit)
+    return BroughtBack(listed, folder, commit, restored, parts)
 
-    def _in_trash(self, run: Run, repository: Repository, attempt: Attempt) -> str | None:
-        trash = removal.trash_of(repository, str(run.worktree_root), attempt.id)
-        return trash.worktree if removal.is_moved(trash) else None
 
-    def _nothing_salvaged(self, run: Run, repository: Repository, listed: Listed) -> InboxOrchError:
-        attempt = listed.attempt
-        trash = self._in_trash(run, repository, attempt)
-        if attempt.worktree_path is not None and is_there(attempt.worktree_path):
-            hint = f"its worktree is there: {attempt.worktree_path}"
-        elif trash is not None:
-            hint = f"all of it was in commits; the folder itself is in the trash: {trash}"
-        else:
-            hint = "all of it was in commits"
-        return not_found("salvage of attempt", listed.name, hint=hint)
+def _refuse_inside_ours(desk: Desk, repository: Repository, folder: str) -> None:
+    """Files of a worktree among those of git would be taken for refs and objects."""
+    whole = os.path.realpath(folder)
+    database = os.path.dirname(desk.database.layout.database)
+    for kept in (repository.common_directory, database):
+        if os.path.commonpath((whole, os.path.realpath(kept))) == os.path.realpath(kept):
+            raise usage(
+                f"{shown(folder)} lies inside {shown(kept)}, which has files of its own",
+                hint="give another folder: --into DIR",
+            )
+
+
+def _salvage_of(desk: Desk, repository: Repository, attempt: Attempt) -> str | None:
+    """The commit, if it is there; a removal that was cut short may not be written down yet."""
+    named = attempt.salvage_commit or salvage.ref_of(attempt.id)
+    return repository.ref_commit(f"{named}^{{commit}}")
+
+
+def _in_trash(desk: Desk, run: Run, repository: Repository, attempt: Attempt) -> str | None:
+    trash = removal.trash_of(repository, str(run.worktree_root), attempt.id)
+    return trash.worktree if removal.is_moved(trash) else None
+
+
+def _nothing_salvaged(
+    desk: Desk, run: Run, repository: Repository, listed: Listed
+) -> InboxOrchError:
+    attempt = listed.attempt
+    trash = _in_trash(desk, run, repository, attempt)
+    if attempt.worktree_path is not None and is_there(attempt.worktree_path):
+        hint = f"its worktree is there: {attempt.worktree_path}"
+    elif trash is not None:
+        hint = f"all of it was in commits; the folder itself is in the trash: {trash}"
+    else:
+        hint = "all of it was in commits"
+    return not_found("salvage of attempt", listed.name, hint=hint)

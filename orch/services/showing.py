@@ -6,7 +6,9 @@ from ..domain import readiness
 from ..domain.model import Attempt, Dependency, Run
 from ..domain.readiness import Picture, Standing
 from ..store import attempts, tasks
-from .viewing import Question, Viewing
+from . import viewing
+from .desk import Desk
+from .viewing import Question
 
 
 class Edge(NamedTuple):
@@ -50,27 +52,24 @@ class TaskShown(NamedTuple):
         }
 
 
-class Showing(Viewing):
-    """`task show`."""
-
-    def show_task(self, run: Run, name: str) -> TaskShown:
-        """One task of a run. Error `not_found`."""
-        stale = self.fold_if_writable(run)
-        questions = self.questions(run)
-        with self.database.snapshot() as snapshot:
-            task = self.task(snapshot, run, name)
-            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
-            edges = tasks.dependencies_of_run(snapshot, run.id)
-            of_task = attempts.of_task(snapshot, task.id)
-        return TaskShown(
-            # The picture has no bodies: those of all tasks may be large.
-            picture.of(task.id)._replace(task=task),
-            tuple(_edge(picture, e, e.upstream_id) for e in edges if e.task_id == task.id),
-            tuple(_edge(picture, e, e.task_id) for e in edges if e.upstream_id == task.id),
-            tuple(of_task),
-            next((q for q in questions if q.task.id == task.id), None),
-            stale,
-        )
+def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
+    """One task of a run. Error `not_found`."""
+    stale = viewing.fold_if_writable(desk, run)
+    questions = viewing.questions(desk, run)
+    with desk.database.snapshot() as snapshot:
+        task = desk.task(snapshot, run, name)
+        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        edges = tasks.dependencies_of_run(snapshot, run.id)
+        of_task = attempts.of_task(snapshot, task.id)
+    return TaskShown(
+        # The picture has no bodies: those of all tasks may be large.
+        picture.of(task.id)._replace(task=task),
+        tuple(_edge(picture, e, e.upstream_id) for e in edges if e.task_id == task.id),
+        tuple(_edge(picture, e, e.task_id) for e in edges if e.upstream_id == task.id),
+        tuple(of_task),
+        next((q for q in questions if q.task.id == task.id), None),
+        stale,
+    )
 
 
 def _edge(picture: Picture, dependency: Dependency, other_id: str) -> Edge:

@@ -3,6 +3,7 @@
 Each call is one transaction over all the tasks that it names: all of it happens, or none.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,8 +16,9 @@ from ..domain import states
 from ..domain.model import Attempt, Run, Task
 from ..git.repository import Repository
 from ..store import attempts, tasks
+from . import folding, provisioning, stopping
 from .bases import tip_of
-from .provisioning import Provisioning
+from .desk import Desk
 from .verifying import details_of
 
 _ENDS = "cancelled by the leader"
@@ -59,272 +61,281 @@ class Steered(NamedTuple):
         }
 
 
-class Steering(Provisioning):
-    """`cancel`, `skip`, `retry`, `reassign`, `dep remove`."""
+def cancel(desk: Desk, run: Run, names: Sequence[str]) -> Steered:
+    """Cancel tasks: one that is pending at once, one with an attempt when that has ended.
 
-    def cancel(self, run: Run, names: Sequence[str]) -> Steered:
-        """Cancel tasks: one that is pending at once, one with an attempt when that has ended.
+    Errors: `usage`, `not_found`, `invalid_state` (one is final), `busy` (the attempt is being
+    made by another leader).
+    """
+    with desk.database.snapshot() as snapshot:
+        named = {desk.task(snapshot, run, name).id for name in names}
+    provisioning.call_off(desk, run, named)
+    return _each(desk, run, names, functools.partial(_cancel, desk))
 
-        Errors: `usage`, `not_found`, `invalid_state` (one is final), `busy` (the attempt is being
-        made by another leader).
-        """
-        with self.database.snapshot() as snapshot:
-            named = {self.task(snapshot, run, name).id for name in names}
-        self.call_off(run, named)
-        return self._each(run, names, self._cancel)
 
-    def skip(self, run: Run, names: Sequence[str]) -> Steered:
-        """Count pending tasks as done: what depends on their success may start.
+def skip(desk: Desk, run: Run, names: Sequence[str]) -> Steered:
+    """Count pending tasks as done: what depends on their success may start.
 
-        Errors: `usage`, `not_found`, `invalid_state` (one is not pending).
-        """
-        return self._each(run, names, self._skip)
+    Errors: `usage`, `not_found`, `invalid_state` (one is not pending).
+    """
+    return _each(desk, run, names, functools.partial(_skip, desk))
 
-    def reassign(self, run: Run, names: Sequence[str], mailbox: str) -> Steered:
-        """Let other workers have tasks. An attempt that is with a worker is stopped, and counts
-        nothing; the next one goes to `mailbox`.
 
-        Errors: `usage`, `not_found`, `invalid_state` (its work is submitted, or it is being
-        cancelled), `busy`.
-        """
-        check_name(mailbox, "mailbox")
+def reassign(desk: Desk, run: Run, names: Sequence[str], mailbox: str) -> Steered:
+    """Let other workers have tasks. An attempt that is with a worker is stopped, and counts
+    nothing; the next one goes to `mailbox`.
 
-        def change(tx: Transaction, run: Run, task: Task) -> bool:
-            return self._reassign(tx, run, task, mailbox)
+    Errors: `usage`, `not_found`, `invalid_state` (its work is submitted, or it is being
+    cancelled), `busy`.
+    """
+    check_name(mailbox, "mailbox")
 
-        return self._each(run, names, change)
+    def change(tx: Transaction, run: Run, task: Task) -> bool:
+        return _reassign(desk, tx, run, task, mailbox)
 
-    def retry(
-        self,
-        run: Run,
-        names: Sequence[str],
-        *,
-        from_attempt: int | None = None,
-        force: bool = False,
-    ) -> Steered:
-        """Make failed and cancelled tasks pending again, with fresh budgets; with `force`
-        succeeded ones too. `from_attempt` is the number of an attempt whose work the next one
-        goes on with; without it the next one starts anew.
+    return _each(desk, run, names, change)
 
-        Errors: `usage`, `not_found` (also such an attempt), `invalid_state`.
-        """
-        if from_attempt is not None and len(set(names)) != 1:
-            raise usage("--from-attempt is the number of an attempt of one task: name one")
-        start, left_behind = (
-            self._tip_to_go_on_from(run, names[0], from_attempt) if names else (None, ())
-        )
 
-        def change(tx: Transaction, run: Run, task: Task) -> bool:
-            return self._retry(tx, run, task, start, force)
+def retry(
+    desk: Desk,
+    run: Run,
+    names: Sequence[str],
+    *,
+    from_attempt: int | None = None,
+    force: bool = False,
+) -> Steered:
+    """Make failed and cancelled tasks pending again, with fresh budgets; with `force`
+    succeeded ones too. `from_attempt` is the number of an attempt whose work the next one
+    goes on with; without it the next one starts anew.
 
-        steered = self._each(run, names, change)
-        return steered._replace(left_behind=left_behind)
+    Errors: `usage`, `not_found` (also such an attempt), `invalid_state`.
+    """
+    if from_attempt is not None and len(set(names)) != 1:
+        raise usage("--from-attempt is the number of an attempt of one task: name one")
+    start, left_behind = (
+        _tip_to_go_on_from(desk, run, names[0], from_attempt) if names else (None, ())
+    )
 
-    def remove_dependency(self, run: Run, task_name: str, upstream_name: str) -> dict[str, Any]:
-        """Let a pending task wait no more for another.
+    def change(tx: Transaction, run: Run, task: Task) -> bool:
+        return _retry(desk, tx, run, task, start, force)
 
-        Errors: `not_found` (also the edge), `invalid_state` (the task is not pending).
-        """
-        with self.database.transaction() as tx:
-            task = self.task(tx, run, task_name)
-            upstream = self.task(tx, run, upstream_name)
-            self.require_open(tx, run)
-            edge = tasks.dependency(tx, task.id, upstream.id)
-            if edge is None:
-                raise not_found(
-                    "dependency",
-                    f"{task.key} on {upstream.key}",
-                    hint=f"`orch task show {task.key}` lists what it waits for",
-                )
-            if task.state != "pending":
-                raise states.refuse("task", task.key, task.state, "dep remove")
-            tasks.delete_dependency(tx, edge)
-            facts = {"upstream": upstream.id, "condition": edge.condition}
-            events.append(
-                tx,
-                "dependency_removed",
-                self.actor(run),
-                facts,
-                run_id=run.id,
-                task_id=task.id,
-            )
-        shape = {
-            "task": task.id,
-            "key": task.key,
-            "upstream": upstream.id,
-            "upstream_key": upstream.key,
-            "condition": edge.condition,
-        }
-        return {"dependency": shape}
+    steered = _each(desk, run, names, change)
+    return steered._replace(left_behind=left_behind)
 
-    # -- one task ----------------------------------------------------------------------------
 
-    def _cancel(self, tx: Transaction, run: Run, task: Task) -> bool:
-        if task.state == "cancelled":
-            return False
-        if task.state == "pending":
-            columns = {"not_before": None, "reason": _ENDS}
-            self.move_task(tx, run, task, "cancelled", cause="cancel", changes=columns)
-            return True
-        attempt = self._stoppable(tx, run, task, "cancel")
-        if attempt is None:
-            return self._cancel(tx, run, tasks.by_id(tx, task.id))
-        if attempt.state != "ending":
-            self.stop(tx, run, attempt, "cancelled", _ENDS)
-        elif attempt.ending_as == "cancelled" and not attempt.goes_back:
-            return False
-        else:
-            # It was ending to be tried again; now it is to end for good.
-            changes = {"goes_back": 0, "clock": None}
-            self.begin_ending(tx, run, attempt, "cancelled", _ENDS, changes)
-        return True
+def remove_dependency(desk: Desk, run: Run, task_name: str, upstream_name: str) -> dict[str, Any]:
+    """Let a pending task wait no more for another.
 
-    def _skip(self, tx: Transaction, run: Run, task: Task) -> bool:
-        if task.state == "skipped":
-            return False
-        if task.state != "pending":
-            raise _refused(task, "skip")
-        columns = {"not_before": None, "reason": "skipped by the leader"}
-        self.move_task(tx, run, task, "skipped", cause="skip", changes=columns)
-        return True
-
-    def _reassign(self, tx: Transaction, run: Run, task: Task, mailbox: str) -> bool:
-        attempt = None
-        if task.state in ("active", "blocked"):
-            attempt = self._stoppable(tx, run, task, "reassign")
-            task = tasks.by_id(tx, task.id)
-        changed = task.mailbox != mailbox
-        if attempt is not None:
-            changed = self._take_back(tx, run, task, attempt, mailbox) or changed
-            task = tasks.by_id(tx, task.id)
-        if task.mailbox != mailbox:
-            columns = {"mailbox": mailbox, "updated_at": tx.now.wall_ms}
-            tasks.update(tx, task.id, columns, expected_state=task.state)
-            facts = {"mailbox": mailbox, "was": task.mailbox}
-            self.record_task(tx, run, tasks.by_id(tx, task.id), "task_reassigned", facts)
-        return changed
-
-    def _take_back(
-        self, tx: Transaction, run: Run, task: Task, attempt: Attempt, mailbox: str
-    ) -> bool:
-        """Stop an attempt that is with a worker of another mailbox; the task is pending again
-        once it has ended."""
-        if attempt.state == "ending":
-            if attempt.ending_as == "cancelled" and not attempt.goes_back:
-                raise states.refuse("task", task.key, "being cancelled", "reassign")
-            return False
-        if attempt.mailbox == mailbox:
-            return False
-        if attempt.state not in states.WITH_WORKER:
-            raise states.refuse(
-                "attempt",
-                f"{task.key}/{attempt.number}",
-                attempt.state,
-                "reassign",
-                "its worker has finished; `orch wait` tells what comes of it",
-            )
-        cause = f"reassigned to {mailbox}"
-        self.stop(tx, run, attempt, "cancelled", cause, {"goes_back": 1})
-        return True
-
-    def _retry(self, tx: Transaction, run: Run, task: Task, start: str | None, force: bool) -> bool:
-        again = ("failed", "cancelled", "succeeded") if force else ("failed", "cancelled")
-        if task.state not in again:
-            raise _refused(task, "retry")
-        columns: dict[str, Any] = {
-            "work_failures": 0,
-            "infra_failures": 0,
-            "not_before": None,
-            "accepted_attempt": None,
-            "accepted_head": None,
-            "reason": None,
-        }
-        if start is not None:
-            columns |= {"next_base": start, "next_base_source": "attempt"}
-        elif task.next_base_source == "attempt":
-            columns |= {"next_base": None, "next_base_source": None}
-        self.move_task(tx, run, task, "pending", cause="retry", changes=columns)
-        return True
-
-    # -- steps -------------------------------------------------------------------------------
-
-    def _each(
-        self,
-        run: Run,
-        names: Sequence[str],
-        change: Callable[[Transaction, Run, Task], bool],
-    ) -> Steered:
-        """Change each task that is named, all in one transaction; `change` returns whether there
-        was anything to do."""
-        if not names:
-            raise usage("name a task", hint="`orch status` lists them")
-        self.finish_intents(run)
-        self.fold(run)
-        with self.database.transaction() as tx:
-            named = {t.id: t for t in (self.task(tx, run, n) for n in names)}
-            present = self.require_open(tx, run)
-            already = [
-                task.key
-                for task in named.values()
-                if not change(tx, present, tasks.by_id(tx, task.id))
-            ]
-        # What nobody holds has ended with that.
-        self.fold(run)
-        with self.database.snapshot() as snapshot:
-            changed = tuple(tasks.by_id(snapshot, task_id) for task_id in named)
-            ending = [
-                a.task_id for a in attempts.live_of_run(snapshot, run.id) if a.state == "ending"
-            ]
-        keys = tuple(task.key for task in changed if task.id in ending)
-        return Steered(changed, tuple(already), keys)
-
-    def _stoppable(self, tx: Transaction, run: Run, task: Task, verb: str) -> Attempt | None:
-        """The live attempt of a task, as its thread is in this transaction; None when it has
-        ended with that. Errors: `invalid_state` (the task is final), `busy`."""
-        if task.state not in ("active", "blocked"):
-            raise states.refuse("task", task.key, task.state, verb)
-        attempt = attempts.live_of_task(tx, task.id)
-        assert attempt is not None, "a task that is active has a live attempt"
-        if attempt.state in ("allocating", "provisioned"):
-            raise InboxOrchError(
-                "busy",
-                f"attempt {task.key}/{attempt.number} is being made by another leader",
-                hint="try again in a moment",
-                details={"task": task.key, "attempt": attempt.id},
-            )
-        if attempt.state in states.WITH_WORKER and self.live_thread(tx, attempt) is None:
-            self.follow(run, attempt.id)
-            return attempts.live_of_task(tx, task.id)
-        return attempt
-
-    def _tip_to_go_on_from(
-        self, run: Run, name: str, from_attempt: int | None
-    ) -> tuple[str | None, tuple[str, ...]]:
-        """The commit that an attempt of a task has come to, and the files that it has not
-        committed; looked up outside of the transaction, since that asks git."""
-        if from_attempt is None:
-            return None, ()
-        with self.database.snapshot() as snapshot:
-            task = self.task(snapshot, run, name)
-            found = [a for a in attempts.of_task(snapshot, task.id) if a.number == from_attempt]
-        if not found:
+    Errors: `not_found` (also the edge), `invalid_state` (the task is not pending).
+    """
+    with desk.database.transaction() as tx:
+        task = desk.task(tx, run, task_name)
+        upstream = desk.task(tx, run, upstream_name)
+        desk.require_open(tx, run)
+        edge = tasks.dependency(tx, task.id, upstream.id)
+        if edge is None:
             raise not_found(
-                "attempt",
-                f"{task.key}/{from_attempt}",
-                hint=f"task {task.key} has had {task.attempts}",
+                "dependency",
+                f"{task.key} on {upstream.key}",
+                hint=f"`orch task show {task.key}` lists what it waits for",
             )
-        if found[0].branch is None:
-            raise usage(f"task {task.key} has no worktree, so that no attempt left a commit")
-        repository = self.repository(run)
-        commit = tip_of(repository, found[0])
-        if commit is None:
-            raise InboxOrchError(
-                "invalid_state",
-                f"attempt {task.key}/{from_attempt} left no commit",
-                hint="retry without --from-attempt",
-                details={"attempt": found[0].id},
-            )
-        return commit, _left_behind(repository, found[0])
+        if task.state != "pending":
+            raise states.refuse("task", task.key, task.state, "dep remove")
+        tasks.delete_dependency(tx, edge)
+        facts = {"upstream": upstream.id, "condition": edge.condition}
+        events.append(
+            tx,
+            "dependency_removed",
+            desk.actor(run),
+            facts,
+            run_id=run.id,
+            task_id=task.id,
+        )
+    shape = {
+        "task": task.id,
+        "key": task.key,
+        "upstream": upstream.id,
+        "upstream_key": upstream.key,
+        "condition": edge.condition,
+    }
+    return {"dependency": shape}
+
+
+# -- one task ----------------------------------------------------------------------------
+
+
+def _cancel(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
+    if task.state == "cancelled":
+        return False
+    if task.state == "pending":
+        columns = {"not_before": None, "reason": _ENDS}
+        desk.move_task(tx, run, task, "cancelled", cause="cancel", changes=columns)
+        return True
+    attempt = _stoppable(desk, tx, run, task, "cancel")
+    if attempt is None:
+        return _cancel(desk, tx, run, tasks.by_id(tx, task.id))
+    if attempt.state != "ending":
+        stopping.stop(desk, tx, run, attempt, "cancelled", _ENDS)
+    elif attempt.ending_as == "cancelled" and not attempt.goes_back:
+        return False
+    else:
+        # It was ending to be tried again; now it is to end for good.
+        changes = {"goes_back": 0, "clock": None}
+        stopping.begin_ending(desk, tx, run, attempt, "cancelled", _ENDS, changes)
+    return True
+
+
+def _skip(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
+    if task.state == "skipped":
+        return False
+    if task.state != "pending":
+        raise _refused(task, "skip")
+    columns = {"not_before": None, "reason": "skipped by the leader"}
+    desk.move_task(tx, run, task, "skipped", cause="skip", changes=columns)
+    return True
+
+
+def _reassign(desk: Desk, tx: Transaction, run: Run, task: Task, mailbox: str) -> bool:
+    attempt = None
+    if task.state in ("active", "blocked"):
+        attempt = _stoppable(desk, tx, run, task, "reassign")
+        task = tasks.by_id(tx, task.id)
+    changed = task.mailbox != mailbox
+    if attempt is not None:
+        changed = _take_back(desk, tx, run, task, attempt, mailbox) or changed
+        task = tasks.by_id(tx, task.id)
+    if task.mailbox != mailbox:
+        columns = {"mailbox": mailbox, "updated_at": tx.now.wall_ms}
+        tasks.update(tx, task.id, columns, expected_state=task.state)
+        facts = {"mailbox": mailbox, "was": task.mailbox}
+        desk.record_task(tx, run, tasks.by_id(tx, task.id), "task_reassigned", facts)
+    return changed
+
+
+def _take_back(
+    desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, mailbox: str
+) -> bool:
+    """Stop an attempt that is with a worker of another mailbox; the task is pending again
+    once it has ended."""
+    if attempt.state == "ending":
+        if attempt.ending_as == "cancelled" and not attempt.goes_back:
+            raise states.refuse("task", task.key, "being cancelled", "reassign")
+        return False
+    if attempt.mailbox == mailbox:
+        return False
+    if attempt.state not in states.WITH_WORKER:
+        raise states.refuse(
+            "attempt",
+            f"{task.key}/{attempt.number}",
+            attempt.state,
+            "reassign",
+            "its worker has finished; `orch wait` tells what comes of it",
+        )
+    cause = f"reassigned to {mailbox}"
+    stopping.stop(desk, tx, run, attempt, "cancelled", cause, {"goes_back": 1})
+    return True
+
+
+def _retry(
+    desk: Desk, tx: Transaction, run: Run, task: Task, start: str | None, force: bool
+) -> bool:
+    again = ("failed", "cancelled", "succeeded") if force else ("failed", "cancelled")
+    if task.state not in again:
+        raise _refused(task, "retry")
+    columns: dict[str, Any] = {
+        "work_failures": 0,
+        "infra_failures": 0,
+        "not_before": None,
+        "accepted_attempt": None,
+        "accepted_head": None,
+        "reason": None,
+    }
+    if start is not None:
+        columns |= {"next_base": start, "next_base_source": "attempt"}
+    elif task.next_base_source == "attempt":
+        columns |= {"next_base": None, "next_base_source": None}
+    desk.move_task(tx, run, task, "pending", cause="retry", changes=columns)
+    return True
+
+
+# -- steps -------------------------------------------------------------------------------
+
+
+def _each(
+    desk: Desk,
+    run: Run,
+    names: Sequence[str],
+    change: Callable[[Transaction, Run, Task], bool],
+) -> Steered:
+    """Change each task that is named, all in one transaction; `change` returns whether there
+    was anything to do."""
+    if not names:
+        raise usage("name a task", hint="`orch status` lists them")
+    provisioning.finish_intents(desk, run)
+    folding.fold(desk, run)
+    with desk.database.transaction() as tx:
+        named = {t.id: t for t in (desk.task(tx, run, n) for n in names)}
+        present = desk.require_open(tx, run)
+        already = [
+            task.key for task in named.values() if not change(tx, present, tasks.by_id(tx, task.id))
+        ]
+    # What nobody holds has ended with that.
+    folding.fold(desk, run)
+    with desk.database.snapshot() as snapshot:
+        changed = tuple(tasks.by_id(snapshot, task_id) for task_id in named)
+        ending = [a.task_id for a in attempts.live_of_run(snapshot, run.id) if a.state == "ending"]
+    keys = tuple(task.key for task in changed if task.id in ending)
+    return Steered(changed, tuple(already), keys)
+
+
+def _stoppable(desk: Desk, tx: Transaction, run: Run, task: Task, verb: str) -> Attempt | None:
+    """The live attempt of a task, as its thread is in this transaction; None when it has
+    ended with that. Errors: `invalid_state` (the task is final), `busy`."""
+    if task.state not in ("active", "blocked"):
+        raise states.refuse("task", task.key, task.state, verb)
+    attempt = attempts.live_of_task(tx, task.id)
+    assert attempt is not None, "a task that is active has a live attempt"
+    if attempt.state in ("allocating", "provisioned"):
+        raise InboxOrchError(
+            "busy",
+            f"attempt {task.key}/{attempt.number} is being made by another leader",
+            hint="try again in a moment",
+            details={"task": task.key, "attempt": attempt.id},
+        )
+    if attempt.state in states.WITH_WORKER and stopping.live_thread(desk, tx, attempt) is None:
+        folding.follow(desk, run, attempt.id)
+        return attempts.live_of_task(tx, task.id)
+    return attempt
+
+
+def _tip_to_go_on_from(
+    desk: Desk, run: Run, name: str, from_attempt: int | None
+) -> tuple[str | None, tuple[str, ...]]:
+    """The commit that an attempt of a task has come to, and the files that it has not
+    committed; looked up outside of the transaction, since that asks git."""
+    if from_attempt is None:
+        return None, ()
+    with desk.database.snapshot() as snapshot:
+        task = desk.task(snapshot, run, name)
+        found = [a for a in attempts.of_task(snapshot, task.id) if a.number == from_attempt]
+    if not found:
+        raise not_found(
+            "attempt",
+            f"{task.key}/{from_attempt}",
+            hint=f"task {task.key} has had {task.attempts}",
+        )
+    if found[0].branch is None:
+        raise usage(f"task {task.key} has no worktree, so that no attempt left a commit")
+    repository = desk.repository(run)
+    commit = tip_of(repository, found[0])
+    if commit is None:
+        raise InboxOrchError(
+            "invalid_state",
+            f"attempt {task.key}/{from_attempt} left no commit",
+            hint="retry without --from-attempt",
+            details={"attempt": found[0].id},
+        )
+    return commit, _left_behind(repository, found[0])
 
 
 def _refused(task: Task, verb: str) -> InboxOrchError:

@@ -24,36 +24,34 @@ class Timed(NamedTuple):
         return clocks.run_out(self.task.limits, self.working, now_ms)
 
 
-class Timing(Desk):
-    """The part of the scheduler that looks at the clocks."""
+def timed_attempts(desk: Desk, tx: Session, run: Run) -> list[Timed]:
+    """The attempts of a run that a clock runs for."""
+    of_tasks = tasks.of_live_attempts(tx, run.id)
+    limited = {key: t for key, t in of_tasks.items() if clocks.has_any(t.limits)}
+    if not limited:
+        return []
+    live = [
+        a
+        for a in attempts.live_of_run(tx, run.id)
+        if a.task_id in limited and a.state in states.WITH_WORKER
+    ]
+    wanted = [str(a.thread_id) for a in live]
+    threads, times = desk.bus.threads(wanted), desk.bus.work_times(wanted)
+    return [
+        Timed(a, limited[a.task_id], working(threads[str(a.thread_id)], times))
+        for a in live
+        if threads[str(a.thread_id)].finished_at is None
+    ]
 
-    def timed(self, tx: Session, run: Run) -> list[Timed]:
-        """The attempts of a run that a clock runs for."""
-        of_tasks = tasks.of_live_attempts(tx, run.id)
-        limited = {key: t for key, t in of_tasks.items() if clocks.has_any(t.limits)}
-        if not limited:
-            return []
-        live = [
-            a
-            for a in attempts.live_of_run(tx, run.id)
-            if a.task_id in limited and a.state in states.WITH_WORKER
-        ]
-        wanted = [str(a.thread_id) for a in live]
-        threads, times = self.bus.threads(wanted), self.bus.work_times(wanted)
-        return [
-            Timed(a, limited[a.task_id], working(threads[str(a.thread_id)], times))
-            for a in live
-            if threads[str(a.thread_id)].finished_at is None
-        ]
 
-    def next_clock(self, run: Run) -> int | None:
-        """When the next clock of a run runs out, in wall-clock milliseconds; it may be over."""
-        with self.database.snapshot() as snapshot:
-            due = [
-                clocks.running(timed.task.limits, timed.working)
-                for timed in self.timed(snapshot, run)
-            ]
-        return min((found[0].at_ms for found in due if found), default=None)
+def next_clock(desk: Desk, run: Run) -> int | None:
+    """When the next clock of a run runs out, in wall-clock milliseconds; it may be over."""
+    with desk.database.snapshot() as snapshot:
+        due = [
+            clocks.running(timed.task.limits, timed.working)
+            for timed in timed_attempts(desk, snapshot, run)
+        ]
+    return min((found[0].at_ms for found in due if found), default=None)
 
 
 def working(thread: Thread, times: dict[str, WorkTimes]) -> Working:

@@ -26,7 +26,7 @@ from ..git.worktrees import Place
 from ..store import integrations
 from ..store.attempts import Intent
 from .checking import end_orphan
-from .dispatching import Dispatching
+from .desk import Desk
 from .equipping import Equipment, SetupFailed, equip
 from .merging import Plan
 from .surroundings import environment_for
@@ -37,164 +37,171 @@ if TYPE_CHECKING:
 _SLACK_SECONDS = 60.0
 
 
-class Trying(Dispatching):
-    """The part of `integrate` that runs checks."""
+def try_out(
+    desk: Desk, run: Run, repository: Repository, plan: Plan, commands: Sequence[str]
+) -> tuple[Tried, ...]:
+    """Run the commands, one after the other up to the first that fails, in the files of the
+    plan's tip.
 
-    def try_out(
-        self, run: Run, repository: Repository, plan: Plan, commands: Sequence[str]
-    ) -> tuple[Tried, ...]:
-        """Run the commands, one after the other up to the first that fails, in the files of the
-        plan's tip.
+    SIGINT and SIGTERM end what runs and raise `Signalled`; nothing was changed then.
+    Errors: `io_error` when a command cannot be started; those of making a worktree.
+    """
+    if not commands:
+        return ()
+    try:
+        with _tree_for(desk, run, repository, plan, len(commands)) as (number, folder):
+            return _run_all(desk, run, plan, number, folder, commands)
+    except SetupFailed as failure:
+        # Where nothing can be tried, nothing has passed.
+        return (_failed_setup(run, failure),)
 
-        SIGINT and SIGTERM end what runs and raise `Signalled`; nothing was changed then.
-        Errors: `io_error` when a command cannot be started; those of making a worktree.
-        """
-        if not commands:
-            return ()
-        try:
-            with self._tree_for(run, repository, plan, len(commands)) as (number, folder):
-                return self._run_all(run, plan, number, folder, commands)
-        except SetupFailed as failure:
-            # Where nothing can be tried, nothing has passed.
-            return (_failed_setup(run, failure),)
 
-    def _run_all(
-        self, run: Run, plan: Plan, number: int, folder: str, commands: Sequence[str]
-    ) -> tuple[Tried, ...]:
-        from .running import Interrupted, Runner, Withdrawn
+def _run_all(
+    desk: Desk, run: Run, plan: Plan, number: int, folder: str, commands: Sequence[str]
+) -> tuple[Tried, ...]:
+    from .running import Interrupted, Runner, Withdrawn
 
-        results: list[Tried] = []
-        try:
-            with Runner(self.database.notice) as runner:
-                for command in commands:
-                    results.append(self._run_one(runner, run, plan, number, folder, command))
-                    if runner.told_to_end is not None:
-                        raise Interrupted(runner.told_to_end)
-                    if not results[-1].passed:
-                        break
-        except Interrupted as interrupted:
-            raise Signalled(interrupted.number) from None
-        except Withdrawn as withdrawn:
-            # It was taken for dead, from another container, say.
-            raise InboxOrchError(
-                "busy",
-                f"nothing was moved: {withdrawn}",
-                hint="try again",
-                details={"run": run.name},
-            ) from withdrawn
-        return tuple(results)
+    results: list[Tried] = []
+    try:
+        with Runner(desk.database.notice) as runner:
+            for command in commands:
+                results.append(_run_one(desk, runner, run, plan, number, folder, command))
+                if runner.told_to_end is not None:
+                    raise Interrupted(runner.told_to_end)
+                if not results[-1].passed:
+                    break
+    except Interrupted as interrupted:
+        raise Signalled(interrupted.number) from None
+    except Withdrawn as withdrawn:
+        # It was taken for dead, from another container, say.
+        raise InboxOrchError(
+            "busy",
+            f"nothing was moved: {withdrawn}",
+            hint="try again",
+            details={"run": run.name},
+        ) from withdrawn
+    return tuple(results)
 
-    def _run_one(
-        self, runner: "Runner", run: Run, plan: Plan, number: int, folder: str, command: str
-    ) -> Tried:
-        check = self._what_to_run(run, plan, folder, command)
-        try:
-            outcome = runner.run(
-                check, begins=lambda group: self._note_check(number, group), wanted=lambda: True
-            )
-        except OSError as error:
-            raise InboxOrchError(
-                "io_error",
-                f"the check `{brief_command(command)}` could not be started: {error.strerror}",
-                hint="nothing was moved; try again once that is put right",
-                details={"folder": folder},
-            ) from error
-        return Tried(
-            masked(command, check.secrets),
-            outcome.ending,
-            outcome.seconds,
-            outcome.tail,
-            outcome.output_bytes,
+
+def _run_one(
+    desk: Desk, runner: "Runner", run: Run, plan: Plan, number: int, folder: str, command: str
+) -> Tried:
+    check = _what_to_run(desk, run, plan, folder, command)
+    try:
+        outcome = runner.run(
+            check, begins=lambda group: _note_check(desk, number, group), wanted=lambda: True
         )
+    except OSError as error:
+        raise InboxOrchError(
+            "io_error",
+            f"the check `{brief_command(command)}` could not be started: {error.strerror}",
+            hint="nothing was moved; try again once that is put right",
+            details={"folder": folder},
+        ) from error
+    return Tried(
+        masked(command, check.secrets),
+        outcome.ending,
+        outcome.seconds,
+        outcome.tail,
+        outcome.output_bytes,
+    )
 
-    def _what_to_run(self, run: Run, plan: Plan, folder: str, command: str) -> "Check":
-        from .running import Check
 
-        secrets = config_of(run).secret_values(os.environ)
-        environment = self._environment(run, plan, folder)
-        return Check(command, folder, environment, _limit(run), secrets)
+def _what_to_run(desk: Desk, run: Run, plan: Plan, folder: str, command: str) -> "Check":
+    from .running import Check
 
-    def _environment(self, run: Run, plan: Plan, folder: str) -> dict[str, str]:
-        about = {
-            "INBOX_DB": self.database.layout.database,
-            "INBOX_DB_ID": self.database.id,
-            "ORCH_RUN": run.name,
-            "ORCH_WORKTREE": folder,
-            "ORCH_BRANCH": plan.branch,
-            "ORCH_BASE_COMMIT": plan.start,
-            "ORCH_HEAD_COMMIT": plan.tip,
-            "PWD": folder,
-        }
-        return environment_for(config_of(run), about)
+    secrets = config_of(run).secret_values(os.environ)
+    environment = _environment(desk, run, plan, folder)
+    return Check(command, folder, environment, _limit(run), secrets)
 
-    def _note_check(self, number: int, group: int) -> bool:
-        """So that whoever clears up after this process can see to the check that still runs."""
-        data = {"group": group, "group_started": processes.start_time(group)}
-        with self.database.transaction(durable=False) as tx:
-            return integrations.note(tx, number, data, self.this_process())
 
-    # -- the worktree ------------------------------------------------------------------------
+def _environment(desk: Desk, run: Run, plan: Plan, folder: str) -> dict[str, str]:
+    about = {
+        "INBOX_DB": desk.database.layout.database,
+        "INBOX_DB_ID": desk.database.id,
+        "ORCH_RUN": run.name,
+        "ORCH_WORKTREE": folder,
+        "ORCH_BRANCH": plan.branch,
+        "ORCH_BASE_COMMIT": plan.start,
+        "ORCH_HEAD_COMMIT": plan.tip,
+        "PWD": folder,
+    }
+    return environment_for(config_of(run), about)
 
-    @contextlib.contextmanager
-    def _tree_for(
-        self, run: Run, repository: Repository, plan: Plan, checks: int
-    ) -> Iterator[tuple[int, str]]:
-        """A worktree of the plan's tip, and the number of the intent that it stands for."""
-        assert run.worktree_root is not None
-        name = new_id()
-        facts = {
-            "step": "check",
-            # No key of a task begins with a dot.
-            "path": os.path.join(run.worktree_root, run.name, f".integration-{name.lower()}"),
-            "commit": plan.tip,
-            "reason": f"orch {self.database.id} integration {name}",
-            "patience_seconds": FOREIGN_SECONDS + checks * (_limit(run) + _SLACK_SECONDS),
-        }
-        with self.database.transaction() as tx:
-            number = integrations.open_intent(
-                tx,
-                run_id=run.id,
-                data=facts,
-                owner=self.this_process(),
-                now_ms=tx.now.wall_ms,
+
+def _note_check(desk: Desk, number: int, group: int) -> bool:
+    """So that whoever clears up after this process can see to the check that still runs."""
+    data = {"group": group, "group_started": processes.start_time(group)}
+    with desk.database.transaction(durable=False) as tx:
+        return integrations.note(tx, number, data, desk.this_process())
+
+
+# -- the worktree ------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _tree_for(
+    desk: Desk, run: Run, repository: Repository, plan: Plan, checks: int
+) -> Iterator[tuple[int, str]]:
+    """A worktree of the plan's tip, and the number of the intent that it stands for."""
+    assert run.worktree_root is not None
+    name = new_id()
+    facts = {
+        "step": "check",
+        # No key of a task begins with a dot.
+        "path": os.path.join(run.worktree_root, run.name, f".integration-{name.lower()}"),
+        "commit": plan.tip,
+        "reason": f"orch {desk.database.id} integration {name}",
+        "patience_seconds": FOREIGN_SECONDS + checks * (_limit(run) + _SLACK_SECONDS),
+    }
+    with desk.database.transaction() as tx:
+        number = integrations.open_intent(
+            tx,
+            run_id=run.id,
+            data=facts,
+            owner=desk.this_process(),
+            now_ms=tx.now.wall_ms,
+        )
+    try:
+        place = _place(facts)
+        with worktrees.alone(repository, place) as hold:
+            equip(
+                desk.database,
+                repository,
+                place,
+                hold,
+                Equipment(config_of(run), _environment(desk, run, plan, place.path)),
+                is_wanted=lambda: True,
             )
-        try:
-            place = _place(facts)
-            with worktrees.alone(repository, place) as hold:
-                equip(
-                    self.database,
-                    repository,
-                    place,
-                    hold,
-                    Equipment(config_of(run), self._environment(run, plan, place.path)),
-                    is_wanted=lambda: True,
-                )
-            yield number, place.path
-        finally:
-            self._clear_tree(run, number, facts)
+        yield number, place.path
+    finally:
+        _clear_tree(desk, run, number, facts)
 
-    def _clear_tree(self, run: Run, number: int, facts: dict[str, Any]) -> bool:
-        """Take the worktree away; what cannot be taken away now stays written down."""
-        try:
-            repository, place = self.repository(run), _place(facts)
-            with worktrees.alone(repository, place):
-                worktrees.unmake(repository, place)
-        except InboxOrchError as error:
-            self.database.notice(f"{facts['path']} could not be removed: {error.message}")
-            return False
-        self.forget_integration(number)
-        return True
 
-    def clear_after_check(self, run: Run, intent: Intent) -> bool:
-        """The same for one that a process which is gone has left behind, and for its check."""
-        end_orphan(intent, self.database.clock.now().boot_id)
-        return self._clear_tree(run, intent.number, intent.data)
+def _clear_tree(desk: Desk, run: Run, number: int, facts: dict[str, Any]) -> bool:
+    """Take the worktree away; what cannot be taken away now stays written down."""
+    try:
+        repository, place = desk.repository(run), _place(facts)
+        with worktrees.alone(repository, place):
+            worktrees.unmake(repository, place)
+    except InboxOrchError as error:
+        desk.database.notice(f"{facts['path']} could not be removed: {error.message}")
+        return False
+    forget_integration(desk, number)
+    return True
 
-    def forget_integration(self, number: int) -> None:
-        """What was begun has changed nothing that stays."""
-        with self.database.transaction() as tx:
-            me = self.this_process()
-            integrations.close_intent(tx, number, "undone", me, tx.now.wall_ms)
+
+def clear_after_check(desk: Desk, run: Run, intent: Intent) -> bool:
+    """The same for one that a process which is gone has left behind, and for its check."""
+    end_orphan(intent, desk.database.clock.now().boot_id)
+    return _clear_tree(desk, run, intent.number, intent.data)
+
+
+def forget_integration(desk: Desk, number: int) -> None:
+    """What was begun has changed nothing that stays."""
+    with desk.database.transaction() as tx:
+        me = desk.this_process()
+        integrations.close_intent(tx, number, "undone", me, tx.now.wall_ms)
 
 
 def _failed_setup(run: Run, failure: SetupFailed) -> Tried:

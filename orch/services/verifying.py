@@ -19,7 +19,8 @@ from ..domain.states import NEEDS_WORKTREE
 from ..git.commands import NO_ANSWER
 from ..git.repository import Found, Repository, is_there
 from ..store import attempts, councils, tasks
-from .folding import Folding
+from . import folding
+from .desk import Desk
 
 _REPOSITORY_GONE = ("git_failed", "usage")
 
@@ -32,169 +33,178 @@ class Verdict(NamedTuple):
     changes: dict[str, Any]
 
 
-class Verifying(Folding):
-    """The part of the scheduler that accepts or rejects."""
+def verify(desk: Desk, run: Run) -> int:
+    """Decide on every submitted attempt of a run that needs no check run; returns how many
+    were decided. No check is run here.
 
-    def verify(self, run: Run) -> int:
-        """Decide on every submitted attempt of a run that needs no check run; returns how many
-        were decided. No check is run here.
+    What cannot be looked at now, because the repository or the worktrees have gone away,
+    waits: `obstacle` tells why. Of an attempt with checks it is written down how its worktree
+    stands, before any check can change that.
 
-        What cannot be looked at now, because the repository or the worktrees have gone away,
-        waits: `obstacle` tells why. Of an attempt with checks it is written down how its worktree
-        stands, before any check can change that.
+    Of a council's run, what reviewers have sent is taken in: so whoever reconciles or waits
+    on it moves it on.
+    """
+    with desk.database.snapshot() as snapshot:
+        is_council = councils.get(snapshot, run.id) is not None
+    if is_council:
+        # Imported here, because no other run needs it, and every command loads this module.
+        from .council_sitting import Councils
 
-        Of a council's run, what reviewers have sent is taken in: so whoever reconciles or waits
-        on it moves it on.
-        """
-        with self.database.snapshot() as snapshot:
-            is_council = councils.get(snapshot, run.id) is not None
-        if is_council:
-            # Imported here, because no other run needs it, and every command loads this module.
-            from .council_sitting import Councils
+        return Councils(desk.bus, desk.caller).take_in_replies(run)
+    return sum(_verify_one(desk, run, attempt, task) for attempt, task in submitted(desk, run))
 
-            return Councils(self.bus, self.caller).take_in_replies(run)
-        return sum(self._verify_one(run, attempt, task) for attempt, task in self.submitted(run))
 
-    def submitted(self, run: Run) -> list[tuple[Attempt, Task]]:
-        """The attempts that are submitted, and nobody is verifying, with their tasks."""
-        with self.database.snapshot() as snapshot:
-            return [
-                (a, tasks.by_id(snapshot, a.task_id))
-                for a in attempts.live_of_run(snapshot, run.id)
-                if a.state == "submitted"
-            ]
+def submitted(desk: Desk, run: Run) -> list[tuple[Attempt, Task]]:
+    """The attempts that are submitted, and nobody is verifying, with their tasks."""
+    with desk.database.snapshot() as snapshot:
+        return [
+            (a, tasks.by_id(snapshot, a.task_id))
+            for a in attempts.live_of_run(snapshot, run.id)
+            if a.state == "submitted"
+        ]
 
-    def obstacle(self, run: Run) -> str | None:
-        """Why submitted work cannot be looked at now; None when it can, or there is none."""
-        with self.database.snapshot() as snapshot:
-            live = attempts.live_of_run(snapshot, run.id)
-        if not any(a.worktree_path is not None for a in _submitted(live)):
-            return None
-        try:
-            self.repository(run)
-        except InboxOrchError as error:
-            if error.code not in _REPOSITORY_GONE:
-                raise
-            return error.message
-        return _worktrees_gone(run, live)
 
-    def _verify_one(self, run: Run, attempt: Attempt, task: Task) -> bool:
-        if was_seen(attempt):
-            return False  # only its checks are left
-        verdict = self._verdict(run, attempt, task)
-        if verdict is None:
+def obstacle(desk: Desk, run: Run) -> str | None:
+    """Why submitted work cannot be looked at now; None when it can, or there is none."""
+    with desk.database.snapshot() as snapshot:
+        live = attempts.live_of_run(snapshot, run.id)
+    if not any(a.worktree_path is not None for a in _submitted(live)):
+        return None
+    try:
+        desk.repository(run)
+    except InboxOrchError as error:
+        if error.code not in _REPOSITORY_GONE:
+            raise
+        return error.message
+    return _worktrees_gone(run, live)
+
+
+def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
+    if was_seen(attempt):
+        return False  # only its checks are left
+    verdict = _verdict(desk, run, attempt, task)
+    if verdict is None:
+        return False
+    if verdict.state == "succeeded" and needs_checks(attempt, task):
+        _note_seen(desk, attempt, verdict)
+        return False
+    return decide(desk, run, attempt, verdict)
+
+
+def _note_seen(desk: Desk, attempt: Attempt, verdict: Verdict) -> None:
+    """Only the checks are left, and they may change the tree or move HEAD."""
+    with desk.database.transaction() as tx:
+        if _is_still(desk, tx, attempt):
+            columns = {**verdict.changes, "updated_at": tx.now.wall_ms}
+            attempts.update(tx, attempt.id, columns, expected_state="submitted")
+
+
+def decide(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
+    """Write down what a submitted attempt has come to; False when another leader was
+    quicker."""
+    with desk.database.transaction() as tx:
+        if not _is_still(desk, tx, attempt):
             return False
-        if verdict.state == "succeeded" and needs_checks(attempt, task):
-            self._note_seen(attempt, verdict)
-            return False
-        return self.decide(run, attempt, verdict)
+        moved = desk.move_attempt(tx, run, attempt, "verifying", cause="the worker is done")
+        settle(desk, tx, run, moved, verdict)
+        return True
 
-    def _note_seen(self, attempt: Attempt, verdict: Verdict) -> None:
-        """Only the checks are left, and they may change the tree or move HEAD."""
-        with self.database.transaction() as tx:
-            if self._is_still(tx, attempt):
-                columns = {**verdict.changes, "updated_at": tx.now.wall_ms}
-                attempts.update(tx, attempt.id, columns, expected_state="submitted")
 
-    def decide(self, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
-        """Write down what a submitted attempt has come to; False when another leader was
-        quicker."""
-        with self.database.transaction() as tx:
-            if not self._is_still(tx, attempt):
-                return False
-            moved = self.move_attempt(tx, run, attempt, "verifying", cause="the worker is done")
-            self.settle(tx, run, moved, verdict)
-            return True
+def _is_still(desk: Desk, tx: Transaction, attempt: Attempt) -> bool:
+    """Whether a submitted attempt is as it was when it was looked at. Once its checks have
+    begun, what a slow leader has seen in its worktree may be their doing."""
+    present = attempts.get(tx, attempt.id)
+    assert present is not None
+    return present.state == "submitted" and was_seen(present) == was_seen(attempt)
 
-    def _is_still(self, tx: Transaction, attempt: Attempt) -> bool:
-        """Whether a submitted attempt is as it was when it was looked at. Once its checks have
-        begun, what a slow leader has seen in its worktree may be their doing."""
-        present = attempts.get(tx, attempt.id)
-        assert present is not None
-        return present.state == "submitted" and was_seen(present) == was_seen(attempt)
 
-    def keep_accepted(self, run: Run, attempt: Attempt) -> None:
-        """The worker may go on and move its branch; what was accepted stays reachable.
+def keep_accepted(desk: Desk, run: Run, attempt: Attempt) -> None:
+    """The worker may go on and move its branch; what was accepted stays reachable.
 
-        To be called in the transaction that accepts it: before, a leader that comes to nothing
-        could set the ref last, and to something else; after, a death could leave it unset.
-        """
-        if attempt.head_commit is not None:
-            self.repository(run).keep(f"refs/orch/heads/{attempt.id}", attempt.head_commit)
+    To be called in the transaction that accepts it: before, a leader that comes to nothing
+    could set the ref last, and to something else; after, a death could leave it unset.
+    """
+    if attempt.head_commit is not None:
+        desk.repository(run).keep(f"refs/orch/heads/{attempt.id}", attempt.head_commit)
 
-    def settle(self, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> None:
-        """The same in a transaction, for an attempt that is being verified."""
-        changes = {**verdict.changes, "reason": verdict.reason}
-        if verdict.state == "succeeded":
-            self._accept(tx, run, attempt, changes)
-        else:
-            cause = verdict.reason or verdict.state
-            self.end_attempt(tx, run, attempt, verdict.state, cause=cause, changes=changes)
 
-    def _verdict(self, run: Run, attempt: Attempt, task: Task) -> Verdict | None:
-        """None when it cannot be told now."""
-        if attempt.worktree_path is None or attempt.base_commit is None:
-            return Verdict("succeeded", None, {})
-        try:
-            repository = self.repository(run)
-        except InboxOrchError as error:
-            if error.code not in _REPOSITORY_GONE:
-                raise
-            return None
-        try:
-            known = details_of(attempt).get("untracked_at_start", ())
-            found = repository.look_at(attempt.worktree_path, attempt.base_commit, known)
-        except InboxOrchError as error:
-            return self._unreadable(run, attempt, error)
-        if found is None:
-            return self.gone(run, attempt)
-        reasons, details = objections(found, task.allow_empty)
-        if found.head is not None:
-            details["change_summary"] = repository.change_summary(found.head, attempt.base_commit)
-        changes = {
-            "head_commit": found.head,
-            "commits_ahead": found.commits_ahead,
-            "details": details_with(attempt, **details),
-        }
-        if reasons:
-            return Verdict("rejected", "; ".join(reasons), changes)
-        return Verdict("succeeded", None, changes)
+def settle(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> None:
+    """The same in a transaction, for an attempt that is being verified."""
+    changes = {**verdict.changes, "reason": verdict.reason}
+    if verdict.state == "succeeded":
+        _accept(desk, tx, run, attempt, changes)
+    else:
+        cause = verdict.reason or verdict.state
+        folding.end_attempt(desk, tx, run, attempt, verdict.state, cause=cause, changes=changes)
 
-    def _unreadable(self, run: Run, attempt: Attempt, error: InboxOrchError) -> Verdict | None:
-        """The verdict when git cannot make sense of a worktree; raises what is this machine's
-        trouble, not the worker's."""
-        if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
-            raise error
-        if not is_there(str(attempt.worktree_path)):
-            return self.gone(run, attempt)  # it has gone away meanwhile
-        # What cannot be examined cannot be accepted; nor may it hold the run up for ever.
-        return Verdict("rejected", f"unreadable: {error.message}"[:1000], {})
 
-    def gone(self, run: Run, attempt: Attempt) -> Verdict | None:
-        """The verdict on an attempt whose worktree is not there; None when it may come back."""
-        return None if self.obstacle(run) else _lost(self.repository(run), attempt)
+def _verdict(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | None:
+    """None when it cannot be told now."""
+    if attempt.worktree_path is None or attempt.base_commit is None:
+        return Verdict("succeeded", None, {})
+    try:
+        repository = desk.repository(run)
+    except InboxOrchError as error:
+        if error.code not in _REPOSITORY_GONE:
+            raise
+        return None
+    try:
+        known = details_of(attempt).get("untracked_at_start", ())
+        found = repository.look_at(attempt.worktree_path, attempt.base_commit, known)
+    except InboxOrchError as error:
+        return _unreadable(desk, run, attempt, error)
+    if found is None:
+        return gone(desk, run, attempt)
+    reasons, details = objections(found, task.allow_empty)
+    if found.head is not None:
+        details["change_summary"] = repository.change_summary(found.head, attempt.base_commit)
+    changes = {
+        "head_commit": found.head,
+        "commits_ahead": found.commits_ahead,
+        "details": details_with(attempt, **details),
+    }
+    if reasons:
+        return Verdict("rejected", "; ".join(reasons), changes)
+    return Verdict("succeeded", None, changes)
 
-    def _accept(self, tx: Transaction, run: Run, attempt: Attempt, changes: dict[str, Any]) -> None:
-        accepted = self.move_attempt(
-            tx, run, attempt, "succeeded", cause="accepted", changes=changes
-        )
-        self.keep_accepted(run, accepted)
-        task = tasks.by_id(tx, attempt.task_id)
-        self.move_task(
-            tx,
-            run,
-            task,
-            "succeeded",
-            cause="attempt accepted",
-            changes={
-                "accepted_attempt": accepted.id,
-                "accepted_head": accepted.head_commit,
-                "next_base": None,
-                "next_base_source": None,
-                "reason": None,
-            },
-            attempt_id=accepted.id,
-        )
+
+def _unreadable(desk: Desk, run: Run, attempt: Attempt, error: InboxOrchError) -> Verdict | None:
+    """The verdict when git cannot make sense of a worktree; raises what is this machine's
+    trouble, not the worker's."""
+    if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
+        raise error
+    if not is_there(str(attempt.worktree_path)):
+        return gone(desk, run, attempt)  # it has gone away meanwhile
+    # What cannot be examined cannot be accepted; nor may it hold the run up for ever.
+    return Verdict("rejected", f"unreadable: {error.message}"[:1000], {})
+
+
+def gone(desk: Desk, run: Run, attempt: Attempt) -> Verdict | None:
+    """The verdict on an attempt whose worktree is not there; None when it may come back."""
+    return None if obstacle(desk, run) else _lost(desk.repository(run), attempt)
+
+
+def _accept(
+    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, changes: dict[str, Any]
+) -> None:
+    accepted = desk.move_attempt(tx, run, attempt, "succeeded", cause="accepted", changes=changes)
+    keep_accepted(desk, run, accepted)
+    task = tasks.by_id(tx, attempt.task_id)
+    desk.move_task(
+        tx,
+        run,
+        task,
+        "succeeded",
+        cause="attempt accepted",
+        changes={
+            "accepted_attempt": accepted.id,
+            "accepted_head": accepted.head_commit,
+            "next_base": None,
+            "next_base_source": None,
+            "reason": None,
+        },
+        attempt_id=accepted.id,
+    )
 
 
 def _submitted(live: Sequence[Attempt]) -> list[Attempt]:

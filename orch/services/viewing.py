@@ -15,7 +15,8 @@ from ..domain import readiness
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Standing
 from ..store import attempts, runs, tasks
-from .verifying import Verifying
+from . import folding, verifying
+from .desk import Desk
 
 _INTEREST = (
     "blocked",
@@ -140,111 +141,113 @@ class Ready(NamedTuple):
         }
 
 
-class Viewing(Verifying):
-    """`status`, `ready`, `blocked`, `answer`, `run show`."""
+def status(desk: Desk, run: Run) -> Status:
+    """Every task of a run, after folding in what the bus says."""
+    stale = fold_if_writable(desk, run)
+    now_ms = desk.database.clock.now().wall_ms
+    with desk.database.snapshot() as snapshot:
+        run = runs.get(snapshot, run.id) or run
+        picture = desk.picture(snapshot, run, now_ms)
+        newest = attempts.latest_by_task(snapshot, run.id)
+        wanted = [str(a.thread_id) for a in newest.values() if a.thread_id is not None]
+        threads = desk.bus.threads(wanted)
+        cursor = str(events.latest(snapshot))
+    rows = tuple(
+        Row(
+            standing,
+            newest.get(standing.task.id),
+            threads.get(str(newest[standing.task.id].thread_id))
+            if standing.task.id in newest
+            else None,
+        )
+        for standing in picture.standings
+    )
+    return Status(run, picture.outcome, rows, stale, verifying.obstacle(desk, run), cursor, now_ms)
 
-    def status(self, run: Run) -> Status:
-        """Every task of a run, after folding in what the bus says."""
-        stale = self.fold_if_writable(run)
-        now_ms = self.database.clock.now().wall_ms
-        with self.database.snapshot() as snapshot:
-            run = runs.get(snapshot, run.id) or run
-            picture = self.picture(snapshot, run, now_ms)
-            newest = attempts.latest_by_task(snapshot, run.id)
-            wanted = [str(a.thread_id) for a in newest.values() if a.thread_id is not None]
-            threads = self.bus.threads(wanted)
-            cursor = str(events.latest(snapshot))
-        rows = tuple(
-            Row(
-                standing,
-                newest.get(standing.task.id),
-                threads.get(str(newest[standing.task.id].thread_id))
-                if standing.task.id in newest
-                else None,
+
+def ready(desk: Desk, run: Run) -> Ready:
+    """The tasks that `dispatch` would take, in its order, and those that only lack a base."""
+    stale = fold_if_writable(desk, run)
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+    order = readiness.dispatch_order(picture.standings, picture.dependencies)
+    return Ready(
+        tuple(picture.of(task.id) for task in order),
+        tuple(s for s in picture.standings if s.state == "base_conflict"),
+        stale,
+    )
+
+
+def questions(desk: Desk, run: Run) -> list[Question]:
+    """The open questions of a run, oldest first."""
+    with desk.database.snapshot() as snapshot:
+        blocked = [
+            (a, tasks.by_id(snapshot, a.task_id))
+            for a in attempts.live_of_run(snapshot, run.id)
+            if a.state == "blocked" and a.thread_id is not None
+        ]
+        threads = desk.bus.threads([str(a.thread_id) for a, _ in blocked])
+        found = []
+        for attempt, task in blocked:
+            thread = threads[str(attempt.thread_id)]
+            asked = None if thread.question is None else desk.bus.message(thread.question)
+            if asked is not None:
+                found.append(Question(task, attempt, thread, asked))
+    return sorted(found, key=lambda q: q.message.id)
+
+
+def answer(
+    desk: Desk, run: Run, task_name: str, *, body: str, key: str | None = None
+) -> dict[str, Any]:
+    """Answer the open question of a task's worker.
+
+    Errors: `usage`, `not_found`, `invalid_state` (no question is open, or the leader itself
+    has put it), `key_conflict`.
+    """
+    folding.fold(desk, run)
+    actor = desk.actor(run)
+    with desk.database.transaction() as tx:
+        task = desk.task(tx, run, task_name)
+        digest = digest_of({"run": run.id, "task": task.id, "body": body})
+        earlier = desk.replay(tx, "answer", actor, key, digest)
+        if earlier is not None:
+            return earlier.as_json()
+        thread = _asking(desk, tx, task)
+        written = desk.bus.reply(thread, body=body, agent=run.leader)
+        if not written.answered:
+            # A reply by the asker answers nothing: raising takes it back.
+            raise InboxOrchError(
+                "invalid_state",
+                f"the question of task {task.key} was put by the run's leader",
+                hint=f"orch answers as {run.leader} too; "
+                f"inbox reply {thread} --agent NAME --body TEXT",
+                details={"task": task.id, "key": task.key, "thread": thread},
             )
-            for standing in picture.standings
-        )
-        return Status(run, picture.outcome, rows, stale, self.obstacle(run), cursor, now_ms)
+        data = {"task": task.id, "key": task.key, **written.as_json()}
+        answer = desk.remember(tx, "answer", actor, key, digest, data)
+    folding.fold(desk, run)
+    return answer.as_json()
 
-    def ready(self, run: Run) -> Ready:
-        """The tasks that `dispatch` would take, in its order, and those that only lack a base."""
-        stale = self.fold_if_writable(run)
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
-        order = readiness.dispatch_order(picture.standings, picture.dependencies)
-        return Ready(
-            tuple(picture.of(task.id) for task in order),
-            tuple(s for s in picture.standings if s.state == "base_conflict"),
-            stale,
-        )
 
-    def questions(self, run: Run) -> list[Question]:
-        """The open questions of a run, oldest first."""
-        with self.database.snapshot() as snapshot:
-            blocked = [
-                (a, tasks.by_id(snapshot, a.task_id))
-                for a in attempts.live_of_run(snapshot, run.id)
-                if a.state == "blocked" and a.thread_id is not None
-            ]
-            threads = self.bus.threads([str(a.thread_id) for a, _ in blocked])
-            found = []
-            for attempt, task in blocked:
-                thread = threads[str(attempt.thread_id)]
-                asked = None if thread.question is None else self.bus.message(thread.question)
-                if asked is not None:
-                    found.append(Question(task, attempt, thread, asked))
-        return sorted(found, key=lambda q: q.message.id)
+def _asking(desk: Desk, tx: Transaction, task: Task) -> str:
+    """The thread of the task's open question; error `invalid_state`."""
+    attempt = attempts.live_of_task(tx, task.id)
+    if attempt is not None and attempt.state == "blocked":
+        thread = str(attempt.thread_id)
+        # Another leader, or the question's deadline, may have been quicker than the folding.
+        if desk.bus.threads([thread])[thread].state == "blocked":
+            return thread
+    raise InboxOrchError(
+        "invalid_state",
+        f"task {task.key} is {task.state}: no question of it is open",
+        hint="`orch blocked` lists the open questions",
+        details={"task": task.id, "key": task.key, "state": task.state},
+    )
 
-    def answer(
-        self, run: Run, task_name: str, *, body: str, key: str | None = None
-    ) -> dict[str, Any]:
-        """Answer the open question of a task's worker.
 
-        Errors: `usage`, `not_found`, `invalid_state` (no question is open, or the leader itself
-        has put it), `key_conflict`.
-        """
-        self.fold(run)
-        actor = self.actor(run)
-        with self.database.transaction() as tx:
-            task = self.task(tx, run, task_name)
-            digest = digest_of({"run": run.id, "task": task.id, "body": body})
-            earlier = self.replay(tx, "answer", actor, key, digest)
-            if earlier is not None:
-                return earlier.as_json()
-            thread = self._asking(tx, task)
-            written = self.bus.reply(thread, body=body, agent=run.leader)
-            if not written.answered:
-                # A reply by the asker answers nothing: raising takes it back.
-                raise InboxOrchError(
-                    "invalid_state",
-                    f"the question of task {task.key} was put by the run's leader",
-                    hint=f"orch answers as {run.leader} too; "
-                    f"inbox reply {thread} --agent NAME --body TEXT",
-                    details={"task": task.id, "key": task.key, "thread": thread},
-                )
-            data = {"task": task.id, "key": task.key, **written.as_json()}
-            answer = self.remember(tx, "answer", actor, key, digest, data)
-        self.fold(run)
-        return answer.as_json()
-
-    def _asking(self, tx: Transaction, task: Task) -> str:
-        """The thread of the task's open question; error `invalid_state`."""
-        attempt = attempts.live_of_task(tx, task.id)
-        if attempt is not None and attempt.state == "blocked":
-            thread = str(attempt.thread_id)
-            # Another leader, or the question's deadline, may have been quicker than the folding.
-            if self.bus.threads([thread])[thread].state == "blocked":
-                return thread
-        raise InboxOrchError(
-            "invalid_state",
-            f"task {task.key} is {task.state}: no question of it is open",
-            hint="`orch blocked` lists the open questions",
-            details={"task": task.id, "key": task.key, "state": task.state},
-        )
-
-    def fold_if_writable(self, run: Run) -> bool:
-        """Fold, unless the database cannot be written here; returns whether that was so."""
-        if not self.database.writable:
-            return True
-        self.fold(run)
-        return False
+def fold_if_writable(desk: Desk, run: Run) -> bool:
+    """Fold, unless the database cannot be written here; returns whether that was so."""
+    if not desk.database.writable:
+        return True
+    folding.fold(desk, run)
+    return False

@@ -14,10 +14,11 @@ from ..domain.model import Run
 from ..domain.readiness import Picture
 from ..domain.states import TASK_FINAL
 from ..store import attempts, runs
-from .adopting import Adopting
+from . import checking, folding, provisioning, timing, verifying, viewing
+from . import late as late_work
 from .checking import VERIFIER_LOOK_MS
-from .dispatching import Dispatching
-from .viewing import Question, Viewing
+from .desk import Desk
+from .viewing import Question
 
 CHANGES = (
     "attempt_blocked",
@@ -101,186 +102,190 @@ class Told(Protocol):
     def next_cursor(self) -> str: ...
 
 
-class Waiting(Dispatching, Viewing, Adopting):
-    """`reconcile`, `wait`."""
+def reconcile(desk: Desk, run: Run, *, checks: bool = True) -> Reconciled:
+    """Finish what a killed process has begun, carry over what happened on the bus, and look
+    at what workers say is done, with the checks unless `checks` is False. Doing it again
+    changes nothing.
 
-    def reconcile(self, run: Run, *, checks: bool = True) -> Reconciled:
-        """Finish what a killed process has begun, carry over what happened on the bus, and look
-        at what workers say is done, with the checks unless `checks` is False. Doing it again
-        changes nothing.
+    Errors: those of every write, of git, and of `check_next`.
+    """
+    finished = provisioning.finish_intents(desk, run) + checking.put_back_abandoned(desk, run)
+    folded = folding.fold(desk, run)
+    verified = verifying.verify(desk, run)
+    if checks:
+        verified += checking.check_all(desk, run)
+    late = late_work.keep_late_work(desk, run)
+    unchecked = checking.unchecked(desk, run)
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+    obstacle = verifying.obstacle(desk, run)
+    return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
 
-        Errors: those of every write, of git, and of `check_next`.
-        """
-        finished = self.finish_intents(run) + self.put_back_abandoned(run)
-        folded = self.fold(run)
-        verified = self.verify(run)
-        if checks:
-            verified += self.check_all(run)
-        late = self.keep_late_work(run)
-        unchecked = self.unchecked(run)
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
-        obstacle = self.obstacle(run)
-        return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
 
-    def wait(
-        self,
-        run: Run,
-        *,
-        until: str = "change",
-        after: str | None = None,
-        wait_seconds: float = DEFAULT_WAIT_SECONDS,
-        agent: str | None = None,
-        checks: bool = True,
-    ) -> Waited:
-        """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`.
+def wait(
+    desk: Desk,
+    run: Run,
+    *,
+    until: str = "change",
+    after: str | None = None,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    agent: str | None = None,
+    checks: bool = True,
+) -> Waited:
+    """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`.
 
-        `change` tells what `agent` has not been told yet (or what came `after` an event id); hand
-        the result to `mark_told` once it has been written. `failure` in the result is the error
-        to end with when the outcome is not a plain success (`run_unsuccessful`,
-        `needs_decision`). Errors: `usage`, `not_found`; `timeout`, with the cursor to go on from.
+    `change` tells what `agent` has not been told yet (or what came `after` an event id); hand
+    the result to `mark_told` once it has been written. `failure` in the result is the error
+    to end with when the outcome is not a plain success (`run_unsuccessful`,
+    `needs_decision`). Errors: `usage`, `not_found`; `timeout`, with the cursor to go on from.
 
-        While there is nothing to tell, the checks of submitted attempts are run, unless `checks`
-        is False. None starts after the deadline; one that has begun is not cut short.
-        """
-        goal = self._goal(run, until)
-        start = self._start(run, after, agent)
-        deadline = self.database.clock.now().monotonic_ms + wait_seconds * 1000
+    While there is nothing to tell, the checks of submitted attempts are run, unless `checks`
+    is False. None starts after the deadline; one that has begun is not cut short.
+    """
+    goal = goal_of(desk, run, until)
+    start = start_of(desk, run, after, agent)
+    deadline = desk.database.clock.now().monotonic_ms + wait_seconds * 1000
 
-        def look() -> waits.Look:
-            while True:
-                self.reconcile(run, checks=False)
-                waited = self._look(run, until, goal, start)
-                if waited is not None:
-                    return waits.Look(waited)
-                if not checks or self.check_next(run, deadline) is None:
-                    return self._due(run)
-                ended.append(self.database.clock.now().monotonic_ms)
+    def look() -> waits.Look:
+        while True:
+            reconcile(desk, run, checks=False)
+            waited = _look(desk, run, until, goal, start)
+            if waited is not None:
+                return waits.Look(waited)
+            if not checks or checking.check_next(desk, run, deadline) is None:
+                return due(desk, run)
+            ended.append(desk.database.clock.now().monotonic_ms)
 
-        ended: list[int] = []  # when checks did
-        topics = (events.run_topic(run.id), run.leader)
-        found = waits.wait(self.database, topics, look, wait_seconds=wait_seconds)
-        late_ms = max(ended, default=0) - deadline
-        overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
-        if found is None:
-            raise self._timed_out(run, until, start, wait_seconds, overrun)
-        assert isinstance(found, Waited)
-        return _with_overrun(found, overrun)
+    ended: list[int] = []  # when checks did
+    topics = (events.run_topic(run.id), run.leader)
+    found = waits.wait(desk.database, topics, look, wait_seconds=wait_seconds)
+    late_ms = max(ended, default=0) - deadline
+    overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
+    if found is None:
+        raise _timed_out(desk, run, until, start, wait_seconds, overrun)
+    assert isinstance(found, Waited)
+    return _with_overrun(found, overrun)
 
-    def mark_told(self, told: Told, agent: str | None = None) -> None:
-        """Move the agent's cursor in the run, forward only."""
-        name = agent or self.actor(told.run)
-        with self.database.transaction(durable=False) as tx:
-            runs.advance_cursor(tx, name, told.run.id, int(told.next_cursor), tx.now.wall_ms)
 
-    # -- looking -----------------------------------------------------------------------------
+def mark_told(desk: Desk, told: Told, agent: str | None = None) -> None:
+    """Move the agent's cursor in the run, forward only."""
+    name = agent or desk.actor(told.run)
+    with desk.database.transaction(durable=False) as tx:
+        runs.advance_cursor(tx, name, told.run.id, int(told.next_cursor), tx.now.wall_ms)
 
-    def _goal(self, run: Run, until: str) -> str | None:
-        """The id of the task that is waited for, if it is one."""
-        if until in ("change", "blocked", "run"):
-            return None
-        if not until.startswith("task:"):
-            raise usage(
-                f"{until[:60]!r} cannot be waited for",
-                hint="--until change, blocked, run, or task:KEY",
-            )
-        with self.database.snapshot() as snapshot:
-            return self.task(snapshot, run, until.removeprefix("task:")).id
 
-    def _start(self, run: Run, after: str | None, agent: str | None) -> int:
-        if after is not None:
-            return parse_cursor(after)
-        with self.database.snapshot() as snapshot:
-            return runs.cursor(snapshot, agent or self.actor(run), run.id)
+# -- looking -----------------------------------------------------------------------------
 
-    def _look(self, run: Run, until: str, goal: str | None, start: int) -> Waited | None:
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
-            changes = events.after(
-                snapshot, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES
-            )
-            latest = events.latest(snapshot)
-        waited = Waited(
-            run=picture.run,
-            until=until,
-            outcome=picture.outcome,
-            changes=tuple(changes) if until == "change" else (),
-            questions=tuple(self.questions(run)),
-            unreachable=tuple(s.task.key for s in picture.standings if s.state == "unreachable"),
-            keys={s.task.id: s.task.key for s in picture.standings},
-            next_cursor=str(changes[-1].seq if len(changes) == _MOST_CHANGES else latest),
-            obstacle=self.obstacle(run),
+
+def goal_of(desk: Desk, run: Run, until: str) -> str | None:
+    """The id of the task that is waited for, if it is one."""
+    if until in ("change", "blocked", "run"):
+        return None
+    if not until.startswith("task:"):
+        raise usage(
+            f"{until[:60]!r} cannot be waited for",
+            hint="--until change, blocked, run, or task:KEY",
         )
-        if until == "change":
-            if changes or picture.outcome == "succeeded":
-                return waited
-            # A settled run changes no more: say how it stands rather than wait for nothing.
-            running = picture.outcome == "running"
-            return None if running else waited._replace(failure=_unsuccessful(waited))
-        if until == "blocked":
-            return _until_blocked(waited, picture)
-        if until == "run":
-            return _until_run(waited, picture, moving=self.may_move(picture))
-        assert goal is not None
-        return _until_task(waited, picture, goal, moving=self.may_move(picture))
+    with desk.database.snapshot() as snapshot:
+        return desk.task(snapshot, run, until.removeprefix("task:")).id
 
-    def may_move(self, picture: Picture) -> bool:
-        """Whether a run can go on without a decision."""
-        with self.database.snapshot() as snapshot:
-            live = attempts.live_of_run(snapshot, picture.run.id)
-        return slots.may_move(picture, [attempt.mailbox for attempt in live])
 
-    def _due(self, run: Run) -> waits.Look:
-        """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
-        when to look again whether another process still carries out what it has begun."""
-        now = self.database.clock.now()
-        with self.database.snapshot() as snapshot:
-            begun = attempts.open_intents(snapshot, run.id)
-            live = attempts.live_of_run(snapshot, run.id)
-            mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
-            due = self.bus.due(snapshot, mailboxes, now)
-        ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
-        grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
-        graces = [a.updated_at + grace_ms for a in ending]
-        if any(a.state == "verifying" for a in live):
-            # No event tells of the death of the process that runs the checks.
-            graces.append(now.wall_ms + VERIFIER_LOOK_MS)
-        # A question of somebody else's may be long overdue; a clock or a grace of this run that
-        # has run out since the last look is worth another one at once.
-        question = due.due_wall_ms
-        if question is not None and question <= now.wall_ms:
-            question = None
-        wall = [t for t in (question, self.next_clock(run), *graces) if t is not None]
-        ends = [self.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
-        monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
-        if any(intent.owner != self.this_process() for intent in begun):
-            # That a process has died is no change of the database: nothing else tells of it.
-            monotonic.append(now.monotonic_ms + int(OTHERS_LOOK_SECONDS * 1000))
-        return waits.Look(None, min(wall, default=None), min(monotonic, default=None))
+def start_of(desk: Desk, run: Run, after: str | None, agent: str | None) -> int:
+    if after is not None:
+        return parse_cursor(after)
+    with desk.database.snapshot() as snapshot:
+        return runs.cursor(snapshot, agent or desk.actor(run), run.id)
 
-    def _timed_out(
-        self, run: Run, until: str, start: int, wait_seconds: float, overrun: float | None
-    ) -> InboxOrchError:
-        with self.database.snapshot() as snapshot:
-            picture = self.picture(snapshot, run, self.database.clock.now().wall_ms)
-        ready = [s.task.key for s in picture.standings if s.state == "ready"]
-        obstacle = self.obstacle(run)
-        hint = obstacle or "call again to go on waiting; nothing is missed in between"
-        if ready and obstacle is None:
-            what = f"{ready[0]} is ready" if len(ready) == 1 else f"{len(ready)} tasks are ready"
-            hint = f"{what}: `orch dispatch` dispatches what is ready"
-        return InboxOrchError(
-            "timeout",
-            f"run {run.name}: nothing to tell within {wait_seconds:g} s (until {until})",
-            hint=hint,
-            details={"run": run.name, "ready": ready[:20]},
-            data={
-                "next_cursor": str(start),
-                "outcome": picture.outcome,
-                "obstacle": obstacle,
-                "overrun_seconds": overrun,
-            },
-        )
+
+def _look(desk: Desk, run: Run, until: str, goal: str | None, start: int) -> Waited | None:
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        changes = events.after(snapshot, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES)
+        latest = events.latest(snapshot)
+    waited = Waited(
+        run=picture.run,
+        until=until,
+        outcome=picture.outcome,
+        changes=tuple(changes) if until == "change" else (),
+        questions=tuple(viewing.questions(desk, run)),
+        unreachable=tuple(s.task.key for s in picture.standings if s.state == "unreachable"),
+        keys={s.task.id: s.task.key for s in picture.standings},
+        next_cursor=str(changes[-1].seq if len(changes) == _MOST_CHANGES else latest),
+        obstacle=verifying.obstacle(desk, run),
+    )
+    if until == "change":
+        if changes or picture.outcome == "succeeded":
+            return waited
+        # A settled run changes no more: say how it stands rather than wait for nothing.
+        running = picture.outcome == "running"
+        return None if running else waited._replace(failure=_unsuccessful(waited))
+    if until == "blocked":
+        return _until_blocked(waited, picture)
+    if until == "run":
+        return _until_run(waited, picture, moving=may_move(desk, picture))
+    assert goal is not None
+    return _until_task(waited, picture, goal, moving=may_move(desk, picture))
+
+
+def may_move(desk: Desk, picture: Picture) -> bool:
+    """Whether a run can go on without a decision."""
+    with desk.database.snapshot() as snapshot:
+        live = attempts.live_of_run(snapshot, picture.run.id)
+    return slots.may_move(picture, [attempt.mailbox for attempt in live])
+
+
+def due(desk: Desk, run: Run) -> waits.Look:
+    """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
+    when to look again whether another process still carries out what it has begun."""
+    now = desk.database.clock.now()
+    with desk.database.snapshot() as snapshot:
+        begun = attempts.open_intents(snapshot, run.id)
+        live = attempts.live_of_run(snapshot, run.id)
+        mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
+        due = desk.bus.due(snapshot, mailboxes, now)
+    ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
+    grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
+    graces = [a.updated_at + grace_ms for a in ending]
+    if any(a.state == "verifying" for a in live):
+        # No event tells of the death of the process that runs the checks.
+        graces.append(now.wall_ms + VERIFIER_LOOK_MS)
+    # A question of somebody else's may be long overdue; a clock or a grace of this run that
+    # has run out since the last look is worth another one at once.
+    question = due.due_wall_ms
+    if question is not None and question <= now.wall_ms:
+        question = None
+    wall = [t for t in (question, timing.next_clock(desk, run), *graces) if t is not None]
+    ends = [desk.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
+    monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
+    if any(intent.owner != desk.this_process() for intent in begun):
+        # That a process has died is no change of the database: nothing else tells of it.
+        monotonic.append(now.monotonic_ms + int(OTHERS_LOOK_SECONDS * 1000))
+    return waits.Look(None, min(wall, default=None), min(monotonic, default=None))
+
+
+def _timed_out(
+    desk: Desk, run: Run, until: str, start: int, wait_seconds: float, overrun: float | None
+) -> InboxOrchError:
+    with desk.database.snapshot() as snapshot:
+        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+    ready = [s.task.key for s in picture.standings if s.state == "ready"]
+    obstacle = verifying.obstacle(desk, run)
+    hint = obstacle or "call again to go on waiting; nothing is missed in between"
+    if ready and obstacle is None:
+        what = f"{ready[0]} is ready" if len(ready) == 1 else f"{len(ready)} tasks are ready"
+        hint = f"{what}: `orch dispatch` dispatches what is ready"
+    return InboxOrchError(
+        "timeout",
+        f"run {run.name}: nothing to tell within {wait_seconds:g} s (until {until})",
+        hint=hint,
+        details={"run": run.name, "ready": ready[:20]},
+        data={
+            "next_cursor": str(start),
+            "outcome": picture.outcome,
+            "obstacle": obstacle,
+            "overrun_seconds": overrun,
+        },
+    )
 
 
 def _with_overrun(waited: Waited, overrun: float | None) -> Waited:
