@@ -6,8 +6,7 @@ from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import Number, Verb, shell_of
 
 from ..domain import limits
-from ..services.scheduler import Scheduler
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 
 
 @click.command(
@@ -36,7 +35,7 @@ def command(
     It is verified as any other work: exit 11 (`work_rejected`) when it is empty or dirty or a
     check fails. Exit 9 while the task has a live attempt.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     data = scheduler.adopt(
         chosen_run(scheduler, run_name), task, number=number, checks=not no_checks
     )

@@ -6,8 +6,7 @@ from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import usage
 
-from ..services.viewing import Viewing
-from .base import chosen_run, key_option, open_group, read_body, run_option
+from .base import chosen_run, key_option, open_scheduler, read_body, run_option
 
 
 @click.command("answer", cls=Verb, agent=True, examples=("orch answer lexer --body 'the new one'",))
@@ -31,7 +30,7 @@ def command(
     text = read_body(body, body_file)
     if text is None:
         raise usage("a body is needed", hint="give --body TEXT or --body-file PATH")
-    scheduler = open_group(context, Viewing)
+    scheduler = open_scheduler(context)
     data = scheduler.answer(chosen_run(scheduler, run_name), task, body=text, key=key)
     shell_of(context).output.result(
         data, Sentence(f"Answered {data['key']}", (data["key"], data["thread"]["id"]))

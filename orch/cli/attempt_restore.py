@@ -5,8 +5,7 @@ import click
 from inbox_orch.shared.blocks import Block, Sentence
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.scheduler import Scheduler
-from .base import open_group, run_option
+from .base import open_scheduler, run_option
 
 
 @click.command(
@@ -26,7 +25,7 @@ def command(context: click.Context, run_name: str | None, attempt: str, into: st
     It goes into a plain folder, by default beside the run's worktrees; nothing is ever written
     over. To go on in git, `git worktree add DIR refs/orch/salvage/ID` checks the same out.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     run, listed = scheduler.attempt_named(attempt, run_name or None)
     back = scheduler.attempt_restore(run, listed, into=into)
     text = f"{back.restored.files} files are in {back.folder}, {back.restored.changed} of them as"

@@ -13,17 +13,15 @@ from inbox_orch.shared.inputs import given_text
 
 from ..domain import limits
 from ..domain.model import Run
-from ..services.desk import Desk
+from ..services.scheduler import Scheduler
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Group = TypeVar("Group", bound=Desk)
 
 WAIT = Number(0, limits.MAX_WAIT_SECONDS, forever=True)
 
 
-def open_group(context: click.Context, group: type[Group]) -> Group:
-    """A group of the services, or all of them (`Scheduler`), on the database that the options
-    lead to; closed when the command ends. What only looks, or only adds, needs few of them."""
+def open_scheduler(context: click.Context) -> Scheduler:
+    """The scheduler on the database that the options lead to; closed when the command ends."""
     shell = shell_of(context)
     bus = Bus.open(
         shell.database,
@@ -32,7 +30,7 @@ def open_group(context: click.Context, group: type[Group]) -> Group:
         notice=shell.output.notice,
     )
     context.call_on_close(bus.close)
-    return group(bus, shell.agent)
+    return Scheduler(bus, shell.agent)
 
 
 def run_option(command: Command) -> Command:
@@ -79,7 +77,7 @@ def no_verify_option(command: Command) -> Command:
     )(command)
 
 
-def chosen_run(scheduler: Desk, name: str | None) -> Run:
+def chosen_run(scheduler: Scheduler, name: str | None) -> Run:
     """The run that the options lead to."""
     return scheduler.run(name or None)
 

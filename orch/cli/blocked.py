@@ -7,8 +7,8 @@ import click
 from inbox_orch.shared.blocks import Block, Body, Sentence
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.viewing import Question, Viewing
-from .base import chosen_run, open_group, run_option
+from ..services.viewing import Question
+from .base import chosen_run, open_scheduler, run_option
 
 
 @click.command("blocked", cls=Verb, agent=True, examples=("orch blocked --json",))
@@ -16,7 +16,7 @@ from .base import chosen_run, open_group, run_option
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """List the open questions of workers, oldest first; `orch answer` answers."""
-    scheduler = open_group(context, Viewing)
+    scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     stale = scheduler.fold_if_writable(run)
     questions = scheduler.questions(run)

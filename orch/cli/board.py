@@ -10,7 +10,7 @@ from inbox_orch.shared.screen import Key, Screen, require_terminal
 from ..domain.model import Run
 from ..services.boarding import Board
 from ..services.scheduler import Scheduler
-from .base import open_group, run_option
+from .base import open_scheduler, run_option
 from .board_view import Place, Typing, lines, pages
 
 _ELSEWHERE = "`orch status --json` tells how a run stands, `orch drive` goes on telling"
@@ -29,7 +29,7 @@ def command(context: click.Context, run_name: str | None) -> None:
     if output.as_json:
         raise usage("--json and a view for a terminal exclude each other", hint=_ELSEWHERE)
     require_terminal(_ELSEWHERE)
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     run = _first_run(scheduler, run_name)
     with Screen(output) as screen:
         view = _View(scheduler, screen, run)

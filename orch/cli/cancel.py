@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.scheduler import Scheduler
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .steering import steered
 
 
@@ -19,6 +18,6 @@ def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]
     A worker learns of it at its next call (exit 10). Until it has, or its lease has run out, the
     attempt is `ending` and keeps its slot and its worktree.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     done = scheduler.cancel(chosen_run(scheduler, run_name), tasks)
     shell_of(context).output.result(done.as_json(), *steered("Cancelled", done))

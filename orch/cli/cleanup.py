@@ -9,8 +9,7 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.cleaning import KEPT, Cleaned, Item
-from ..services.scheduler import Scheduler
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 
 
 @click.command(
@@ -35,7 +34,7 @@ def command(
     trash for seven days. A live attempt, a process inside, a nested repository, somebody else's
     worktree, lock or branch are never touched, also not with --force.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     done = scheduler.cleanup(
         chosen_run(scheduler, run_name),
         task_names=tasks,

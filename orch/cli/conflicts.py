@@ -7,8 +7,7 @@ from inbox_orch.shared.commandline import Number, Verb, shell_of
 
 from ..domain.comparing import Conflicts, Pair
 from ..domain.limits import DEFAULT_PAIRS, MOST_PAIRS
-from ..services.comparing import Comparing
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 
 
 @click.command(
@@ -31,7 +30,7 @@ def command(context: click.Context, run_name: str | None, pairs: int) -> None:
     Live attempts are taken as they have committed. Of what they have not committed only the names
     are seen: files that two have changed are listed.
     """
-    scheduler = open_group(context, Comparing)
+    scheduler = open_scheduler(context)
     found = scheduler.conflicts(chosen_run(scheduler, run_name), most_pairs=pairs)
     shell_of(context).output.result(found.as_json(), *_blocks(found))
 

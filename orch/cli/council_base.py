@@ -7,7 +7,7 @@ from inbox_orch.shared.blocks import Block, Sentence, Table
 from ..domain.model import Run
 from ..services.council_desk import CouncilView, SeatView, missing_reason
 from ..services.scheduler import Scheduler
-from .base import Command, open_group
+from .base import Command, open_scheduler
 
 
 def council_option(command: Command) -> Command:
@@ -23,7 +23,7 @@ def council_option(command: Command) -> Command:
 
 def chosen_council(context: click.Context, name: str | None) -> tuple[Scheduler, Run]:
     """The scheduler, and the run of the council that the options lead to."""
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     return scheduler, scheduler.council(name or None)
 
 

@@ -5,15 +5,14 @@ import click
 from inbox_orch.shared.blocks import Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.scheduler import Scheduler
-from .base import open_group
+from .base import open_scheduler
 
 
 @click.command("list", cls=Verb, agent=True, examples=("orch council list --json",))
 @click.pass_context
 def command(context: click.Context) -> None:
     """List every council, oldest first, as it is stored: nothing is taken in."""
-    found = open_group(context, Scheduler).councils()
+    found = open_scheduler(context).councils()
     data = {"items": [view.as_json() for view in found], "truncated": False, "next_cursor": None}
     rows = tuple(
         (

@@ -11,8 +11,7 @@ from inbox_orch.shared.inputs import decode_body, read_input
 
 from ..domain import councils, limits
 from ..services.council_asking import Asked, check_asked
-from ..services.scheduler import Scheduler
-from .base import key_option, open_group
+from .base import key_option, open_scheduler
 
 SECONDS = Number(1, limits.MAX_CLOCK_SECONDS)
 DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, forever=True)
@@ -105,7 +104,7 @@ def command(
         at=at,
         repository=None if at is None else os.getcwd(),
     )
-    answer = open_group(context, Scheduler).start_council(asked, key=key)
+    answer = open_scheduler(context).start_council(asked, key=key)
     _say(context, asked, answer.as_json())
 
 

@@ -6,8 +6,7 @@ from inbox_orch.shared.blocks import Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
 from ..domain.critical import Step
-from ..services.charts import Charts
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 
 _MEASURES = {
     "durations": "by the time of their attempts",
@@ -27,7 +26,7 @@ def command(context: click.Context, run_name: str | None) -> None:
     """
     from ..pictures.timeline import how_long
 
-    scheduler = open_group(context, Charts)
+    scheduler = open_scheduler(context)
     found = scheduler.critical_path(chosen_run(scheduler, run_name))
     path = found.path
     total = "" if path.seconds is None else f", {how_long(path.seconds)}"

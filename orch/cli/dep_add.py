@@ -6,8 +6,7 @@ from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import Verb, shell_of
 
 from ..domain.readiness import CONDITIONS
-from ..services.planning import Planning
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 
 
 @click.command("add", cls=Verb, agent=True, examples=("orch dep add parser --on lexer",))
@@ -27,7 +26,7 @@ def command(
     context: click.Context, run_name: str | None, task: str, upstream: str, condition: str
 ) -> None:
     """Let TASK wait for another. A cycle is refused, with the path."""
-    scheduler = open_group(context, Planning)
+    scheduler = open_scheduler(context)
     data = scheduler.add_dependency(chosen_run(scheduler, run_name), task, upstream, condition)
     edge = data["dependency"]
     text = f"{edge['key']} waits for {edge['upstream_key']} ({condition})"

@@ -5,8 +5,7 @@ import click
 from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.scheduler import Scheduler
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 
 
 @click.command("remove", cls=Verb, agent=True, examples=("orch dep remove parser --on lexer",))
@@ -16,7 +15,7 @@ from .base import chosen_run, open_group, run_option
 @click.pass_context
 def command(context: click.Context, run_name: str | None, task: str, upstream: str) -> None:
     """Let a pending TASK wait no more for another."""
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     data = scheduler.remove_dependency(chosen_run(scheduler, run_name), task, upstream)
     edge = data["dependency"]
     text = f"{edge['key']} waits no more for {edge['upstream_key']}"

@@ -9,8 +9,7 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.dispatching import Dispatched
-from ..services.scheduler import Scheduler
-from .base import base_conflict, chosen_run, key_option, open_group, run_option
+from .base import base_conflict, chosen_run, key_option, open_scheduler, run_option
 
 
 @click.command(
@@ -43,7 +42,7 @@ def command(
     Exit 11 (`degraded`) when some attempt could not be provisioned; all are in the result.
     Without names it also finishes, first, what a dispatch that was killed had begun.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     done = scheduler.dispatch(
         chosen_run(scheduler, run_name),
         task_names=tasks,

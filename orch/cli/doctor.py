@@ -7,8 +7,7 @@ from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
-from ..services.examining import Examining
-from .base import open_group
+from .base import open_scheduler
 
 
 @click.command(
@@ -21,7 +20,7 @@ def command(context: click.Context, verify: bool) -> None:
 
     Changes nothing. Exit 11 when there is a problem, with the whole result.
     """
-    found = open_group(context, Examining).doctor(verify=verify)
+    found = open_scheduler(context).doctor(verify=verify)
     output = shell_of(context).output
     if found.problems:
         output.outcome(_problems(found), *_blocks(found))

@@ -9,8 +9,7 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.driving import Step
-from ..services.scheduler import Scheduler
-from .base import WAIT, chosen_run, no_verify_option, open_group, run_option
+from .base import WAIT, chosen_run, no_verify_option, open_scheduler, run_option
 from .progress import Progress
 
 
@@ -65,7 +64,7 @@ def command(
     On a terminal it shows how the run stands; elsewhere it prints JSON Lines, the last of which
     has the type `outcome`.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     output = shell_of(context).output
     progress = Progress(output, scheduler, run)

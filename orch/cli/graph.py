@@ -5,8 +5,7 @@ import click
 from inbox_orch.shared.blocks import Lines
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.charts import Charts
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .pictures import hand_out, rows_of, target_option
 
 
@@ -38,7 +37,7 @@ def command(context: click.Context, run_name: str | None, form: str, target: str
     """
     from ..pictures import drawing, notations, svg, text
 
-    scheduler = open_group(context, Charts)
+    scheduler = open_scheduler(context)
     graph = scheduler.graph(chosen_run(scheduler, run_name))
     drawn = drawing.drawing_of(graph.heading, graph.picture.standings, graph.picture.dependencies)
     picture: str | Lines

@@ -10,8 +10,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain.integration import Result
 from ..services.integrating import Integrated
-from ..services.scheduler import Scheduler
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 
 
 @click.command(
@@ -49,7 +48,7 @@ def command(
     command that does it is printed. Exit 11 when something conflicts, a check fails, or BRANCH was
     not moved.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     done = scheduler.integrate(run, onto=onto, checks=checks, dry_run=dry_run, within=os.getcwd())
     output = shell_of(context).output

@@ -13,7 +13,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.output import Output
 from inbox_orch.shared.writing import write_file
 
-from ..services.desk import Desk
+from ..services.scheduler import Scheduler
 from .base import Command
 
 
@@ -36,7 +36,7 @@ def rows_of(
 
 
 def hand_out(
-    scheduler: Desk,
+    scheduler: Scheduler,
     output: Output,
     content: str | Lines,
     data: Mapping[str, Any],

@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.plans import Plans
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .pictures import hand_out, target_option
 
 
@@ -28,7 +27,7 @@ def command(context: click.Context, run_name: str | None, form: str, target: str
     """
     from ..documents.writing import plan_as_json, write_json, write_yaml
 
-    scheduler = open_group(context, Plans)
+    scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     plan = scheduler.plan_export(run)
     text = write_yaml(plan) if form == "yaml" else write_json(plan)

@@ -11,8 +11,8 @@ from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 
 from ..domain.plans import Plan
-from ..services.plans import Plans
-from .base import chosen_run, key_option, open_group, run_option
+from ..services.scheduler import Scheduler
+from .base import chosen_run, key_option, open_scheduler, run_option
 from .documents import faults_told, plan_in
 
 
@@ -68,10 +68,10 @@ def command(
     shell_of(context).output.result(data, _said(data))
 
 
-def _open(context: click.Context, path: str, new_run: bool) -> Plans:
+def _open(context: click.Context, path: str, new_run: bool) -> Scheduler:
     """The scheduler; where there is no database, the error says what to call to have one."""
     try:
-        return open_group(context, Plans)
+        return open_scheduler(context)
     except InboxOrchError as error:
         if error.code == "no_database" and new_run and "inbox init" in (error.hint or ""):
             database = shell_of(context).database
@@ -84,7 +84,7 @@ def _open(context: click.Context, path: str, new_run: bool) -> Plans:
 
 
 def _added(
-    scheduler: Plans, run_name: str | None, plan: Plan, dry_run: bool, key: str | None
+    scheduler: Scheduler, run_name: str | None, plan: Plan, dry_run: bool, key: str | None
 ) -> dict[str, Any]:
     run = chosen_run(scheduler, run_name)
     if dry_run:
@@ -93,7 +93,7 @@ def _added(
 
 
 def _opened(
-    scheduler: Plans,
+    scheduler: Scheduler,
     plan: Plan,
     repo: str | None,
     worktree_root: str | None,

@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.scheduler import Scheduler
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .steering import steered
 
 
@@ -22,6 +21,6 @@ def command(
     One that is with a worker is taken back: the attempt is cancelled, which counts against no
     budget, and the task can be dispatched again once that has ended.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     done = scheduler.reassign(chosen_run(scheduler, run_name), tasks, mailbox)
     shell_of(context).output.result(done.as_json(), *steered("Reassigned", done))

@@ -5,8 +5,7 @@ import click
 from inbox_orch.shared.blocks import Facts
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.scheduler import Scheduler
-from .base import chosen_run, no_verify_option, open_group, run_option
+from .base import chosen_run, no_verify_option, open_scheduler, run_option
 
 
 @click.command(
@@ -19,7 +18,7 @@ def command(context: click.Context, run_name: str | None, no_verify: bool) -> No
     """Finish what a killed process has begun, carry over what workers did, and look at what they
     say is done, with the checks of their tasks. Doing it again changes nothing.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     done = scheduler.reconcile(chosen_run(scheduler, run_name), checks=not no_verify)
     facts = tuple(
         (label.replace("_", " "), value)

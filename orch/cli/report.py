@@ -6,8 +6,8 @@ from inbox_orch.shared.blocks import Block, Facts, Table, When
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import usage
 
-from ..services.reporting import Report, Reporting
-from .base import chosen_run, limit_option, open_group, run_option
+from ..services.reporting import Report
+from .base import chosen_run, limit_option, open_scheduler, run_option
 from .pictures import hand_out, target_option
 
 
@@ -31,7 +31,7 @@ def command(
     """
     if target is not None and not html:
         raise usage("--output goes with --html")
-    scheduler = open_group(context, Reporting)
+    scheduler = open_scheduler(context)
     report = scheduler.report(chosen_run(scheduler, run_name), most=limit)
     output = shell_of(context).output
     if html:

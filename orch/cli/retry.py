@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Number, Verb, shell_of
 
-from ..services.scheduler import Scheduler
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .steering import steered
 
 
@@ -35,7 +34,7 @@ def command(
     """Try failed or cancelled tasks again, with fresh budgets; what depends on them comes back to
     life. `orch dispatch` opens the attempts.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     done = scheduler.retry(run, tasks, from_attempt=from_attempt, force=force)
     shell_of(context).output.result(done.as_json(), *steered("Retried", done))

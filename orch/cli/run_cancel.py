@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.governing import Governing
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .steering import governed
 
 
@@ -18,7 +17,7 @@ def command(context: click.Context, run_name: str | None) -> None:
     A worker that holds one learns of it at its next call (exit 10). Until it has, or its lease
     has run out, the run is `cancelling`; `orch wait --until run` waits for the end.
     """
-    scheduler = open_group(context, Governing)
+    scheduler = open_scheduler(context)
     done = scheduler.cancel_run(chosen_run(scheduler, run_name))
     word = "Cancelled" if done.run.state == "closed" else "Cancelling"
     shell_of(context).output.result(done.as_json(), *governed(word, done))

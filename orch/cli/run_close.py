@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.governing import Governing
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .steering import governed
 
 
@@ -16,6 +15,6 @@ def command(context: click.Context, run_name: str | None) -> None:
     """Close a run in which nothing lives any more. Deletes nothing; `reopen` opens it again.
 
     Exit 9 (`live_attempt`) while an attempt lives: wait for it, or use `orch run cancel`."""
-    scheduler = open_group(context, Governing)
+    scheduler = open_scheduler(context)
     done = scheduler.close_run(chosen_run(scheduler, run_name))
     shell_of(context).output.result(done.as_json(), *governed("Closed", done))

@@ -14,8 +14,8 @@ from inbox_orch.shared.locate import locate, project_root
 
 from ..domain import limits
 from ..domain.config import Config
-from ..services.planning import POLICIES, Planning, check_run
-from .base import key_option, open_group
+from ..services.planning import POLICIES, check_run
+from .base import key_option, open_scheduler
 from .documents import config_in
 
 
@@ -84,7 +84,7 @@ def command(
     config = Config() if config_file is None else config_in(shell, config_file)
     folder = None if no_repo else (repo or os.getcwd())
     created = _ensure_database(shell, lambda: check_run(title, folder, base, worktree_root))
-    answer = open_group(context, Planning).run_init(
+    answer = open_scheduler(context).run_init(
         title=title,
         repository=folder,
         base=base,

@@ -5,8 +5,7 @@ import click
 from inbox_orch.shared.blocks import Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.governing import Governing
-from .base import open_group
+from .base import open_scheduler
 
 
 @click.command("list", cls=Verb, agent=True, examples=("orch run list", "orch run list --all"))
@@ -14,7 +13,7 @@ from .base import open_group
 @click.pass_context
 def command(context: click.Context, closed: bool) -> None:
     """List the runs that are not closed, oldest first."""
-    runs = open_group(context, Governing).runs(closed=closed)
+    runs = open_scheduler(context).runs(closed=closed)
     data = {"items": [run.as_json() for run in runs], "truncated": False, "next_cursor": None}
     rows = tuple((run.name, run.state, run.leader, run.title) for run in runs)
     shell_of(context).output.result(

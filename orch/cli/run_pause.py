@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.governing import Governing
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .steering import governed
 
 
@@ -14,6 +13,6 @@ from .steering import governed
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """Dispatch nothing more in a run; what runs goes on. `orch run resume` ends it."""
-    scheduler = open_group(context, Governing)
+    scheduler = open_scheduler(context)
     done = scheduler.pause_run(chosen_run(scheduler, run_name))
     shell_of(context).output.result(done.as_json(), *governed("Paused", done))

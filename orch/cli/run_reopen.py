@@ -5,8 +5,7 @@ import click
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import usage
 
-from ..services.governing import Governing
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .steering import governed
 
 
@@ -17,6 +16,6 @@ def command(context: click.Context, run_name: str | None) -> None:
     """Go on with a closed run, also with a cancelled one; its tasks stay as they are."""
     if not run_name:
         raise usage("which run? give --run NAME", hint="`orch run list --all` names them")
-    scheduler = open_group(context, Governing)
+    scheduler = open_scheduler(context)
     done = scheduler.reopen_run(chosen_run(scheduler, run_name))
     shell_of(context).output.result(done.as_json(), *governed("Reopened", done))

@@ -9,8 +9,7 @@ from inbox_orch.shared.blocks import Facts
 from inbox_orch.shared.commandline import Verb, shell_of
 
 from ..domain.config import config_of
-from ..services.governing import Governing
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 
 
 @click.command("show", cls=Verb, agent=True, examples=("orch run show --json",))
@@ -18,7 +17,7 @@ from .base import chosen_run, open_group, run_option
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """Print one run: its repository, base and policy, and its config with the secrets masked."""
-    run = chosen_run(open_group(context, Governing), run_name)
+    run = chosen_run(open_scheduler(context), run_name)
     shown, config = run.as_json(), config_of(run).shown()
     rows = [(label.replace("_", " "), value) for label, value in shown.items()]
     rows += [(f"config {name}", value) for name, value in _flat(config)]

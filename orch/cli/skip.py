@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.scheduler import Scheduler
-from .base import chosen_run, open_group, run_option
+from .base import chosen_run, open_scheduler, run_option
 from .steering import steered
 
 
@@ -15,6 +14,6 @@ from .steering import steered
 @click.pass_context
 def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]) -> None:
     """Do without tasks that have not started: what depends on their success may start."""
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     done = scheduler.skip(chosen_run(scheduler, run_name), tasks)
     shell_of(context).output.result(done.as_json(), *steered("Skipped", done))

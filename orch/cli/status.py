@@ -5,12 +5,12 @@ import click
 from inbox_orch.shared.blocks import Block, Sentence, Table, When
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.viewing import Row, Status, Viewing
+from ..services.viewing import Row, Status
 from .base import (
     chosen_run,
     limit_option,
     obstacle_block,
-    open_group,
+    open_scheduler,
     run_option,
     tell_left_out,
 )
@@ -26,7 +26,7 @@ def command(context: click.Context, run_name: str | None, limit: int) -> None:
     Of a run with more tasks than --limit, those that need somebody come first; the counts are
     those of all.
     """
-    scheduler = open_group(context, Viewing)
+    scheduler = open_scheduler(context)
     status = scheduler.status(chosen_run(scheduler, run_name)).limited(limit)
     shell_of(context).output.result(status.as_json(), *blocks(status))
     tell_left_out(context, sum(status.left_out.values()))

@@ -10,8 +10,7 @@ from inbox_orch.shared.errors import usage
 
 from ..domain import limits
 from ..domain.model import Limits
-from ..services.planning import Planning
-from .base import Command, chosen_run, key_option, open_group, read_body, run_option
+from .base import Command, chosen_run, key_option, open_scheduler, read_body, run_option
 
 CLOCK = Number(1, limits.MAX_CLOCK_SECONDS)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
@@ -112,7 +111,7 @@ def command(
     """Add a task to a run. What is not given is as the run's config says."""
     if checks and no_checks:
         raise usage("give either --check or --no-checks, not both")
-    scheduler = open_group(context, Planning)
+    scheduler = open_scheduler(context)
     answer = scheduler.add_task(
         chosen_run(scheduler, run_name),
         key_name=key_name,

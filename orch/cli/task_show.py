@@ -7,8 +7,8 @@ import click
 from inbox_orch.shared.blocks import Block, Body, Facts, Table
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.showing import Edge, Showing, TaskShown
-from .base import chosen_run, open_group, run_option
+from ..services.showing import Edge, TaskShown
+from .base import chosen_run, open_scheduler, run_option
 from .blocked import question_blocks
 
 _LEFT_OUT = ("checks", "limits", "because", "conflict_paths")
@@ -22,7 +22,7 @@ def command(context: click.Context, run_name: str | None, task: str) -> None:
     """Print one task: how it stands, what it waits for, what waits for it, its attempts and its
     open question.
     """
-    scheduler = open_group(context, Showing)
+    scheduler = open_scheduler(context)
     shown = scheduler.show_task(chosen_run(scheduler, run_name), task)
     shell_of(context).output.result(shown.as_json(), *_blocks(shown))
 

@@ -5,8 +5,7 @@ import click
 from inbox_orch.shared.blocks import Lines
 from inbox_orch.shared.commandline import Verb, shell_of
 
-from ..services.charts import Charts
-from .base import chosen_run, limit_option, open_group, run_option
+from .base import chosen_run, limit_option, open_scheduler, run_option
 from .pictures import hand_out, rows_of, target_option
 
 
@@ -32,7 +31,7 @@ def command(
     """
     from ..pictures.timeline import bar_of, timeline_lines, timeline_svg
 
-    scheduler = open_group(context, Charts)
+    scheduler = open_scheduler(context)
     found = scheduler.timeline(chosen_run(scheduler, run_name), most=limit)
     bars = [bar_of(found.label(a), a, found.end_ms(a)) for a in found.attempts]
     drawn: str | Lines

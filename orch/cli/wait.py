@@ -8,9 +8,8 @@ from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain import limits
-from ..services.scheduler import Scheduler
 from ..services.waiting import Waited
-from .base import WAIT, chosen_run, no_verify_option, obstacle_block, open_group, run_option
+from .base import WAIT, chosen_run, no_verify_option, obstacle_block, open_scheduler, run_option
 from .blocked import question_blocks
 
 
@@ -58,7 +57,7 @@ def command(
     is open. run: the run has ended. Exit 8: not yet, call again. Exit 11: it ended, and not well,
     or nothing runs and a question is open. A check that has begun is not cut short.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     waited = scheduler.wait(
         run, until=until, after=after, wait_seconds=wait_seconds, checks=not no_verify

@@ -60,21 +60,21 @@ def adopt(
     with desk.database.snapshot() as snapshot:
         task = desk.task(snapshot, run, task_name)
         ended = attempts.of_task(snapshot, task.id)
-        _require_adoptable(desk, runs.get(snapshot, run.id) or run, task, ended)
+        _require_adoptable(runs.get(snapshot, run.id) or run, task, ended)
     repository = desk.repository(run)
-    attempt, work = _choose_work(desk, repository, task, ended, number)
-    _require_sound(desk, repository, task, attempt, work)
+    attempt, work = _choose_work(repository, task, ended, number)
+    _require_sound(repository, task, attempt, work)
     results: list[Checked] | None = None
     if checks and task.checks:
         results = _check_work(desk, run, repository, task, attempt, work)
-        _require_passed(desk, task, attempt, work, results)
+        _require_passed(task, attempt, work, results)
     return _take(desk, run, task, attempt, work, results)
 
 
 # -- choosing ----------------------------------------------------------------------------
 
 
-def _require_adoptable(desk: Desk, run: Run, task: Task, of_task: Sequence[Attempt]) -> None:
+def _require_adoptable(run: Run, task: Task, of_task: Sequence[Attempt]) -> None:
     if run.state in ("closed", "cancelling"):
         raise states.refuse("run", run.name, run.state, "adopt")
     if not task.worktree:
@@ -98,7 +98,7 @@ def _require_adoptable(desk: Desk, run: Run, task: Task, of_task: Sequence[Attem
 
 
 def _choose_work(
-    desk: Desk, repository: Repository, task: Task, ended: Sequence[Attempt], number: int | None
+    repository: Repository, task: Task, ended: Sequence[Attempt], number: int | None
 ) -> tuple[Attempt, Work]:
     candidates = [a for a in ended if a.branch is not None and a.base_commit is not None]
     if number is not None:
@@ -125,9 +125,7 @@ def _choose_work(
 # -- verifying ---------------------------------------------------------------------------
 
 
-def _require_sound(
-    desk: Desk, repository: Repository, task: Task, attempt: Attempt, work: Work
-) -> None:
+def _require_sound(repository: Repository, task: Task, attempt: Attempt, work: Work) -> None:
     base = str(attempt.base_commit)
     found, known = None, details_of(attempt).get("untracked_at_start", ())
     if work.folder is not None:
@@ -140,9 +138,7 @@ def _require_sound(
         raise _rejected(task, attempt, work, "; ".join(reasons), details)
 
 
-def _require_passed(
-    desk: Desk, task: Task, attempt: Attempt, work: Work, results: Sequence[Checked]
-) -> None:
+def _require_passed(task: Task, attempt: Attempt, work: Work, results: Sequence[Checked]) -> None:
     reason = objection(results)
     if reason is not None:
         details = {"checks": [result.as_json() for result in results]}
@@ -273,7 +269,7 @@ def _take(
     with desk.database.transaction() as tx:
         present = tasks.by_id(tx, task.id)
         of_task = attempts.of_task(tx, task.id)
-        _require_adoptable(desk, runs.get(tx, run.id) or run, present, of_task)
+        _require_adoptable(runs.get(tx, run.id) or run, present, of_task)
         adopted = _mark_adopted(desk, tx, run, attempt, work, results)
         after = desk.move_task(
             tx,

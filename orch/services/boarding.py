@@ -42,6 +42,6 @@ def board_due(desk: Desk, run: Run) -> waits.Look:
     return waiting.due(desk, run)
 
 
-def board_topics(desk: Desk, run: Run) -> tuple[str, ...]:
+def board_topics(run: Run) -> tuple[str, ...]:
     """The bells to listen to."""
     return (events.run_topic(run.id), run.leader)

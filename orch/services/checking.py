@@ -206,7 +206,7 @@ def run_checks(
                     check, begins=lambda group: _note_group(desk, attempt, group), wanted=wanted
                 )
             except OSError as error:
-                raise _not_started(desk, folder, command, error) from error
+                raise _not_started(folder, command, error) from error
             results.append(_result(desk, check, outcome))
             if not note(results):
                 raise Withdrawn("another leader has taken it over")
@@ -250,7 +250,7 @@ def _result(desk: Desk, check: "Check", outcome: "Outcome") -> Checked:
     return result._replace(output_tail="") if result.passed else result
 
 
-def _not_started(desk: Desk, folder: str, command: str, error: OSError) -> Exception:
+def _not_started(folder: str, command: str, error: OSError) -> Exception:
     from .running import Withdrawn
 
     if not is_there(folder):
@@ -361,10 +361,6 @@ def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attemp
         return False  # it is this process's now; the next time may do better
     _put_back(desk, run, attempt, "the verifier died")
     return True
-
-
-def clear_nothing(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> None:
-    """What else the dead process has left; see `adopting`."""
 
 
 def _is_verification_abandoned(desk: Desk, intent: Intent, attempt: Attempt) -> bool:

@@ -20,7 +20,7 @@ from ..git.removal import Deletion, Trash
 from ..git.repository import Repository
 from ..store import attempts, tasks
 from ..store.attempts import Intent
-from . import folding, inspecting, provisioning
+from . import folding, inspecting, provisioning, work
 from .desk import Desk
 from .inspecting import Inspected
 from .provisioning import LATER
@@ -110,7 +110,7 @@ def clean_up(
         return Cleaned((), dry_run, force, bool(task_names))
     repository = desk.repository(run)
     if not dry_run:
-        _finish_cleanups(desk, run)
+        finish_cleanups(desk, run)
         folding.fold(desk, run)
     chosen = _chosen_for_cleanup(desk, run, task_names)
     inspecting.require_mounted(desk, run, repository)
@@ -178,7 +178,7 @@ def _clean(
         # Whoever is making it may hold the attempt's lock; there is no need to wait.
         reasons = inspecting.inspect(desk, run, repository, attempt, within).reasons
         return Item(attempt, key, KEPT, reasons)
-    with worktrees.alone(repository, inspecting.place_of(desk, attempt)):
+    with worktrees.alone(repository, work.place_of(desk, attempt)):
         if not _may_begin(desk, run, attempt):
             return None
         seen = inspecting.inspect(desk, run, repository, attempt, within)
@@ -212,7 +212,7 @@ def _remove(
     within: str | None,
 ) -> Item:
     try:
-        plan = _plan(desk, run, repository, attempt, key, seen)
+        plan = _plan(run, repository, attempt, key, seen)
     except InboxOrchError as error:
         # What cannot be salvaged is not removed.
         reason = about("failed", error.message[:500])
@@ -227,14 +227,12 @@ def _remove(
     return _item(desk, attempt, key, seen, plan, _finish_removal(desk, run, attempt, plan))
 
 
-def _plan(
-    desk: Desk, run: Run, repository: Repository, attempt: Attempt, key: str, seen: Inspected
-) -> Removal:
+def _plan(run: Run, repository: Repository, attempt: Attempt, key: str, seen: Inspected) -> Removal:
     commit = None
     gone = deletions(
         repository,
         attempt,
-        inspecting.targets(desk, run, repository),
+        inspecting.targets(run, repository),
         _proven_head(seen),
         seen.proof,
     )
@@ -286,7 +284,7 @@ def _carry_out_removal(
     was."""
     if not plan.was_there:
         return None
-    place, trash = inspecting.place_of(desk, attempt), _trash(desk, run, repository, attempt)
+    place, trash = work.place_of(desk, attempt), _trash(run, repository, attempt)
     try:
         with worktrees.locked(repository) as lock:
             again = inspecting.inspect(desk, run, repository, attempt, within)
@@ -317,7 +315,7 @@ def _undo(desk: Desk, repository: Repository, attempt: Attempt, plan: Removal) -
 def _finish_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> list[Deletion]:
     """After the worktree has gone into the trash: what is left to do. May be done again."""
     repository = desk.repository(run)
-    place, trash = inspecting.place_of(desk, attempt), _trash(desk, run, repository, attempt)
+    place, trash = work.place_of(desk, attempt), _trash(run, repository, attempt)
     with worktrees.locked(repository) as lock:
         removal.move_admin(repository, place, trash)
         deleted = removal.delete_refs(repository, plan.deletions, (lock,))
@@ -358,10 +356,6 @@ def _confirm_removal(
 
 
 def finish_cleanups(desk: Desk, run: Run) -> int:
-    return super().finish_intents(run) + _finish_cleanups(desk, run)
-
-
-def _finish_cleanups(desk: Desk, run: Run) -> int:
     """Finish the removals whose worktree is in the trash already, and undo the others;
     returns how many there were. Begins no removal."""
     with desk.database.snapshot() as snapshot:
@@ -386,7 +380,7 @@ def _is_left(desk: Desk, intent: Intent) -> bool:
 def _finish_cleanup(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
     try:
         repository = desk.repository(run)
-        with worktrees.alone(repository, inspecting.place_of(desk, attempt)):
+        with worktrees.alone(repository, work.place_of(desk, attempt)):
             if not provisioning.take_over(desk, intent):
                 return False
             _settle(desk, run, attempt, removal_from(intent.data))
@@ -400,7 +394,7 @@ def _finish_cleanup(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> b
 def _settle(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> None:
     """In the attempt's lock, with the intent taken over."""
     repository = desk.repository(run)
-    trash = _trash(desk, run, repository, attempt)
+    trash = _trash(run, repository, attempt)
     if plan.was_there and not removal.is_moved(trash):
         removal.give_up_trash(trash)
         _undo(desk, repository, attempt, plan)
@@ -411,7 +405,7 @@ def _settle(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> None:
 # -- trash -------------------------------------------------------------------------------
 
 
-def _trash(desk: Desk, run: Run, repository: Repository, attempt: Attempt) -> Trash:
+def _trash(run: Run, repository: Repository, attempt: Attempt) -> Trash:
     return removal.trash_of(repository, str(run.worktree_root), attempt.id)
 
 
@@ -436,7 +430,7 @@ def _item(
     deleted: Sequence[Deletion],
 ) -> Item:
     run = desk.run(attempt.run_id)
-    trash = _trash(desk, run, desk.repository(run), attempt).worktree
+    trash = _trash(run, desk.repository(run), attempt).worktree
     return Item(
         attempt,
         key,

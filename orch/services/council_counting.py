@@ -151,7 +151,7 @@ def settle_groups(desk: Desk, run: Run, wanted: Sequence[Settled]) -> dict[str, 
     for _ in range(_MOST_TRIES):
         # Counting takes its time, and must not hold up those who write meanwhile.
         counted = count(desk, run)
-        _check_closed(desk, counted)
+        _check_closed(counted)
         given = [_resolved(counted.tally, each) for each in wanted]
         new = _to_record(desk, counted, given)
         _check_carried_out(desk, run, new)
@@ -160,7 +160,7 @@ def settle_groups(desk: Desk, run: Run, wanted: Sequence[Settled]) -> dict[str, 
     raise InboxOrchError("busy", f"council {run.name} is being settled", hint="try again")
 
 
-def _check_closed(desk: Desk, counted: Counted) -> None:
+def _check_closed(counted: Counted) -> None:
     view = counted.view
     if view.rounds[0].open:
         raise InboxOrchError(
@@ -192,7 +192,7 @@ def _record_all(desk: Desk, run: Run, counted: Counted, new: Sequence[Override])
         cause = "overrides" if len(new) > 1 else f"override {new[0].number}"
         revision = council_settling.revise(desk, tx, run, cause)
         for override in new:
-            _record_override(desk, tx, run, override, revision)
+            _record_override(tx, run, override, revision)
         return True
 
 
@@ -245,9 +245,7 @@ def _not_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> list
     ]
 
 
-def _record_override(
-    desk: Desk, tx: Transaction, run: Run, override: Override, revision: int
-) -> None:
+def _record_override(tx: Transaction, run: Run, override: Override, revision: int) -> None:
     councils.insert(
         tx,
         StoredOverride(

@@ -19,17 +19,14 @@ from ..domain.councils import (
     StoredCouncil,
     StoredSeat,
 )
-from ..domain.limits import MAX_DELIVERIES
-from ..domain.model import Attempt, Run, Task
+from ..domain.model import Run
 from ..domain.plans import Opening
-from ..git.worktrees import Hold, make_read_only
 from ..store import councils
 from . import council_counting, council_desk, council_settling, planning
 from .council_desk import REPLIES, VOTES, decision_json
 from .council_settling import fresh_word
 from .desk import Answer, Desk
 from .planning import DEFAULT_LEADER, Facts
-from .recounting import FirstMessage
 
 if TYPE_CHECKING:
     from ..council.tally import Group, Tally
@@ -49,7 +46,7 @@ def start_council(desk: Desk, asked: "Asked", *, key: str | None = None) -> Answ
     with desk.database.transaction() as tx:
         earlier = desk.replay(tx, "council start", leader, key, digest)
         if earlier is None:
-            data = _open(desk, tx, planning.insert_run(desk, tx, leader, facts), asked)
+            data = _open(desk, tx, planning.insert_run(tx, leader, facts), asked)
             answer = desk.remember(tx, "council start", leader, key, digest, data)
         else:
             answer = earlier
@@ -195,77 +192,6 @@ def _open_vote(
         nonce=fresh_word(*(text for entry in shown for text in entry)),
     )
     _open_seat(desk, tx, run, _SeatToOpen(VOTES, position, reviewer, None, labels), body)
-
-
-# -- what is sent ------------------------------------------------------------------------
-
-
-def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
-    """A reviewer reads in its worktree; what it would change there goes nowhere."""
-    made = super()._make_worktree(run, task, attempt, hold)
-    with desk.database.snapshot() as snapshot:
-        seat = councils.seat_of_task(snapshot, task.id)
-    if seat is not None and attempt.worktree_path is not None:
-        make_read_only(attempt.worktree_path)
-    return made
-
-
-def offer(
-    desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage
-) -> Attempt:
-    """A reviewer's thread: sealed until the round closes, and nothing in it says how many
-    others there are or what they wrote."""
-    seat = councils.seat_of_task(tx, task.id)
-    if seat is None:
-        return super()._offer(tx, run, task, attempt, text)
-    council = councils.get(tx, run.id)
-    assert council is not None
-    round_now = councils.rounds(tx, run.id)[seat.round - 1]
-    facts = {
-        "council": run.id,
-        "round": seat.round,
-        "brief_sha256": council.brief_sha256,
-        "attempt": attempt.number,
-        "worktree": attempt.worktree_path,
-        "base_commit": attempt.base_commit,
-        "timeout_seconds": council.seat_seconds,
-        "database": desk.database.layout.database,
-        "database_id": desk.database.id,
-    }
-    payload = {name: value for name, value in facts.items() if value is not None}
-    what = "Review" if seat.round == REPLIES else "Vote"
-    sent = desk.bus.send(
-        to=attempt.mailbox,
-        subject=f"{what}: {run.title}",
-        body=_to_mend(desk, tx, seat) + task.body,
-        payload=json.dumps(payload),
-        max_deliveries=MAX_DELIVERIES,
-        sealed=round_now.open,
-        agent=run.leader,
-    )
-    return desk.move_attempt(
-        tx,
-        run,
-        attempt,
-        "offered",
-        cause="the thread is sent",
-        changes={"thread_id": sent.thread.id},
-    )
-
-
-def _to_mend(desk: Desk, tx: Transaction, seat: StoredSeat) -> str:
-    """What comes before the request when the last reply could not be read."""
-    from ..council import prompts
-
-    earlier = [
-        reply
-        for reply in councils.replies(tx, seat.run_id)
-        if reply.task_id == seat.task_id and reply.state == "invalid"
-    ]
-    if not earlier:
-        return ""
-    raw = (earlier[-1].raw or b"").decode("utf-8", "replace").replace("\0", "\ufffd")
-    return prompts.repair_prompt(raw, json.loads(earlier[-1].errors), fresh_word(raw)) + "\n"
 
 
 class _SeatToOpen(NamedTuple):

@@ -15,7 +15,7 @@ from inbox_orch.shared.store.engine import Session, Transaction
 from ..domain.councils import COUNTED, Round, StoredReply, StoredSeat
 from ..domain.model import Attempt, Run, Task
 from ..store import attempts, councils, runs, tasks
-from . import council_desk, dispatching, folding, provisioning
+from . import council_desk, dispatching, finishing, folding, provisioning
 from .bases import Base
 from .council_desk import (
     REPLIES,
@@ -50,7 +50,7 @@ def refresh(desk: Desk, run: Run) -> bool:
     here, so that what is shown may be stale."""
     if not desk.database.writable:
         return True
-    provisioning.finish_intents(desk, run)
+    finishing.finish_intents(desk, run)
     _dispatch_what_was_never_sent(desk, run)
     folding.fold(desk, run)
     take_in_replies(desk, run)
@@ -123,7 +123,7 @@ def _take_in(desk: Desk, tx: Transaction, place: _Place, outcome: Outcome) -> st
     present = runs.get(tx, run.id)
     assert present is not None
     round_now = councils.rounds(tx, run.id)[seat.round - 1]
-    mend = _may_be_mended(desk, tx, present, seat, round_now, outcome)
+    mend = _may_be_mended(tx, present, seat, round_now, outcome)
     revision = None
     if not round_now.open and outcome.state in COUNTED:
         revision = revise(desk, tx, run, f"late reply of {seat.reviewer}")
@@ -134,7 +134,7 @@ def _take_in(desk: Desk, tx: Transaction, place: _Place, outcome: Outcome) -> st
 
 
 def _may_be_mended(
-    desk: Desk, tx: Transaction, run: Run, seat: StoredSeat, round_now: Round, outcome: Outcome
+    tx: Transaction, run: Run, seat: StoredSeat, round_now: Round, outcome: Outcome
 ) -> bool:
     """Once, while the round is open."""
     if outcome.state != "invalid" or not round_now.open or run.state != "open":
@@ -389,12 +389,12 @@ def _came_in_time(view: SeatView, present: Round) -> bool:
     return ended_at is not None and in_time
 
 
-def _is_whole(outcome: Outcome, seat: StoredSeat, desk: CouncilSettling, run: Run) -> bool:
+def _is_whole(outcome: Outcome, seat: StoredSeat, desk: Desk, run: Run) -> bool:
     """Whether what a stopped command left behind is surely a reply: an error message in prose
     would be read as one, too."""
     if seat.round == VOTES or outcome.found is None:
         return outcome.found is not None
-    read = desk.read_reply(run, seat.reviewer, outcome.found.raw)
+    read = read_reply(desk, run, seat.reviewer, outcome.found.raw)
     return read.reply is not None and not any(item.text_only for item in read.reply.items)
 
 

@@ -20,8 +20,9 @@ from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture
 from ..git.commands import keep_secret
 from ..git.repository import Repository
-from ..store import attempts, councils, runs, tasks
+from ..store import attempts, runs, tasks
 from ..store.attempts import Intent, Owner
+from . import kinds
 from .bases import Heads
 
 
@@ -45,6 +46,8 @@ class Desk:
     def __init__(self, bus: Bus, caller: str | None = None) -> None:
         self.bus = bus
         self.caller = None if caller is None else check_name(caller, "agent")
+        # HEADs that were found to have nothing new, by attempt, so that git is not asked again.
+        self.nothing_new: dict[str, str] = {}
 
     @property
     def database(self) -> Database:
@@ -167,16 +170,10 @@ class Desk:
     def thread_behind(self, tx: Transaction, attempt: Attempt) -> str | None:
         """The thread on which events about an attempt stand, so that who may not see a sealed one
         does not see them either.
-
-        An attempt at a council's seat that has no thread yet stands on that of the one before:
-        other reviewers must not see that somebody mends a reply.
         """
         if attempt.thread_id is not None or attempt.number == 1:
             return attempt.thread_id
-        if councils.seat_of_task(tx, attempt.task_id) is None:
-            return None
-        earlier = [a.thread_id for a in attempts.of_task(tx, attempt.task_id)]
-        return next((thread for thread in reversed(earlier) if thread is not None), None)
+        return kinds.of_run(tx, attempt.run_id).thread_behind(tx, attempt)
 
     def record_task(
         self,
@@ -334,8 +331,7 @@ class Desk:
 
 def _mostly_runs(tx: Session, found: list[Run]) -> list[Run]:
     """A council is a run, too; beside any other it is meant only when it is named."""
-    known = set(councils.run_ids(tx))
-    return [run for run in found if run.id not in known] or found
+    return [run for run in found if runs.kind(tx, run.id) == "work"] or found
 
 
 def _runs_hint(tx: Session, name: str) -> str:

@@ -19,7 +19,7 @@ from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture, Standing
 from ..domain.slots import Slots
 from ..store import attempts, runs, tasks
-from . import folding, provisioning, verifying
+from . import finishing, folding, provisioning, verifying
 from .bases import Base, Heads, base_for
 from .desk import Desk
 
@@ -352,7 +352,7 @@ def _take_over_begun(desk: Desk, run: Run) -> tuple[dict[str, Any], ...]:
     begun = _begun(desk, run)
     if not begun:
         return ()
-    provisioning.finish_intents(desk, run)
+    finishing.finish_intents(desk, run)
     left = {attempt.id for attempt in _begun(desk, run)}
     with desk.database.snapshot() as snapshot:
         present = [attempts.get(snapshot, a.id) for a in begun if a.id not in left]

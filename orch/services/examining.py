@@ -48,7 +48,7 @@ def doctor(desk: Desk, *, verify: bool = False) -> Examined:
         if not git_repository.is_there(str(a.worktree_path))
     ]
     checks.append(_check("worktrees", missing, PROBLEM, "of a live attempt, and not there"))
-    checks += [_leftovers(desk, open_runs), _settings(desk, open_runs)]
+    checks += [_leftovers(open_runs), _settings(open_runs)]
     if disagreements is not None:
         checks.append(_check("events", disagreements, PROBLEM, "tables and events do not agree"))
     path = desk.database.layout.database
@@ -66,7 +66,7 @@ def _repositories(desk: Desk, open_runs: list[Run]) -> Check:
     return _check("repositories", gone, PROBLEM, "not where their run says, or not for git")
 
 
-def _leftovers(desk: Desk, open_runs: list[Run]) -> Check:
+def _leftovers(open_runs: list[Run]) -> Check:
     """Worktrees that a killed git left half made, whoever began them."""
     folders = {run.repository for run in open_runs if run.repository is not None}
     found = [
@@ -83,7 +83,7 @@ def _leftovers(desk: Desk, open_runs: list[Run]) -> Check:
     )
 
 
-def _settings(desk: Desk, open_runs: list[Run]) -> Check:
+def _settings(open_runs: list[Run]) -> Check:
     """What of the repositories' settings matters for worktrees."""
     found = []
     for folder in sorted({run.repository for run in open_runs if run.repository is not None}):

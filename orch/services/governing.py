@@ -63,10 +63,10 @@ def close_run(desk: Desk, run: Run) -> Governed:
     """
     folding.fold(desk, run)
     with desk.database.transaction() as tx:
-        present = _present(desk, tx, run)
+        present = _present(tx, run)
         if present.state == "closed":
             return _governed(desk, tx, present, already=True)
-        _refuse_live(desk, tx, present)
+        _refuse_live(tx, present)
         columns = {"closed_at": tx.now.wall_ms}
         closed = desk.move_run(tx, present, "closed", cause="run close", changes=columns)
         return _governed(desk, tx, closed)
@@ -80,7 +80,7 @@ def cancel_run(desk: Desk, run: Run) -> Governed:
     """
     folding.fold(desk, run)
     with desk.database.transaction() as tx:
-        present = _present(desk, tx, run)
+        present = _present(tx, run)
         already = present.cancelled_at is not None
         cancelled: list[str] = []
         if not already:
@@ -91,7 +91,7 @@ def cancel_run(desk: Desk, run: Run) -> Governed:
             cancelled = stopping.sweep(desk, tx, present)
     folding.fold(desk, run)
     with desk.database.transaction() as tx:
-        governed = _governed(desk, tx, _present(desk, tx, run), already=already)
+        governed = _governed(desk, tx, _present(tx, run), already=already)
         keys = [tasks.by_id(tx, task_id).key for task_id in cancelled]
     return governed._replace(cancelled=tuple(keys))
 
@@ -102,7 +102,7 @@ def cancel_run(desk: Desk, run: Run) -> Governed:
 def _turn(desk: Desk, run: Run, target: str, sources: tuple[str, ...], verb: str) -> Governed:
     """One transition without any condition; being there already is no error."""
     with desk.database.transaction() as tx:
-        present = _present(desk, tx, run)
+        present = _present(tx, run)
         if present.state == target:
             return _governed(desk, tx, present, already=True)
         if present.state not in sources:
@@ -112,7 +112,7 @@ def _turn(desk: Desk, run: Run, target: str, sources: tuple[str, ...], verb: str
         return _governed(desk, tx, turned)
 
 
-def _present(desk: Desk, tx: Transaction, run: Run) -> Run:
+def _present(tx: Transaction, run: Run) -> Run:
     present = runs.get(tx, run.id)
     assert present is not None, "runs are never removed"
     return present
@@ -128,7 +128,7 @@ def _governed(desk: Desk, tx: Transaction, run: Run, *, already: bool = False) -
     return Governed(run, picture.outcome, already, ending=ending)
 
 
-def _refuse_live(desk: Desk, tx: Transaction, run: Run) -> None:
+def _refuse_live(tx: Transaction, run: Run) -> None:
     live = attempts.live_of_run(tx, run.id)
     if not live:
         return

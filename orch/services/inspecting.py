@@ -22,7 +22,7 @@ from ..git.merged import Proof, Target
 from ..git.repository import Repository
 from ..git.worktrees import Place
 from ..store import attempts
-from . import provisioning
+from . import work
 from .desk import Desk
 
 
@@ -35,7 +35,7 @@ class Inspected(NamedTuple):
     proof: Proof | None = None
 
 
-def targets(desk: Desk, run: Run, repository: Repository) -> tuple[Target, ...]:
+def targets(run: Run, repository: Repository) -> tuple[Target, ...]:
     """Where finished work is looked for: the run's integration branch, the ref that the run
     is based on, and the branch of the main working tree."""
     wanted = [f"refs/heads/{integration.branch_of(run)}", run.base_ref, "HEAD"]
@@ -52,7 +52,7 @@ def require_mounted(desk: Desk, run: Run, repository: Repository) -> None:
         str(a.worktree_path)
         for a in there
         if not os.path.lexists(str(a.worktree_path))
-        and administration.registered(repository, place_of(desk, a)) is not None
+        and administration.registered(repository, work.place_of(desk, a)) is not None
     ]
     if len(missing) > MOST_MISSING_WORKTREES:
         raise InboxOrchError(
@@ -72,7 +72,7 @@ def inspect(
     busy = _still_used(desk, run, attempt)
     if busy is not None:
         return Inspected((busy,))
-    place = place_of(desk, attempt)
+    place = work.place_of(desk, attempt)
     if not os.path.lexists(place.path):
         return _inspect_absent(repository, place)
     mismatch = administration.mismatch(repository, place)
@@ -81,7 +81,7 @@ def inspect(
     inside = _inside(place.path, within)
     try:
         found = condition.look(place.path)
-        proof = _proof(desk, run, repository, attempt, found.head)
+        proof = _proof(run, repository, attempt, found.head)
     except (InboxOrchError, OSError) as error:
         message = error.message if isinstance(error, InboxOrchError) else str(error)
         return Inspected((*inside, about("unreadable", message[:500])))
@@ -93,11 +93,6 @@ def inspect(
         *_unmerged(found, proof),
     )
     return Inspected(reasons, found, proof)
-
-
-def place_of(desk: Desk, attempt: Attempt) -> Place:
-    """Where an attempt that was given a worktree works."""
-    return provisioning.place_of(desk, attempt)
 
 
 def _still_used(desk: Desk, run: Run, attempt: Attempt) -> Reason | None:
@@ -122,15 +117,13 @@ def _held(desk: Desk, attempt: Attempt) -> str:
     return f": {lease.holder} has its lease until {rfc3339(lease.expires_at)}"
 
 
-def _proof(
-    desk: Desk, run: Run, repository: Repository, attempt: Attempt, head: str | None
-) -> Proof | None:
+def _proof(run: Run, repository: Repository, attempt: Attempt, head: str | None) -> Proof | None:
     """Where the work of a commit is; None when it is nowhere else."""
     if head is None:
         return None
     own = f"refs/heads/{attempt.branch}"
-    targets = [t for t in targets(desk, run, repository) if t.ref != own]
-    proof = merged.proof_of(repository, head, targets)
+    others = [t for t in targets(run, repository) if t.ref != own]
+    proof = merged.proof_of(repository, head, others)
     if proof is not None:
         return proof
     assert attempt.base_commit is not None

@@ -109,16 +109,16 @@ def integrate(
     check_commands(checks)
     repository = desk.repository(run)
     if not dry_run:
-        _finish_integrations(desk, run)
+        finish_integrations(desk, run)
     for _ in range(_MOST_TRIES):
         plan = merging.plan(repository, run, _work(desk, run), onto, within)
         if dry_run:
-            return _done(plan, _forwarded(desk, repository, plan, dry_run=True), dry_run=True)
+            return _done(plan, _forwarded(repository, plan, dry_run=True), dry_run=True)
         tried = trying.try_out(desk, run, repository, plan, checks) if plan.needs_check else ()
         if not all(each.passed for each in tried):
             return _done(plan, None, dry_run=False)._replace(checks=tried)
         if plan.changes_nothing or _bring_in(desk, run, repository, plan):
-            forwarded = _forwarded(desk, repository, plan, dry_run=False)
+            forwarded = _forwarded(repository, plan, dry_run=False)
             done = _done(plan, forwarded, dry_run=False)._replace(
                 checks=tried, moved=not plan.changes_nothing
             )
@@ -153,7 +153,7 @@ def _bring_in(desk: Desk, run: Run, repository: Repository, plan: Plan) -> bool:
         return False
     facts = _facts(plan)
     try:
-        moved = _moved(desk, repository, plan)
+        moved = _moved(repository, plan)
     except BaseException:
         # A signal may have come when the branch had moved.
         _settle_integration(desk, run, repository, number, facts)
@@ -182,7 +182,7 @@ def _begin(desk: Desk, run: Run, plan: Plan) -> int | None:
         )
 
 
-def _moved(desk: Desk, repository: Repository, plan: Plan) -> bool:
+def _moved(repository: Repository, plan: Plan) -> bool:
     """In the lock of the repository, which git shares: whoever finishes this for one that was
     killed waits for its git, before looking where the branch is."""
     with worktrees.locked(repository) as lock:
@@ -274,7 +274,7 @@ def _give_back(
 # -- what follows ------------------------------------------------------------------------
 
 
-def _forwarded(desk: Desk, repository: Repository, plan: Plan, *, dry_run: bool) -> Moved | None:
+def _forwarded(repository: Repository, plan: Plan, *, dry_run: bool) -> Moved | None:
     """Let the target come forward, if there is one that can."""
     target = plan.target
     if target is None or target.paths:
@@ -324,10 +324,6 @@ def _has_room_for(desk: Desk, run: Run, task: Task) -> bool:
 
 
 def finish_integrations(desk: Desk, run: Run) -> int:
-    return super().finish_intents(run) + _finish_integrations(desk, run)
-
-
-def _finish_integrations(desk: Desk, run: Run) -> int:
     """Confirm what a process that is gone has moved; forget what it had not moved yet, which
     were only objects. Returns how many there were."""
     with desk.database.snapshot() as snapshot:

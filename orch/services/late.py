@@ -3,7 +3,6 @@
 Its report is refused; what it committed is kept reachable, and can be adopted.
 """
 
-import functools
 from typing import Any
 
 from inbox_orch.shared.errors import InboxOrchError
@@ -48,15 +47,11 @@ def _keep_one(desk: Desk, run: Run, repository: Repository, heads: Heads, attemp
     known = known_heads(attempt)
     try:
         head = heads.of(str(attempt.worktree_path))
-        if (
-            head is None
-            or head in known
-            or functools.partial(_nothing_new, desk).get(attempt.id) == head
-        ):
+        if head is None or head in known or desk.nothing_new.get(attempt.id) == head:
             return False
         count = commits_beyond(repository, head, known)
         if count == 0:
-            functools.partial(_nothing_new, desk)[attempt.id] = head
+            desk.nothing_new[attempt.id] = head
             return False
         repository.keep(late_ref(attempt), head)
     except InboxOrchError as error:
@@ -77,13 +72,6 @@ def _note_late(desk: Desk, run: Run, attempt: Attempt, head: str, count: int) ->
         attempts.update(tx, attempt.id, columns, expected_state=present.state)
         desk.record_attempt(tx, run, present, "late_work_kept", {"late": facts})
         return True
-
-
-@property
-def _nothing_new(desk: Desk) -> dict[str, str]:
-    """HEADs that were found to have nothing new, so that git is not asked again."""
-    found: dict[str, str] = desk.__dict__.setdefault("_late_heads", {})
-    return found
 
 
 def known_heads(attempt: Attempt) -> list[str]:

@@ -53,11 +53,11 @@ def run_init(
         earlier = desk.replay(tx, "run init", leader, key, digest)
         if earlier is not None:
             return earlier
-        run = insert_run(desk, tx, leader, facts)
+        run = insert_run(tx, leader, facts)
         return desk.remember(tx, "run init", leader, key, digest, {"run": run.as_json()})
 
 
-def insert_run(desk: Desk, tx: Transaction, leader: str, facts: "Facts") -> Run:
+def insert_run(tx: Transaction, leader: str, facts: "Facts") -> Run:
     """The row of a new run, and its event."""
     opening, run_id = facts.opening, new_id()
     run = Run(
@@ -108,7 +108,7 @@ def add_task(
     Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
     task's key is taken), `key_conflict`.
     """
-    _check_task(desk, run, key_name, title, body, kind, mailbox, worktree)
+    _check_task(run, key_name, title, body, kind, mailbox, worktree)
     config = config_of(run)
     checks = config.checks_for(checks, worktree=worktree)
     limits.check_commands(checks)
@@ -140,7 +140,7 @@ def add_task(
         for upstream in upstreams:
             # Nothing else waits for a new task yet, so that only one to itself is a cycle.
             if upstream.id == task.id:
-                _check_edge(desk, tx, run, task, upstream)
+                _check_edge(tx, run, task, upstream)
             _insert_dependency(desk, tx, run, task.id, upstream.id, "success")
         data = {"task": task.as_json(), "depends_on": [u.key for u in upstreams]}
         return desk.remember(tx, "task add", actor, key, digest, data)
@@ -180,7 +180,7 @@ def add_dependency(
         upstream = desk.task(tx, run, upstream_name)
         present = tasks.dependency(tx, task.id, upstream.id)
         if present is None:
-            _check_edge(desk, tx, run, task, upstream)
+            _check_edge(tx, run, task, upstream)
             _insert_dependency(desk, tx, run, task.id, upstream.id, condition)
         elif present.condition != condition:
             raise InboxOrchError(
@@ -203,7 +203,6 @@ def add_dependency(
 
 
 def _check_task(
-    desk: Desk,
     run: Run,
     key: str,
     title: str,
@@ -236,7 +235,7 @@ def _check_addable(desk: Desk, tx: Transaction, run: Run, key: str) -> None:
         )
 
 
-def _check_edge(desk: Desk, tx: Transaction, run: Run, task: Task, upstream: Task) -> None:
+def _check_edge(tx: Transaction, run: Run, task: Task, upstream: Task) -> None:
     """Refuse a cycle in the transaction that would close it: two halves added at once
     cannot both pass."""
     if task.state != "pending":

@@ -74,7 +74,7 @@ def plan_open(
         earlier = desk.replay(tx, "plan import", leader, key, digest)
         if earlier is not None:
             return earlier
-        run = planning.insert_run(desk, tx, leader, facts)
+        run = planning.insert_run(tx, leader, facts)
         _insert_plan(desk, tx, run, plan)
         data = _done(run, plan, opened=True)
         return desk.remember(tx, "plan import", leader, key, digest, data)
@@ -94,9 +94,7 @@ def plan_check(desk: Desk, run: Run | None, plan: Plan, *, repository: bool) -> 
     return {**_done(run, plan, opened=run is None), "dry_run": True}
 
 
-def plan_opening_check(
-    desk: Desk, opening: Opening, repository: str | None, worktree_root: str | None
-) -> None:
+def plan_opening_check(opening: Opening, repository: str | None, worktree_root: str | None) -> None:
     """Raise what `plan_open` would raise about the run, with nothing written."""
     Facts.of(opening, repository, worktree_root)
 

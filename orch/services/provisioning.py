@@ -9,23 +9,18 @@ from collections.abc import Collection
 from typing import Any
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.store.engine import Session, Transaction
 
-from ..domain import texts
-from ..domain.config import config_of
-from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git import worktrees
 from ..git.commands import FAILURES
-from ..git.worktrees import Hold, Place
-from ..store import attempts, runs, tasks
+from ..git.worktrees import Hold
+from ..store import attempts, tasks
 from ..store.attempts import Intent
-from . import folding, recounting
+from . import folding, kinds, recounting, work
 from .desk import Desk
-from .equipping import Equipment, SetupFailed, equip
+from .equipping import SetupFailed
 from .recounting import FirstMessage
-from .surroundings import command_environment
 
 LATER = ("busy", "io_error", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
@@ -47,7 +42,7 @@ def _is_ours(desk: Desk, intent: Intent) -> bool:
     return desk.is_abandoned(intent) and take_over(desk, intent)
 
 
-def finish_intents(desk: Desk, run: Run) -> int:
+def finish_dispatches(desk: Desk, run: Run) -> int:
     """Finish the dispatches that a process which is gone has begun, and clear away after
     those that failed; returns how many.
 
@@ -99,7 +94,7 @@ def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
         repository = desk.repository(run)
     except InboxOrchError as error:
         return _give_up(desk, run, attempt, error, cleared=False)
-    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
+    with worktrees.alone(repository, work.place_of(desk, attempt)) as hold:
         return _carry_out(desk, run, attempt, hold)
 
 
@@ -113,57 +108,24 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
     mine = intent is not None and intent.owner == desk.this_process()
     if present.state != "allocating" or not mine:
         return present
-    if _is_cancelled(desk, run):
+    if work.is_cancelled(desk, run):
         cleared = hold is None or _cleared(desk, run, attempt)
         return _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
     try:
         if hold is not None:
-            attempt = _make_worktree(desk, run, task, attempt, hold)
+            attempt = kinds.of_task(task).prepare(desk, run, task, attempt, hold)
         text = recounting.first_message(desk, run, task)
     except InboxOrchError as error:
         cleared = hold is None or _cleared(desk, run, attempt)
         return _give_up(desk, run, attempt, error, cleared=cleared)
     except SetupFailed as failure:
         cleared = _cleared(desk, run, attempt)
-        if _is_cancelled(desk, run):
+        if work.is_cancelled(desk, run):
             return _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
         return _failed(
             desk, run, attempt, "setup_failed", str(failure), failure.details, cleared=cleared
         )
     return _hand_out(desk, run, task, attempt, text)
-
-
-def _make_worktree(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
-    """Everything that a worker is to find there; returns the attempt with details of it."""
-    repository = desk.repository(run)
-    if attempt.base_source == "merge":
-        assert attempt.base_commit is not None
-        repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
-    place, config = place_of(desk, attempt), config_of(run)
-    environment = command_environment(desk.database, run, task, attempt, config, place.path)
-    details = equip(
-        desk.database,
-        repository,
-        place,
-        hold,
-        Equipment(config, environment),
-        is_wanted=lambda: _is_wanted_still(desk, run, attempt),
-    )
-    return attempt._replace(details=json.dumps(details)) if details else attempt
-
-
-def _is_wanted_still(desk: Desk, run: Run, attempt: Attempt) -> bool:
-    with desk.database.snapshot() as snapshot:
-        present = attempts.get(snapshot, attempt.id)
-        mine = attempts.owns_intent(snapshot, attempt.id, "dispatch", desk.this_process())
-    wanted = mine and present is not None and present.state == "allocating"
-    return wanted and not _is_cancelled(desk, run)
-
-
-def _is_cancelled(desk: Desk, run: Run) -> bool:
-    with desk.database.snapshot() as snapshot:
-        present = runs.get(snapshot, run.id)
-    return present is not None and present.state == "cancelling"
 
 
 def call_off(desk: Desk, run: Run, task_ids: Collection[str]) -> None:
@@ -193,12 +155,12 @@ def _hand_out(desk: Desk, run: Run, task: Task, attempt: Attempt, text: FirstMes
     with desk.database.transaction() as tx:
         present = _confirmed(desk, tx, attempt, "done")
         if present is None:
-            return _as_it_is(desk, tx, attempt)
+            return _as_it_is(tx, attempt)
         changes = {} if attempt.details is None else {"details": attempt.details}
         provisioned = desk.move_attempt(
             tx, run, present, "provisioned", cause="the worktree is there", changes=changes
         )
-        return _offer(desk, tx, run, task, provisioned, text)
+        return kinds.of_task(task).offer(desk, tx, run, task, provisioned, text)
 
 
 def _give_up(
@@ -221,7 +183,7 @@ def _failed(
     with desk.database.transaction() as tx:
         present = _confirmed(desk, tx, attempt, "undone" if cleared else None)
         if present is None:
-            return _as_it_is(desk, tx, attempt)
+            return _as_it_is(tx, attempt)
         changes = {
             "reason": reason[:1000],
             "details": json.dumps({"code": code, **details}),
@@ -243,7 +205,7 @@ def _confirmed(
 ) -> Attempt | None:
     """Close the intent, if there is an outcome of it; None when another leader has taken it
     over meanwhile: what becomes of the attempt is that one's affair."""
-    present = _as_it_is(desk, tx, attempt)
+    present = _as_it_is(tx, attempt)
     if present.state != "allocating":
         return None
     me = desk.this_process()
@@ -254,7 +216,7 @@ def _confirmed(
     return present if mine else None
 
 
-def _as_it_is(desk: Desk, tx: Transaction, attempt: Attempt) -> Attempt:
+def _as_it_is(tx: Transaction, attempt: Attempt) -> Attempt:
     present = attempts.get(tx, attempt.id)
     assert present is not None
     return present
@@ -274,7 +236,7 @@ def _clear_away(desk: Desk, run: Run, attempt: Attempt) -> bool:
 
 def _cleared_alone(desk: Desk, run: Run, attempt: Attempt) -> bool:
     """Take away what was made, in the attempt's lock; error `busy`."""
-    with worktrees.alone(desk.repository(run), place_of(desk, attempt)):
+    with worktrees.alone(desk.repository(run), work.place_of(desk, attempt)):
         return _cleared(desk, run, attempt)
 
 
@@ -282,74 +244,13 @@ def _cleared(desk: Desk, run: Run, attempt: Attempt) -> bool:
     """Take away, in the attempt's lock, what was made; False when that fails too."""
     try:
         repository = desk.repository(run)
-        worktrees.unmake(repository, place_of(desk, attempt))
+        worktrees.unmake(repository, work.place_of(desk, attempt))
         if attempt.base_source == "merge":
             assert attempt.base_commit is not None
             repository.drop(f"refs/orch/base/{attempt.id}", attempt.base_commit)
     except InboxOrchError:
         return False
     return True
-
-
-def _offer(
-    desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage
-) -> Attempt:
-    """Send the thread and say so, in one transaction."""
-    database, thread_id = desk.database, new_id()
-    facts = {
-        "run": run.name,
-        "task": task.key,
-        "attempt": attempt.number,
-        "attempt_id": attempt.id,
-        "worktree": attempt.worktree_path,
-        "branch": attempt.branch,
-        "base_commit": attempt.base_commit,
-        "database": database.layout.database,
-        "database_id": database.id,
-        # Whoever claims by itself has seen no dispatch: the rules go with the thread.
-        "brief": _brief(desk, run, task, attempt, thread_id),
-    }
-    payload = {name: value for name, value in facts.items() if value is not None}
-    sent = desk.bus.send(
-        to=attempt.mailbox,
-        subject=f"{task.key}: {task.title}"[:200],
-        body=text.body,
-        files=text.files,
-        payload=json.dumps(payload),
-        priority=task.priority,
-        max_deliveries=MAX_DELIVERIES,
-        agent=run.leader,
-        thread_id=thread_id,
-    )
-    return desk.move_attempt(
-        tx,
-        run,
-        attempt,
-        "offered",
-        cause="the thread is sent",
-        changes={"thread_id": sent.thread.id},
-    )
-
-
-def _brief(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str) -> str:
-    return texts.brief(
-        run=run.name,
-        task=task.key,
-        attempt=attempt.number,
-        thread=thread_id,
-        mailbox=attempt.mailbox,
-        worktree=attempt.worktree_path,
-        branch=attempt.branch,
-        base_commit=attempt.base_commit,
-        database=desk.database.layout.database,
-        database_id=desk.database.id,
-    )
-
-
-def place_of(desk: Desk, attempt: Attempt) -> Place:
-    assert attempt.branch and attempt.worktree_path and attempt.base_commit
-    reason = f"orch {desk.database.id} {attempt.id}"
-    return Place(attempt.branch, attempt.worktree_path, attempt.base_commit, reason)
 
 
 # -- what a worker needs -----------------------------------------------------------------
@@ -367,7 +268,7 @@ def handed_out(desk: Desk, run: Run, attempt: Attempt) -> dict[str, Any]:
         "brief": None,
     }
     if attempt.thread_id is not None:
-        shape["brief"] = _brief(desk, run, task, attempt, attempt.thread_id)
+        shape["brief"] = work.brief_of(desk, run, task, attempt, attempt.thread_id)
     return shape
 
 

@@ -121,7 +121,7 @@ def report(desk: Desk, run: Run, *, most: int) -> Report:
     told, exchanges = [], []
     for attempt in shown:
         messages = _messages_of(desk, attempt)
-        told.append(_attempt_told(desk, picture, attempt, messages, repository, now_ms))
+        told.append(_attempt_told(picture, attempt, messages, repository, now_ms))
         exchanges += _exchanges(told[-1].name, messages)
     exchanges.sort(key=lambda exchange: exchange.question.id)
     left_out = len(every) - len(shown)
@@ -144,7 +144,6 @@ def _messages_of(desk: Desk, attempt: Attempt) -> Sequence[Message]:
 
 
 def _attempt_told(
-    desk: Desk,
     picture: Picture,
     attempt: Attempt,
     messages: Sequence[Message],

@@ -110,14 +110,14 @@ def attempt_show(desk: Desk, run: Run, listed: Listed) -> Shown:
     if attempt.worktree_path is None:
         return Shown(listed, False, None, None, None)
     repository = desk.repository(run)
-    commit = _salvage_of(desk, repository, attempt)
+    commit = _salvage_of(repository, attempt)
     parts = None if commit is None else restoring.parts_of(repository, commit)
     return Shown(
         listed,
         is_there(attempt.worktree_path),
         None if commit is None else salvage.ref_of(attempt.id),
         parts,
-        _in_trash(desk, run, repository, attempt),
+        _in_trash(run, repository, attempt),
     )
 
 
@@ -131,9 +131,9 @@ def attempt_restore(
     database keeps its files), and those of git.
     """
     attempt, repository = listed.attempt, desk.repository(run)
-    commit = _salvage_of(desk, repository, attempt)
+    commit = _salvage_of(repository, attempt)
     if commit is None:
-        raise _nothing_salvaged(desk, run, repository, listed)
+        raise _nothing_salvaged(run, repository, listed)
     folder = into
     if folder is None:
         folder = f"{attempt.worktree_path}-restored"
@@ -156,22 +156,20 @@ def _refuse_inside_ours(desk: Desk, repository: Repository, folder: str) -> None
             )
 
 
-def _salvage_of(desk: Desk, repository: Repository, attempt: Attempt) -> str | None:
+def _salvage_of(repository: Repository, attempt: Attempt) -> str | None:
     """The commit, if it is there; a removal that was cut short may not be written down yet."""
     named = attempt.salvage_commit or salvage.ref_of(attempt.id)
     return repository.ref_commit(f"{named}^{{commit}}")
 
 
-def _in_trash(desk: Desk, run: Run, repository: Repository, attempt: Attempt) -> str | None:
+def _in_trash(run: Run, repository: Repository, attempt: Attempt) -> str | None:
     trash = removal.trash_of(repository, str(run.worktree_root), attempt.id)
     return trash.worktree if removal.is_moved(trash) else None
 
 
-def _nothing_salvaged(
-    desk: Desk, run: Run, repository: Repository, listed: Listed
-) -> InboxOrchError:
+def _nothing_salvaged(run: Run, repository: Repository, listed: Listed) -> InboxOrchError:
     attempt = listed.attempt
-    trash = _in_trash(desk, run, repository, attempt)
+    trash = _in_trash(run, repository, attempt)
     if attempt.worktree_path is not None and is_there(attempt.worktree_path):
         hint = f"its worktree is there: {attempt.worktree_path}"
     elif trash is not None:

@@ -3,7 +3,6 @@
 Each call is one transaction over all the tasks that it names: all of it happens, or none.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from ..domain import states
 from ..domain.model import Attempt, Run, Task
 from ..git.repository import Repository
 from ..store import attempts, tasks
-from . import folding, provisioning, stopping
+from . import finishing, folding, provisioning, stopping
 from .bases import tip_of
 from .desk import Desk
 from .verifying import details_of
@@ -70,7 +69,7 @@ def cancel(desk: Desk, run: Run, names: Sequence[str]) -> Steered:
     with desk.database.snapshot() as snapshot:
         named = {desk.task(snapshot, run, name).id for name in names}
     provisioning.call_off(desk, run, named)
-    return _each(desk, run, names, functools.partial(_cancel, desk))
+    return _each(desk, run, names, _cancel)
 
 
 def skip(desk: Desk, run: Run, names: Sequence[str]) -> Steered:
@@ -78,7 +77,7 @@ def skip(desk: Desk, run: Run, names: Sequence[str]) -> Steered:
 
     Errors: `usage`, `not_found`, `invalid_state` (one is not pending).
     """
-    return _each(desk, run, names, functools.partial(_skip, desk))
+    return _each(desk, run, names, _skip)
 
 
 def reassign(desk: Desk, run: Run, names: Sequence[str], mailbox: str) -> Steered:
@@ -90,7 +89,7 @@ def reassign(desk: Desk, run: Run, names: Sequence[str], mailbox: str) -> Steere
     """
     check_name(mailbox, "mailbox")
 
-    def change(tx: Transaction, run: Run, task: Task) -> bool:
+    def change(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
         return _reassign(desk, tx, run, task, mailbox)
 
     return _each(desk, run, names, change)
@@ -116,7 +115,7 @@ def retry(
         _tip_to_go_on_from(desk, run, names[0], from_attempt) if names else (None, ())
     )
 
-    def change(tx: Transaction, run: Run, task: Task) -> bool:
+    def change(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
         return _retry(desk, tx, run, task, start, force)
 
     steered = _each(desk, run, names, change)
@@ -265,19 +264,21 @@ def _each(
     desk: Desk,
     run: Run,
     names: Sequence[str],
-    change: Callable[[Transaction, Run, Task], bool],
+    change: Callable[[Desk, Transaction, Run, Task], bool],
 ) -> Steered:
     """Change each task that is named, all in one transaction; `change` returns whether there
     was anything to do."""
     if not names:
         raise usage("name a task", hint="`orch status` lists them")
-    provisioning.finish_intents(desk, run)
+    finishing.finish_intents(desk, run)
     folding.fold(desk, run)
     with desk.database.transaction() as tx:
         named = {t.id: t for t in (desk.task(tx, run, n) for n in names)}
         present = desk.require_open(tx, run)
         already = [
-            task.key for task in named.values() if not change(tx, present, tasks.by_id(tx, task.id))
+            task.key
+            for task in named.values()
+            if not change(desk, tx, present, tasks.by_id(tx, task.id))
         ]
     # What nobody holds has ended with that.
     folding.fold(desk, run)

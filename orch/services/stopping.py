@@ -129,18 +129,18 @@ def sweep_again(desk: Desk, run: Run) -> int:
 def close_cancelled(desk: Desk, run: Run) -> int:
     """Close a cancelled run once its last attempt has ended; returns whether that is now."""
     with desk.database.snapshot() as snapshot:
-        if not _is_over(desk, runs.get(snapshot, run.id), snapshot):
+        if not _is_over(runs.get(snapshot, run.id), snapshot):
             return 0
     with desk.database.transaction() as tx:
         present = runs.get(tx, run.id)
-        if present is None or not _is_over(desk, present, tx):
+        if present is None or not _is_over(present, tx):
             return 0  # another leader was quicker
         columns = {"closed_at": tx.now.wall_ms}
         desk.move_run(tx, present, "closed", cause="its last attempt has ended", changes=columns)
         return 1
 
 
-def _is_over(desk: Desk, run: Run | None, tx: Any) -> bool:
+def _is_over(run: Run | None, tx: Any) -> bool:
     if not _has_to_be_swept(run):
         return False
     assert run is not None

@@ -18,7 +18,7 @@ from ..domain.model import Attempt, Run, Task
 from ..domain.states import NEEDS_WORKTREE
 from ..git.commands import NO_ANSWER
 from ..git.repository import Found, Repository, is_there
-from ..store import attempts, councils, tasks
+from ..store import attempts, tasks
 from . import folding
 from .desk import Desk
 
@@ -40,17 +40,7 @@ def verify(desk: Desk, run: Run) -> int:
     What cannot be looked at now, because the repository or the worktrees have gone away,
     waits: `obstacle` tells why. Of an attempt with checks it is written down how its worktree
     stands, before any check can change that.
-
-    Of a council's run, what reviewers have sent is taken in: so whoever reconciles or waits
-    on it moves it on.
     """
-    with desk.database.snapshot() as snapshot:
-        is_council = councils.get(snapshot, run.id) is not None
-    if is_council:
-        # Imported here, because no other run needs it, and every command loads this module.
-        from .council_sitting import Councils
-
-        return Councils(desk.bus, desk.caller).take_in_replies(run)
     return sum(_verify_one(desk, run, attempt, task) for attempt, task in submitted(desk, run))
 
 
@@ -94,7 +84,7 @@ def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
 def _note_seen(desk: Desk, attempt: Attempt, verdict: Verdict) -> None:
     """Only the checks are left, and they may change the tree or move HEAD."""
     with desk.database.transaction() as tx:
-        if _is_still(desk, tx, attempt):
+        if _is_still(tx, attempt):
             columns = {**verdict.changes, "updated_at": tx.now.wall_ms}
             attempts.update(tx, attempt.id, columns, expected_state="submitted")
 
@@ -103,14 +93,14 @@ def decide(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
     """Write down what a submitted attempt has come to; False when another leader was
     quicker."""
     with desk.database.transaction() as tx:
-        if not _is_still(desk, tx, attempt):
+        if not _is_still(tx, attempt):
             return False
         moved = desk.move_attempt(tx, run, attempt, "verifying", cause="the worker is done")
         settle(desk, tx, run, moved, verdict)
         return True
 
 
-def _is_still(desk: Desk, tx: Transaction, attempt: Attempt) -> bool:
+def _is_still(tx: Transaction, attempt: Attempt) -> bool:
     """Whether a submitted attempt is as it was when it was looked at. Once its checks have
     begun, what a slow leader has seen in its worktree may be their doing."""
     present = attempts.get(tx, attempt.id)

@@ -14,7 +14,7 @@ from ..domain.model import Run
 from ..domain.readiness import Picture
 from ..domain.states import TASK_FINAL
 from ..store import attempts, runs
-from . import checking, folding, provisioning, timing, verifying, viewing
+from . import checking, finishing, folding, kinds, timing, verifying, viewing
 from . import late as late_work
 from .checking import VERIFIER_LOOK_MS
 from .desk import Desk
@@ -109,9 +109,11 @@ def reconcile(desk: Desk, run: Run, *, checks: bool = True) -> Reconciled:
 
     Errors: those of every write, of git, and of `check_next`.
     """
-    finished = provisioning.finish_intents(desk, run) + checking.put_back_abandoned(desk, run)
+    finished = finishing.finish_intents(desk, run)
     folded = folding.fold(desk, run)
-    verified = verifying.verify(desk, run)
+    with desk.database.snapshot() as snapshot:
+        kind = kinds.of_run(snapshot, run.id)
+    verified = kind.take_in(desk, run)
     if checks:
         verified += checking.check_all(desk, run)
     late = late_work.keep_late_work(desk, run)

@@ -25,6 +25,12 @@ def get(tx: Session, name_or_id: str) -> Run | None:
     return None if row is None else Run._make(row)
 
 
+def kind(tx: Session, run_id: str) -> str:
+    """What a run is for: `council`, or `work`."""
+    row = tx.one("SELECT 1 FROM council WHERE run_id = ?", (run_id,))
+    return "work" if row is None else "council"
+
+
 def not_closed(tx: Session) -> list[Run]:
     """Every run that is not closed, oldest first."""
     rows = tx.all(f"SELECT {_COLUMNS} FROM run WHERE state <> 'closed' ORDER BY created_at, id")
