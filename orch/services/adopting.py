@@ -4,7 +4,6 @@ They are verified as any other work, in the attempt's worktree or, where that is
 something else checked out, in a temporary one. The attempt stays as it ended.
 """
 
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from inbox_orch.shared.errors import InboxOrchError, not_found
 from inbox_orch.shared.signals import Signalled
 from inbox_orch.shared.store.engine import Transaction
 
-from ..domain import names, states
+from ..domain import states
 from ..domain.checks import Checked, objection, report
 from ..domain.config import config_of
 from ..domain.model import Attempt, Run, Task
@@ -21,8 +20,7 @@ from ..git.heads import Heads, commits_beyond
 from ..git.repository import Found, Repository
 from ..git.worktrees import Place
 from ..store import attempts, runs, tasks
-from ..store.attempts import Intent
-from . import checking, folding, verifying
+from . import borrowing, checking, folding, verifying
 from .checking import AT_WORK
 from .desk import Desk
 from .equipping import Equipment, SetupFailed, equip
@@ -151,7 +149,7 @@ def _check_work(
     """Run the task's checks where the work is checked out."""
     from .running import Interrupted, Withdrawn
 
-    place = None if work.folder is not None else _borrowed_place(desk, run, attempt, work.head)
+    place = None if work.folder is not None else borrowing.place_of(desk, run, attempt, work.head)
     _begin_adoption(desk, run, task, attempt, place)
     try:
         if place is not None:
@@ -218,19 +216,6 @@ def _is_still_adoptable(desk: Desk, task: Task, attempt: Attempt) -> bool:
     return mine and live is None and present.state in ADOPTABLE
 
 
-def _borrowed_place(desk: Desk, run: Run, attempt: Attempt, head: str) -> Place:
-    with desk.database.snapshot() as snapshot:
-        key = tasks.by_id(snapshot, attempt.task_id).key
-    assert run.worktree_root is not None
-    folder = names.folder_name(key, attempt.number) + ".adopt"
-    return Place(
-        names.branch_name(run.name, key, attempt.number).replace("/t/", "/adopt/", 1),
-        os.path.join(run.worktree_root, run.name, folder),
-        head,
-        f"orch {desk.database.id} adopt {attempt.id}",
-    )
-
-
 def _make_borrowed(
     desk: Desk, run: Run, repository: Repository, task: Task, attempt: Attempt, place: Place
 ) -> None:
@@ -246,13 +231,6 @@ def _make_borrowed(
             is_wanted=lambda: _is_still_adoptable(desk, task, attempt),
         )
         borrowed.detach(repository, place)
-
-
-def clear_borrowed(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> None:
-    """Take away the temporary worktree of a process that died."""
-    head = intent.data.get("borrowed")
-    if head is not None:
-        borrowed.remove(desk.repository(run), _borrowed_place(desk, run, attempt, head))
 
 
 # -- taking ------------------------------------------------------------------------------

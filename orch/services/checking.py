@@ -22,7 +22,7 @@ from ..domain.model import Attempt, Run, Task
 from ..git.repository import is_there
 from ..store import attempts, tasks
 from ..store.attempts import Intent
-from . import adopting, verifying
+from . import borrowing, verifying
 from .desk import Desk
 from .surroundings import command_environment
 from .turns import finished
@@ -356,7 +356,7 @@ def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attemp
         if not attempts.take_over_intent(tx, intent.number, intent.owner, me):
             return False
     try:
-        adopting.clear_borrowed(desk, run, intent, attempt)
+        borrowing.clear_borrowed(desk, run, intent, attempt)
     except InboxOrchError:
         return False  # it is this process's now; the next time may do better
     _put_back(desk, run, attempt, "the verifier died")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.services import council_desk
 from support.chambers import BRIEF, WAL
 from support.commands import Outcome
 from support.orch_matrix import Enterprise, orch_cells_council
@@ -21,7 +22,7 @@ def ended(project: Enterprise, valid: int, *, closed: bool = True) -> None:
     """A council of three with so many valid replies; the others have declined, or not come."""
     council = orch_cells_council.opened(project)
     with project.scheduler() as scheduler:
-        sha256 = scheduler.view(scheduler.council(None)).council.brief_sha256
+        sha256 = council_desk.view(scheduler.desk, scheduler.council(None)).council.brief_sha256
     reply = {
         "schema": "orch.council.reply/1",
         "council_id": council,

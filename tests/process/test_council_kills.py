@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.orch.services import council_desk, council_settling
 from inbox_orch.orch.services.council_asking import check_asked
 from inbox_orch.orch.services.council_counting import rendered
 from inbox_orch.orch.services.scheduler import Scheduler
@@ -42,7 +43,7 @@ class Starting:
 
     def check(self, scheduler: Scheduler) -> None:
         for view in scheduler.councils():
-            scheduler.refresh(view.run)
+            council_settling.refresh(scheduler.desk, view.run)
         start(scheduler)
         assert len(scheduler.councils()) == 1
         assert threads(scheduler) == dict.fromkeys(REVIEWERS, 1)
@@ -62,8 +63,10 @@ class Settling:
 
     def check(self, scheduler: Scheduler) -> None:
         run = scheduler.council(None)
-        scheduler.refresh(run)
-        seats = {s.seat.reviewer: s.stands.state for s in scheduler.view(run).seats}
+        council_settling.refresh(scheduler.desk, run)
+        seats = {
+            s.seat.reviewer: s.stands.state for s in council_desk.view(scheduler.desk, run).seats
+        }
         assert seats == {"ada": "valid", "bob": "pending", "eve": "valid_after_kill"}
         assert threads(scheduler) == {"ada": 1, "bob": 2, "eve": 1}
         with scheduler.database.snapshot() as snapshot:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.services import council_counting
 from support.chambers import BRIEF
 from support.commands import command_path
 from support.orch_matrix import Enterprise, orch_cells_council
@@ -84,6 +85,6 @@ def test_settling_at_once_loses_none(project: Enterprise):
     assert [finish(process).exit_code for process in processes] == [0] * LEADERS
 
     with project.scheduler() as scheduler:
-        overrides = scheduler.count(scheduler.council(None)).tally.overrides
+        overrides = council_counting.count(scheduler.desk, scheduler.council(None)).tally.overrides
     assert [o.number for o in overrides] == list(range(1, LEADERS + 1))
     assert {o.text for o in overrides} == {f"note {n}" for n in range(LEADERS)}

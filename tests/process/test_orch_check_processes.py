@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.services import stopping
 from inbox_orch.orch.services.running import GRACE_SECONDS
 from inbox_orch.shared import processes
 from support.commands import command_path
@@ -324,7 +325,14 @@ def test_a_cancelled_attempt_does_not_go_on_being_checked(project: Enterprise, g
     (first,) = gate.beginnings
     with project.scheduler() as scheduler, scheduler.database.transaction() as tx:
         run = the_run(scheduler)
-        scheduler.stop(tx, run, scheduler.status(run).rows[0].attempt, "cancelled", "not wanted")
+        stopping.stop(
+            scheduler.desk,
+            tx,
+            run,
+            scheduler.status(run).rows[0].attempt,
+            "cancelled",
+            "not wanted",
+        )
 
     assert ended(verifier)["data"]["verified"] == 0
     assert is_gone(first)

@@ -1,5 +1,6 @@
 """Checks of an integration: once for all that comes in, before anything is moved."""
 
+import functools
 import json
 import os
 import signal
@@ -10,11 +11,12 @@ import pytest
 
 from inbox_orch.orch.domain.config import from_given
 from inbox_orch.orch.domain.integration import branch_of
+from inbox_orch.orch.services import trying
 from inbox_orch.orch.store import attempts
 from support.buses import refused
 from support.commands import command_path
 from support.processes import until
-from support.runs import Site, commit, git, lock_files, worktree_paths
+from support.runs import Site, commit, git, lock_files, only_for, worktree_paths
 from support.timing import PATIENCE_SECONDS
 
 
@@ -233,7 +235,7 @@ def test_a_check_sees_nothing_of_a_calling_hook_and_none_of_a_lease(site: Site, 
 
 def test_checks_that_another_leader_has_taken_over_move_nothing(site: Site, run, monkeypatch):
     scheduler = site.scheduler
-    note = scheduler._note_check
+    note = functools.partial(trying._note_check, scheduler.desk)
 
     def lose_it(number, group):
         (intent,) = site.open_intents(run)
@@ -242,7 +244,7 @@ def test_checks_that_another_leader_has_taken_over_move_nothing(site: Site, run,
             attempts.take_over_intent(tx, number, intent.owner, elsewhere)
         return note(number, group)
 
-    monkeypatch.setattr(scheduler, "_note_check", lose_it)
+    only_for(monkeypatch, scheduler, trying, "_note_check", lose_it)
     with refused("busy"):
         scheduler.integrate(run, checks=["true"])
     monkeypatch.undo()

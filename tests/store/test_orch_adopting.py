@@ -1,5 +1,6 @@
 """Late work is refused, kept, and can be adopted: then it is verified as any other work."""
 
+import functools
 import os
 import shutil
 from pathlib import Path
@@ -8,9 +9,10 @@ import pytest
 
 from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.git.repository import Repository
+from inbox_orch.orch.services import adopting, checking, late
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
-from support.runs import Site, branches, commit, git, lock_files, worktree_paths
+from support.runs import Site, branches, commit, git, lock_files, only_for, worktree_paths
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def test_no_git_is_started_where_nothing_came_late(site: Site, run, monkeypatch)
         raise AssertionError(f"git was started: {arguments}")
 
     monkeypatch.setattr("inbox_orch.orch.git.heads.git", started)
-    assert site.leader().keep_late_work(run) == 0
+    assert late.keep_late_work(site.leader().desk, run) == 0
 
 
 @pytest.mark.parametrize("code", ["disk_full", "git_failed", "read_only"])
@@ -335,7 +337,7 @@ def test_an_attempt_that_begins_while_the_checks_run_is_not_overtaken(site: Site
     site.scheduler.reconcile(run)
     site.clock.advance(300)
     other = site.leader()
-    original = other.run_checks
+    original = functools.partial(checking.run_checks, other.desk)
 
     def interrupted(*arguments, **options):
         site.dispatch(run)
@@ -400,7 +402,7 @@ def test_what_is_kept_is_what_was_adopted_also_when_another_leader_was_quicker(
 ):
     item = failed(site, run)
     slow = site.leader()
-    check = slow._require_sound
+    check = adopting._require_sound
     adopted = []
 
     def check_and_be_late(*arguments):
@@ -409,7 +411,7 @@ def test_what_is_kept_is_what_was_adopted_also_when_another_leader_was_quicker(
         git(item["worktree"], "commit", "--quiet", "--amend", "--all", "--no-edit")
         adopted.append(site.scheduler.adopt(run, "a")["attempt"]["head_commit"])
 
-    monkeypatch.setattr(slow, "_require_sound", check_and_be_late)
+    monkeypatch.setattr(adopting, "_require_sound", check_and_be_late)
     with refused("invalid_state"):
         slow.adopt(run, "a")
 
@@ -420,13 +422,13 @@ def test_what_is_kept_is_what_was_adopted_also_when_another_leader_was_quicker(
 
 def before_its_checks(monkeypatch, scheduler, happening) -> None:
     """Let something happen when an adoption is written down, and before its first check."""
-    run_checks = scheduler.run_checks
+    run_checks = functools.partial(checking.run_checks, scheduler.desk)
 
     def happen_first(*arguments, **options):
         happening()
         return run_checks(*arguments, **options)
 
-    monkeypatch.setattr(scheduler, "run_checks", happen_first)
+    only_for(monkeypatch, scheduler, checking, "run_checks", happen_first)
 
 
 def test_what_somebody_is_adopting_nobody_else_adopts(site: Site, run, monkeypatch):

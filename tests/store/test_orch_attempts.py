@@ -1,10 +1,13 @@
 """How attempts follow their threads: retries, budgets, cancelling, policies, redelivery."""
 
+import functools
+
 import pytest
 
+from inbox_orch.orch.services import folding, work
 from inbox_orch.shared import events
 from support.buses import refused
-from support.runs import Site, branches, commit, git
+from support.runs import Site, branches, commit, git, only_for
 
 
 @pytest.fixture
@@ -314,14 +317,14 @@ def test_abort_reaches_an_attempt_that_was_being_made_when_the_task_failed(site:
     site.add(run, "a", "b")
     item = site.dispatch(run, "a")["a"]
     other = site.leader()
-    make = other._make_worktree
+    make = functools.partial(work.prepare, other.desk)
 
     def fail_meanwhile(*arguments):
         site.fail(item, fatal=True)
-        site.scheduler.fold(run)
+        folding.fold(site.scheduler.desk, run)
         return make(*arguments)
 
-    monkeypatch.setattr(other, "_make_worktree", fail_meanwhile)
+    only_for(monkeypatch, other, work, "prepare", fail_meanwhile)
     other.dispatch(run, task_names=["b"])
 
     site.scheduler.reconcile(run)

@@ -1,11 +1,13 @@
 """On which commit an attempt starts, and when a dispatch is refused for it."""
 
+import functools
 from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.services import dispatching
 from support.buses import refused
-from support.runs import Site, commit, git, worktree_paths
+from support.runs import Site, commit, git, only_for, worktree_paths
 
 
 def head_of(worktree: str | Path) -> str:
@@ -386,13 +388,13 @@ def test_no_conflict_is_stored_of_a_task_that_was_cancelled_meanwhile(site: Site
     run = site.open_run()
     two_that_conflict(site, run)
     slow = site.leader()
-    store = slow._store_conflict
+    store = functools.partial(dispatching._store_conflict, slow.desk)
 
     def store_late(*arguments):
         site.scheduler.cancel(run, ["c"])
         store(*arguments)
 
-    monkeypatch.setattr(slow, "_store_conflict", store_late)
+    only_for(monkeypatch, slow, dispatching, "_store_conflict", store_late)
     slow.dispatch(run)
 
     with site.scheduler.database.snapshot() as snapshot:

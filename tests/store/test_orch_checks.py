@@ -1,5 +1,6 @@
 """Checks: what they see, how they end, what becomes of the attempt and who is told."""
 
+import functools
 import json
 import os
 import shutil
@@ -12,14 +13,14 @@ import pytest
 
 from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.services import checking, running
+from inbox_orch.orch.services import borrowing, checking, folding, running, verifying
 from inbox_orch.orch.store import attempts
 from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.signals import Signalled
 from support.buses import refused
 from support.limits import limited_once_written
-from support.runs import Site, commit, git
+from support.runs import Site, commit, git, only_for
 from support.timing import PATIENCE_SECONDS
 
 
@@ -369,17 +370,17 @@ def test_a_leader_that_has_seen_it_submitted_runs_no_check_that_another_has_run(
 ):
     submitted(site, run, one_more_run(tmp_path))
     slow = site.leader()
-    slow.fold(run)
-    slow.verify(run)
-    begin = slow._begin_checks
+    folding.fold(slow.desk, run)
+    verifying.verify(slow.desk, run)
+    begin = functools.partial(checking._begin_checks, slow.desk)
 
     def begin_late(*arguments):
         site.scheduler.reconcile(run)
         return begin(*arguments)
 
-    monkeypatch.setattr(slow, "_begin_checks", begin_late)
+    only_for(monkeypatch, slow, checking, "_begin_checks", begin_late)
 
-    assert slow.check_next(run) is None
+    assert checking.check_next(slow.desk, run) is None
     assert marked_runs(tmp_path) == ["ran"]
     assert site.attempts(run, "a")[-1].state == "succeeded"
 
@@ -390,23 +391,23 @@ def test_what_a_slow_leader_sees_after_the_checks_have_begun_decides_nothing(
     """The check itself makes the tree dirty, and the wait ends before the next one."""
     submitted(site, run, "touch made.txt", "true")
     slow = site.leader()
-    slow.fold(run)
-    look, first = slow._verdict, site.scheduler
-    note = first._note_results
+    folding.fold(slow.desk, run)
+    look, first = functools.partial(verifying._verdict, slow.desk), site.scheduler
+    note = functools.partial(checking._note_results, first.desk)
 
     def note_and_let_time_pass(*arguments):
         site.clock.advance(10)
         return note(*arguments)
 
     def look_late(*arguments):
-        first.verify(run)
-        first.check_next(run, starts_before_ms=site.clock.now().monotonic_ms + 5000)
+        verifying.verify(first.desk, run)
+        checking.check_next(first.desk, run, starts_before_ms=site.clock.now().monotonic_ms + 5000)
         return look(*arguments)
 
-    monkeypatch.setattr(first, "_note_results", note_and_let_time_pass)
-    monkeypatch.setattr(slow, "_verdict", look_late)
+    only_for(monkeypatch, first, checking, "_note_results", note_and_let_time_pass)
+    only_for(monkeypatch, slow, verifying, "_verdict", look_late)
 
-    assert slow.verify(run) == 0
+    assert verifying.verify(slow.desk, run) == 0
     assert site.attempts(run, "a")[-1].state == "submitted"
     assert decided(site, run).state == "succeeded"
 
@@ -417,21 +418,27 @@ def test_a_verification_that_another_leader_has_taken_over_is_left_to_it(
     """Both have seen that the verifier is gone; whoever comes second must clear nothing away."""
     submitted(site, run, "true")
     dying, slow = site.leader(), site.leader()
-    gone = dying.this_process()._replace(process=4194303, started=1)
-    monkeypatch.setattr(dying, "this_process", lambda: gone)
-    dying.fold(run)
-    dying.verify(run)
-    dying._begin_checks(run, site.attempts(run, "a")[-1])
+    gone = dying.desk.this_process()._replace(process=4194303, started=1)
+    monkeypatch.setattr(dying.desk, "this_process", lambda: gone)
+    folding.fold(dying.desk, run)
+    verifying.verify(dying.desk, run)
+    checking._begin_checks(dying.desk, run, site.attempts(run, "a")[-1])
     cleared = []
 
     def come_second(*arguments):
         monkeypatch.undo()
-        monkeypatch.setattr(slow, "clear_borrowed", lambda *arguments: cleared.append(arguments))
-        assert site.scheduler.put_back_abandoned(run) == 1
+        only_for(
+            monkeypatch,
+            slow,
+            borrowing,
+            "clear_borrowed",
+            lambda *arguments: cleared.append(arguments),
+        )
+        assert checking.put_back_abandoned(site.scheduler.desk, run) == 1
 
     monkeypatch.setattr(checking, "end_orphan", come_second)
 
-    assert slow.put_back_abandoned(run) == 0
+    assert checking.put_back_abandoned(slow.desk, run) == 0
     assert cleared == []
     assert site.attempts(run, "a")[-1].state == "submitted"
 
@@ -441,20 +448,20 @@ def test_a_verifier_that_has_lost_its_attempt_decides_nothing(
     site: Site, run, monkeypatch, loss: str
 ):
     submitted(site, run, "true")
-    conclude, verifier = site.scheduler._conclude, site.scheduler
+    conclude, verifier = functools.partial(checking._conclude, site.scheduler.desk), site.scheduler
 
     def lose_it(run, attempt, found):
         other = site.leader()
         if loss == "taken over":
             (intent,) = site.open_intents(run)
-            elsewhere = other.this_process()._replace(process=4194303, started=1)
+            elsewhere = other.desk.this_process()._replace(process=4194303, started=1)
             with other.database.transaction() as tx:
                 assert attempts.take_over_intent(tx, intent.number, intent.owner, elsewhere)
         else:
             other.cancel(run, ["a"])
         return conclude(run, attempt, found)
 
-    monkeypatch.setattr(verifier, "_conclude", lose_it)
+    only_for(monkeypatch, verifier, checking, "_conclude", lose_it)
 
     verifier.reconcile(run)
 
@@ -473,7 +480,7 @@ def test_the_check_of_a_verifier_that_is_gone_is_ended_and_nobody_elses(site: Si
     own = subprocess.Popen(["sleep", "600"], start_new_session=True)
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
-        me, boot_id = site.scheduler.this_process(), site.clock.now().boot_id
+        me, boot_id = site.scheduler.desk.this_process(), site.clock.now().boot_id
         for process, started in ((own, 0), (other, 1)):
             data = {"group": process.pid}
             data["group_started"] = (processes.start_time(process.pid) or 0) + started
@@ -525,8 +532,8 @@ def test_a_signal_ends_the_wait_also_where_the_attempt_cannot_be_put_back(
     def busy(*arguments):
         raise InboxOrchError("busy", "another program holds the write lock")
 
-    monkeypatch.setattr(site.scheduler, "run_checks", run_checks)
-    monkeypatch.setattr(site.scheduler, "_put_back", busy)
+    only_for(monkeypatch, site.scheduler, checking, "run_checks", run_checks)
+    only_for(monkeypatch, site.scheduler, checking, "_put_back", busy)
     with pytest.raises(Signalled) as signalled:
         site.scheduler.reconcile(run)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.services import folding, stopping, waiting
 from support.buses import refused
 from support.runs import Site
 
@@ -229,7 +230,7 @@ def test_a_worker_that_speaks_while_the_clock_is_looked_at_goes_on(site: Site, r
         site.worker.renew(item["thread"], token)
         return stop_late(self, *arguments)
 
-    monkeypatch.setattr(type(site.scheduler), "_stop_late", renew_first)
+    monkeypatch.setattr(stopping, "_stop_late", renew_first)
 
     assert newest(site, run).state == "running"
 
@@ -247,8 +248,8 @@ def test_two_leaders_end_it_once(site: Site, run):
     site.clock.advance(6)
     other = site.leader()
 
-    assert site.scheduler.fold(run) > 0
-    assert other.fold(run) == 0
+    assert folding.fold(site.scheduler.desk, run) > 0
+    assert folding.fold(other.desk, run) == 0
     assert site.task(run, "a").work_failures == 1
 
 
@@ -266,7 +267,7 @@ def test_the_database_folds_from_its_events_after_all_that(site: Site, run):
 def test_a_wait_knows_when_the_next_clock_runs_out(site: Site, run):
     offered(site, run, queue_seconds=60)
 
-    assert site.scheduler._due(run).due_wall_ms == site.clock.wall_ms + 60_000
+    assert waiting.due(site.scheduler.desk, run).due_wall_ms == site.clock.wall_ms + 60_000
 
 
 # -- slots by mailbox ------------------------------------------------------------------------

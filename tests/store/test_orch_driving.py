@@ -7,6 +7,7 @@ import pytest
 
 from inbox_orch.orch.domain.model import Run
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.services import provisioning
 from inbox_orch.orch.services.driving import Driven, Step
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
@@ -80,7 +81,7 @@ def test_what_is_dispatched_is_told_with_all_that_a_worker_needs(site: Site):
     site.add(run, "a")
 
     item = items(drive(site, run))["a"]
-    assert item == site.scheduler.handed_out(run, site.attempts(run, "a")[0])
+    assert item == provisioning.handed_out(site.scheduler.desk, run, site.attempts(run, "a")[0])
     assert item["brief"]
 
 
@@ -318,7 +319,9 @@ def test_until_change_ends_with_the_first_one(site: Site):
     run = site.open_run()
     site.add(run, "a", "b")
     assert code(drive(site, run, until="change")) == "timeout", "to dispatch is no change"
-    site.deliver(site.scheduler.handed_out(run, site.attempts(run, "a")[0]), "a.txt")
+    site.deliver(
+        provisioning.handed_out(site.scheduler.desk, run, site.attempts(run, "a")[0]), "a.txt"
+    )
 
     steps = drive(site, run, until="change")
     assert (code(steps), ending(steps).outcome) == (None, "running")

@@ -1,6 +1,7 @@
 """Bringing accepted work together on a branch of the run, and what does not merge."""
 
 import contextlib
+import functools
 import json
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 from inbox_orch.orch.domain.integration import branch_of
 from inbox_orch.orch.git import integrating as git_integrating
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.services import integrating, provisioning
 from inbox_orch.orch.store import attempts, integrations
 from inbox_orch.shared.gate import Gate
 from support.buses import refused
-from support.runs import Site, commit, git
+from support.runs import Site, commit, git, only_for
 from support.timing import PATIENCE_SECONDS
 
 
@@ -274,7 +276,7 @@ def test_what_builds_on_conflicting_work_is_held_back_and_no_other_worker_is_ask
         ("b",),
     )
 
-    item = site.scheduler.handed_out(run, site.attempts(run, "b")[1])
+    item = provisioning.handed_out(site.scheduler.desk, run, site.attempts(run, "b")[1])
     git(item["worktree"], "merge", str(site.attempts(run, "b")[0].head_commit), status=1)
     commit(item["worktree"], "same", "both\n")
     site.done(item)
@@ -532,7 +534,7 @@ def test_the_branch_of_the_integration_is_not_moved_under_somebody_who_works_on_
 
 def begun_by_one_that_is_gone(site: Site, run, tip: str, conflicts=()) -> None:
     facts = {"step": "move", "branch": branch_of(run), "before": None, "tip": tip}
-    gone = site.scheduler.this_process()._replace(process=4194303, started=1)
+    gone = site.scheduler.desk.this_process()._replace(process=4194303, started=1)
     with site.scheduler.database.transaction() as tx:
         integrations.open_intent(
             tx,
@@ -635,7 +637,7 @@ def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch)
     site.add(run, "a")
     accept(site, run, a={"a.txt": "a\n"})
     scheduler, other = site.scheduler, site.leader()
-    move = scheduler._moved
+    move = integrating._moved
 
     def move_and_be_taken_for_dead(*arguments):
         moved = move(*arguments)
@@ -646,7 +648,7 @@ def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch)
         assert other.reconcile(run).finished_intents == 1
         return moved
 
-    monkeypatch.setattr(scheduler, "_moved", move_and_be_taken_for_dead)
+    monkeypatch.setattr(integrating, "_moved", move_and_be_taken_for_dead)
     scheduler.integrate(run)
 
     assert integrated(site) == 1
@@ -657,14 +659,14 @@ def test_work_that_is_taken_back_before_the_branch_moves_is_not_brought_in(site:
     run = site.open_run()
     site.add(run, "a", "b")
     accept(site, run, a={"a.txt": "a\n"}, b={"b.txt": "b\n"})
-    begin, other = site.scheduler._begin, site.leader()
+    begin, other = functools.partial(integrating._begin, site.scheduler.desk), site.leader()
 
     def begin_late(*arguments):
         monkeypatch.undo()
         other.retry(run, ["a"], force=True)
         return begin(*arguments)
 
-    monkeypatch.setattr(site.scheduler, "_begin", begin_late)
+    only_for(monkeypatch, site.scheduler, integrating, "_begin", begin_late)
     done = site.scheduler.integrate(run)
 
     assert states_of(done) == {"b": "merged"}
@@ -675,7 +677,7 @@ def test_a_branch_that_somebody_moves_meanwhile_is_merged_anew(site: Site, monke
     run = site.open_run()
     site.add(run, "a")
     accept(site, run, a={"a.txt": "a\n"})
-    begin = site.scheduler._begin
+    begin = functools.partial(integrating._begin, site.scheduler.desk)
     by_hand = commit(site.repository, "by-hand.txt", "by hand\n")
     git(site.repository, "reset", "--quiet", "--hard", "HEAD~1")
 
@@ -684,7 +686,7 @@ def test_a_branch_that_somebody_moves_meanwhile_is_merged_anew(site: Site, monke
         git(site.repository, "branch", branch_of(run), by_hand)
         return begin(*arguments)
 
-    monkeypatch.setattr(site.scheduler, "_begin", begin_late)
+    only_for(monkeypatch, site.scheduler, integrating, "_begin", begin_late)
     site.scheduler.integrate(run)
 
     assert names_in(site, tip_of(site, run)) == {"README.md", "a.txt", "by-hand.txt"}

@@ -3,6 +3,7 @@ merge."""
 
 import pytest
 
+from inbox_orch.orch.services import dispatching
 from support.buses import refused
 from support.runs import Site, commit, git
 
@@ -110,7 +111,7 @@ def test_a_start_that_changes_while_attempts_are_chosen_is_chosen_anew(
         chosen.append(found)
         return found
 
-    monkeypatch.setattr(type(site.scheduler), "_choose", choose_and_be_overtaken)
+    monkeypatch.setattr(dispatching, "_choose", choose_and_be_overtaken)
 
     assert site.dispatch(run)["a"]["base_commit"] == later
     assert len(chosen) == 2

@@ -1,5 +1,6 @@
 """Whose it is to carry out what was begun: two leaders that both think so harm nobody's work."""
 
+import functools
 import json
 import os
 import threading
@@ -8,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.services import finishing, provisioning, work
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.orch.store import attempts, integrations, tasks
 from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
-from support.runs import Site, branches, worktree_paths
+from support.runs import Site, branches, only_for, worktree_paths
 from support.timing import PATIENCE_SECONDS
 
 
@@ -26,26 +28,26 @@ def run(site: Site):
 def seen_from_another_container(monkeypatch: pytest.MonkeyPatch, scheduler: Scheduler) -> None:
     """The scheduler's owner is as a process of another PID namespace writes it down: no process
     here has its number and its start."""
-    elsewhere = scheduler.this_process()._replace(process=4194303, started=1, namespace=1)
-    monkeypatch.setattr(scheduler, "this_process", lambda: elsewhere)
+    elsewhere = scheduler.desk.this_process()._replace(process=4194303, started=1, namespace=1)
+    monkeypatch.setattr(scheduler.desk, "this_process", lambda: elsewhere)
 
 
 def seen_as_gone(monkeypatch: pytest.MonkeyPatch, scheduler: Scheduler) -> None:
     """The scheduler's owner is as a process that has ended leaves it."""
-    gone = scheduler.this_process()._replace(process=4194303, started=1)
-    monkeypatch.setattr(scheduler, "this_process", lambda: gone)
+    gone = scheduler.desk.this_process()._replace(process=4194303, started=1)
+    monkeypatch.setattr(scheduler.desk, "this_process", lambda: gone)
 
 
 def while_it_makes_the_worktree(monkeypatch, scheduler: Scheduler, happening) -> None:
     """Let something happen just after a leader has made the worktree."""
-    make = scheduler._make_worktree
+    make = functools.partial(work.prepare, scheduler.desk)
 
     def make_and_look_up(*arguments):
         made = make(*arguments)
         happening()
         return made
 
-    monkeypatch.setattr(scheduler, "_make_worktree", make_and_look_up)
+    only_for(monkeypatch, scheduler, work, "prepare", make_and_look_up)
 
 
 def test_the_namespace_of_a_process_is_that_of_the_kernel():
@@ -57,7 +59,7 @@ def test_what_another_container_has_begun_is_left_to_it(site: Site, run, monkeyp
     seen_from_another_container(monkeypatch, first)
     taken = []
     while_it_makes_the_worktree(
-        monkeypatch, first, lambda: taken.append(site.scheduler.finish_intents(run))
+        monkeypatch, first, lambda: taken.append(finishing.finish_intents(site.scheduler.desk, run))
     )
 
     done = first.dispatch(run)
@@ -76,9 +78,9 @@ def test_what_another_container_has_begun_is_finished_after_a_time(site: Site, r
     with pytest.raises(KeyboardInterrupt):
         first.dispatch(run)
 
-    assert site.scheduler.finish_intents(run) == 0
+    assert finishing.finish_intents(site.scheduler.desk, run) == 0
     site.clock.advance(601)
-    assert site.scheduler.finish_intents(run) == 1
+    assert finishing.finish_intents(site.scheduler.desk, run) == 1
     assert site.attempts(run, "a")[0].state == "offered"
     assert site.open_intents(run) == []
 
@@ -91,9 +93,17 @@ def test_a_leader_that_was_taken_for_dead_does_not_hand_out_what_is_made_anew(
     seen_as_gone(monkeypatch, first)
     taken = []
     # Only taking over: making it anew would wait for the first, which is in this very thread.
-    provision = second.provision
-    monkeypatch.setattr(second, "provision", lambda run, attempt: taken.append(attempt) or attempt)
-    while_it_makes_the_worktree(monkeypatch, first, lambda: second.finish_intents(run))
+    provision = functools.partial(provisioning.provision, second.desk)
+    only_for(
+        monkeypatch,
+        second,
+        provisioning,
+        "provision",
+        lambda run, attempt: taken.append(attempt) or attempt,
+    )
+    while_it_makes_the_worktree(
+        monkeypatch, first, lambda: finishing.finish_intents(second.desk, run)
+    )
 
     done = first.dispatch(run)
 
@@ -112,7 +122,7 @@ def test_a_worktree_that_was_handed_out_meanwhile_is_not_made_anew(site: Site, r
 
     # As it was seen before it was handed out.
     stale = attempt._replace(state="allocating", thread_id=None)
-    assert site.leader().provision(run, stale).state == "offered"
+    assert provisioning.provision(site.leader().desk, run, stale).state == "offered"
 
     assert (Path(item["worktree"]) / "half.txt").read_text() == "half done"
 
@@ -120,14 +130,14 @@ def test_a_worktree_that_was_handed_out_meanwhile_is_not_made_anew(site: Site, r
 def test_the_lock_of_an_attempt_is_held_until_it_is_offered(site: Site, run, monkeypatch):
     """Between the making and the commit nobody else may think that the worktree is nobody's."""
     first = site.leader()
-    offer, free = first._offer, []
+    offer, free = functools.partial(work.offer, first.desk), []
 
     def look_and_offer(tx, run, task, attempt, text):
         def try_to_get_it():
             monkeypatch.setattr(worktrees, "LOCK_SECONDS", 0.05)
-            place = site.scheduler._place(attempt)
+            place = work.place_of(site.scheduler.desk, attempt)
             try:
-                with worktrees.alone(site.scheduler.repository(run), place):
+                with worktrees.alone(site.scheduler.desk.repository(run), place):
                     free.append(True)
             except InboxOrchError as error:
                 free.append(error.code)
@@ -137,7 +147,7 @@ def test_the_lock_of_an_attempt_is_held_until_it_is_offered(site: Site, run, mon
         thread.join(PATIENCE_SECONDS)
         return offer(tx, run, task, attempt, text)
 
-    monkeypatch.setattr(first, "_offer", look_and_offer)
+    only_for(monkeypatch, first, work, "offer", look_and_offer)
     first.dispatch(run)
 
     assert free == ["busy"]
@@ -146,10 +156,10 @@ def test_the_lock_of_an_attempt_is_held_until_it_is_offered(site: Site, run, mon
 def test_a_failure_of_one_that_was_taken_over_decides_nothing(site: Site, run, monkeypatch):
     first, second = site.leader(), site.leader()
     seen_as_gone(monkeypatch, first)
-    monkeypatch.setattr(second, "provision", lambda run, attempt: attempt)
+    only_for(monkeypatch, second, provisioning, "provision", lambda run, attempt: attempt)
 
     def lose_it_and_fail():
-        second.finish_intents(run)
+        finishing.finish_intents(second.desk, run)
         raise site_failure()
 
     while_it_makes_the_worktree(monkeypatch, first, lose_it_and_fail)
@@ -174,7 +184,7 @@ def begin_and_die(site: Site, run, monkeypatch) -> None:
     def die(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(dying, "provision", die)
+    only_for(monkeypatch, dying, provisioning, "provision", die)
     with pytest.raises(KeyboardInterrupt):
         dying.dispatch(run)
 
@@ -304,7 +314,7 @@ def test_the_brief_is_in_the_thread_too(site: Site, run):
 
 
 def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run):
-    me = site.scheduler.this_process()
+    me = site.scheduler.desk.this_process()
     other, third = me._replace(process=4194303), me._replace(started=1)
     attempt = site.dispatch(run)["a"]["id"]
     with site.scheduler.database.transaction() as tx:
@@ -335,7 +345,7 @@ def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run
 
 
 def test_only_the_owner_of_an_integration_notes_or_closes_it(site: Site, run):
-    me = site.scheduler.this_process()
+    me = site.scheduler.desk.this_process()
     other = me._replace(started=1)
     with site.scheduler.database.transaction() as tx:
         connection, now_ms = tx, tx.now.wall_ms
@@ -362,11 +372,11 @@ def test_a_change_for_a_state_that_has_passed_changes_nothing(site: Site, run):
 
 def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
     """Its number alone may have been given out again."""
-    me = site.scheduler.this_process()
+    me = site.scheduler.desk.this_process()
 
     def is_abandoned(owner) -> bool:
         intent = attempts.Intent(1, "run", "attempt", "dispatch", {}, site.clock.wall_ms, owner)
-        return site.scheduler.is_abandoned(intent)
+        return site.scheduler.desk.is_abandoned(intent)
 
     assert not is_abandoned(me)
     assert is_abandoned(me._replace(started=me.started - 1))
@@ -386,7 +396,7 @@ def test_an_attempt_that_cannot_be_made_now_keeps_nothing_else_from_it(
     def refuse(*arguments):
         raise InboxOrchError(code, "the git directory cannot be written")
 
-    monkeypatch.setattr(site.scheduler, "provision", refuse)
+    only_for(monkeypatch, site.scheduler, provisioning, "provision", refuse)
     site.deliver(item, "b.txt")
     done = site.scheduler.reconcile(run)
     assert (done.finished_intents, site.states(run)) == (0, {"a": "active", "b": "succeeded"})
@@ -398,7 +408,7 @@ def test_an_attempt_that_cannot_be_made_now_keeps_nothing_else_from_it(
 
 def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(site: Site, run, monkeypatch):
     """Whoever held it before has removed the file; a third one would lock another file."""
-    repository = site.scheduler.repository(run)
+    repository = site.scheduler.desk.repository(run)
     place = worktrees.Place("orch/x/t/a/1", str(site.worktrees / "a-1"), "0" * 40, "reason")
     path = site.repository / ".git" / "inbox-orch-orch-x-t-a-1.lock"
     acquire = worktrees._acquire

@@ -1,10 +1,13 @@
 """What the end of one task means for the others, and what a leader is told of it."""
 
+import functools
+
 import pytest
 
 from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.services import folding, work
 from support.buses import refused
-from support.runs import Site, commit, git
+from support.runs import Site, commit, git, only_for
 
 
 @pytest.fixture
@@ -251,14 +254,14 @@ def test_an_abort_that_comes_late_does_not_reach_what_was_taken_up_again(site: S
     run = site.open_run(on_failure="abort")
     site.add(run, "a", "b")
     item = site.dispatch(run, "a")["a"]
-    other, make = site.leader(), site.leader()._make_worktree
+    other, make = site.leader(), functools.partial(work.prepare, site.leader().desk)
 
     def fail_meanwhile(*arguments):
         site.fail(item, fatal=True)
-        site.scheduler.fold(run)
+        folding.fold(site.scheduler.desk, run)
         return make(*arguments)
 
-    monkeypatch.setattr(other, "_make_worktree", fail_meanwhile)
+    only_for(monkeypatch, other, work, "prepare", fail_meanwhile)
     other.dispatch(run, task_names=["b"])
     slow, third = site.leader(), site.leader()
     begin = slow.database.transaction
@@ -270,7 +273,7 @@ def test_an_abort_that_comes_late_does_not_reach_what_was_taken_up_again(site: S
         return begin(**options)
 
     monkeypatch.setattr(slow.database, "transaction", begin_late)
-    slow._abort(run)
+    folding._abort(slow.desk, run)
 
     assert site.states(run) == {"a": "active", "b": "cancelled"}
     assert site.attempts(run, "a")[-1].state == "offered"
@@ -281,7 +284,7 @@ def test_an_abort_that_comes_late_does_not_reach_what_was_taken_up_again(site: S
 
 def after_it_has_looked(monkeypatch, scheduler, happening) -> None:
     """Let something happen once a leader has seen the threads, and before it writes."""
-    look = scheduler._with_threads
+    look = functools.partial(folding._with_threads, scheduler.desk)
 
     def look_and_be_late(run):
         found = look(run)
@@ -289,7 +292,7 @@ def after_it_has_looked(monkeypatch, scheduler, happening) -> None:
         happening()
         return found
 
-    monkeypatch.setattr(scheduler, "_with_threads", look_and_be_late)
+    only_for(monkeypatch, scheduler, folding, "_with_threads", look_and_be_late)
 
 
 def test_what_another_leader_has_folded_and_accepted_is_left_as_it_is(site: Site, run, monkeypatch):
@@ -298,7 +301,7 @@ def test_what_another_leader_has_folded_and_accepted_is_left_as_it_is(site: Site
     slow = site.leader()
     after_it_has_looked(monkeypatch, slow, lambda: site.scheduler.reconcile(run))
 
-    slow.fold(run)
+    folding.fold(slow.desk, run)
 
     assert site.attempts(run, "a")[0].state == "succeeded"
     assert site.scheduler.doctor(verify=True).problems == 0
@@ -311,9 +314,9 @@ def test_an_ending_that_another_leader_has_settled_is_settled_once(site: Site, r
     assert site.attempts(run, "a")[0].state == "ending"
     site.clock.advance(61)
     slow = site.leader()
-    after_it_has_looked(monkeypatch, slow, lambda: site.scheduler.fold(run))
+    after_it_has_looked(monkeypatch, slow, lambda: folding.fold(site.scheduler.desk, run))
 
-    slow.fold(run)
+    folding.fold(slow.desk, run)
 
     assert site.attempts(run, "a")[0].state == "cancelled"
     assert site.scheduler.doctor(verify=True).problems == 0

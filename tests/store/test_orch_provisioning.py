@@ -130,7 +130,7 @@ def test_files_that_cannot_be_checked_out_leave_nothing(site: Site, run):
 def test_a_lock_that_cannot_be_removed_hides_no_error_and_is_not_held_on(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ):
-    repository = site.scheduler.repository(site.open_run())
+    repository = site.scheduler.desk.repository(site.open_run())
     place = worktrees.Place(str(site.worktrees / "a"), "orch/run/t/a/1", "0" * 40, "reason")
 
     def refuse(path: str) -> None:

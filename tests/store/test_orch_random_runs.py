@@ -361,7 +361,7 @@ class Runs(RuleBasedStateMachine):
             return
         scheduler, run = self.leaders[0], self.present_run()
         with scheduler.database.snapshot() as snapshot:
-            picture = scheduler.picture(snapshot, run, self.clock.wall_ms)
+            picture = scheduler.desk.picture(snapshot, run, self.clock.wall_ms)
             live = attempts.live_of_run(snapshot, run.id)
             begun = {intent.attempt_id for intent in attempts.open_intents(snapshot, run.id)}
         owners: dict[str, Any] = {}

@@ -1,10 +1,13 @@
 """Runs as a whole: paused, cancelled, closed, reopened."""
 
+import functools
+
 import pytest
 
 from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.services import folding, work
 from support.buses import refused
-from support.runs import Site, branches, commit, worktree_paths
+from support.runs import Site, branches, commit, only_for, worktree_paths
 
 
 @pytest.fixture
@@ -205,7 +208,7 @@ def test_work_that_is_submitted_and_not_looked_at_is_cancelled_and_kept(site: Si
     site.add(run, "a")
     item = site.dispatch(run)["a"]
     head = site.deliver(item, "a.txt")
-    site.scheduler.fold(run)
+    folding.fold(site.scheduler.desk, run)
     assert site.attempts(run, "a")[-1].state == "submitted"
 
     assert site.scheduler.cancel_run(run).run.state == "closed"
@@ -213,7 +216,7 @@ def test_work_that_is_submitted_and_not_looked_at_is_cancelled_and_kept(site: Si
     assert site.attempts(run, "a")[-1].state == "cancelled"
     site.scheduler.reconcile(run)
     assert site.states(run) == {"a": "cancelled"}
-    assert site.scheduler.repository(run).ref_commit(f"refs/heads/{item['branch']}") == head
+    assert site.scheduler.desk.repository(run).ref_commit(f"refs/heads/{item['branch']}") == head
 
 
 def test_a_failure_that_comes_after_the_cancelling_is_not_tried_again(site: Site, run):
@@ -238,14 +241,14 @@ def test_an_attempt_that_was_being_made_is_cancelled_once_it_is_offered(
 ):
     site.add(run, "a")
     other = site.leader()
-    make = other._make_worktree
+    make = functools.partial(work.prepare, other.desk)
     seen = []
 
     def cancel_meanwhile(*arguments):
         seen.append(site.scheduler.cancel_run(run).run.state)
         return make(*arguments)
 
-    monkeypatch.setattr(other, "_make_worktree", cancel_meanwhile)
+    only_for(monkeypatch, other, work, "prepare", cancel_meanwhile)
     other.dispatch(run)
     site.scheduler.reconcile(run)
 
@@ -300,7 +303,7 @@ def test_a_run_is_cancelled_though_a_worker_ends_in_that_very_moment(
     item = site.dispatch(run)["a"]
     commit(item["worktree"], "a.txt", "text")
     token = site.claim(item)
-    fold = site.scheduler.fold
+    fold = functools.partial(folding.fold, site.scheduler.desk)
 
     def fold_and_be_late(run):
         monkeypatch.undo()
@@ -308,7 +311,7 @@ def test_a_run_is_cancelled_though_a_worker_ends_in_that_very_moment(
         getattr(site.worker, end)(item["thread"], token, body="I am through")
         return folded
 
-    monkeypatch.setattr(site.scheduler, "fold", fold_and_be_late)
+    only_for(monkeypatch, site.scheduler, folding, "fold", fold_and_be_late)
     governed = site.scheduler.cancel_run(run)
 
     assert (governed.run.state, governed.outcome) == ("closed", "cancelled")

@@ -1,5 +1,6 @@
 """Single tasks: cancelled, skipped, retried, reassigned, and edges taken away."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import pytest
 
 from inbox_orch.orch.domain.model import Limits
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.services import folding, work
 from inbox_orch.shared import events
 from support.buses import refused
-from support.runs import Site, commit, git
+from support.runs import Site, commit, git, only_for
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def test_a_blocked_task_is_cancelled_and_its_question_is_closed(site: Site, run)
 def test_work_that_is_submitted_can_be_cancelled(site: Site, run):
     site.add(run, "a")
     site.deliver(site.dispatch(run)["a"], "a.txt")
-    site.scheduler.fold(run)
+    folding.fold(site.scheduler.desk, run)
 
     site.scheduler.cancel(run, ["a"])
 
@@ -96,7 +98,7 @@ def test_an_attempt_that_runs_out_of_time_can_be_cancelled_for_good(site: Site, 
     item = site.dispatch(run)["a"]
     token = site.claim(item, lease_seconds=3600)
     site.clock.advance(11)
-    site.scheduler.fold(run)
+    folding.fold(site.scheduler.desk, run)
     assert newest(site, run).ending_as == "timed_out"
 
     assert site.scheduler.cancel(run, ["a"]).already == ()
@@ -125,7 +127,7 @@ def test_a_failure_that_was_not_folded_yet_comes_first_and_its_task_is_cancelled
         calls.append(run)
         return found
 
-    monkeypatch.setattr(type(site.scheduler), "fold", fail_after_the_first)
+    monkeypatch.setattr(folding, "fold", fail_after_the_first)
     site.scheduler.cancel(run, ["a"])
 
     assert (newest(site, run).state, site.task(run, "a").state) == ("failed", "cancelled")
@@ -145,7 +147,7 @@ def test_what_is_final_is_left_alone(site: Site, run, verb: str):
 def test_an_attempt_that_another_leader_is_making_is_busy(site: Site, run, monkeypatch):
     site.add(run, "a")
     other = site.leader()
-    make = other._make_worktree
+    make = functools.partial(work.prepare, other.desk)
     codes = []
 
     def cancel_meanwhile(*arguments):
@@ -155,7 +157,7 @@ def test_an_attempt_that_another_leader_is_making_is_busy(site: Site, run, monke
             codes.append(failure.value.retryable)
         return make(*arguments)
 
-    monkeypatch.setattr(other, "_make_worktree", cancel_meanwhile)
+    only_for(monkeypatch, other, work, "prepare", cancel_meanwhile)
     monkeypatch.setattr(worktrees, "LOCK_SECONDS", 0.05)
     other.dispatch(run)
 
@@ -251,7 +253,7 @@ def test_a_succeeded_task_is_done_over_again_only_by_force(site: Site, run):
     task = site.task(run, "a")
     assert (task.state, task.accepted_attempt, task.accepted_head) == ("pending", None, None)
     first = site.attempts(run, "a")[0]
-    kept = site.scheduler.repository(run).ref_commit(f"refs/orch/heads/{first.id}")
+    kept = site.scheduler.desk.repository(run).ref_commit(f"refs/orch/heads/{first.id}")
     assert kept == first.head_commit
     site.deliver(site.dispatch(run)["a"], "again.txt")
     site.scheduler.reconcile(run)
@@ -436,7 +438,7 @@ def test_one_that_ends_to_be_tried_again_goes_to_the_other_mailbox_then(site: Si
     item = site.dispatch(run)["a"]
     token = site.claim(item, lease_seconds=3600)
     site.clock.advance(11)
-    site.scheduler.fold(run)
+    folding.fold(site.scheduler.desk, run)
 
     site.scheduler.reassign(run, ["a"], "others")
     with refused("cancelled"):

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from inbox_orch.orch.services import council_desk, council_settling
 from inbox_orch.orch.services.council_asking import check_asked
 from support.chambers import BACKUP, BRIEF, QUEUE, REVIEWERS, WAL, recommendation
 from support.matrix import NO_STATE, NO_WAIT, Cell, Never, given, plain, read_while_busy
@@ -26,7 +27,7 @@ def answered(project: Enterprise) -> str:
     council = opened(project)
     replies = {"ada": [WAL, BACKUP], "bob": [WAL, QUEUE], "eve": [NEAR, KEEP]}
     with project.scheduler() as scheduler:
-        sha256 = scheduler.view(scheduler.council(None)).council.brief_sha256
+        sha256 = council_desk.view(scheduler.desk, scheduler.council(None)).council.brief_sha256
     for reviewer, recommendations in replies.items():
         value = {
             "schema": "orch.council.reply/1",
@@ -48,7 +49,7 @@ def counted(project: Enterprise) -> str:
     """The same, taken in."""
     council = answered(project)
     with project.scheduler() as scheduler:
-        scheduler.take_in_replies(scheduler.council(None))
+        council_settling.take_in_replies(scheduler.desk, scheduler.council(None))
     return council
 
 

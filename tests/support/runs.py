@@ -2,10 +2,15 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import pytest
+
 from inbox_orch.orch.domain.model import Attempt, Run, Task
+from inbox_orch.orch.services.desk import Desk
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.orch.store import attempts, tasks
 from support.buses import Office
@@ -29,6 +34,25 @@ def commit(folder: Path | str, name: str, content: str) -> str:
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", f"Write {name}")
     return git(folder, "rev-parse", "HEAD")
+
+
+def only_for(
+    monkeypatch: pytest.MonkeyPatch,
+    scheduler: Scheduler,
+    module: ModuleType,
+    name: str,
+    replacement: Callable[..., Any],
+) -> None:
+    """Replace a function of the services for the calls of one scheduler alone. The replacement is
+    called without the desk."""
+    genuine = getattr(module, name)
+
+    def chosen(desk: Desk, *arguments: Any, **named: Any) -> Any:
+        if desk is scheduler.desk:
+            return replacement(*arguments, **named)
+        return genuine(desk, *arguments, **named)
+
+    monkeypatch.setattr(module, name, chosen)
 
 
 class Site:
@@ -85,7 +109,7 @@ class Site:
     def task(self, run: Run, key: str) -> Task:
         """A task as it is stored."""
         with self.scheduler.database.snapshot() as snapshot:
-            return self.scheduler.task(snapshot, run, key)
+            return self.scheduler.desk.task(snapshot, run, key)
 
     def attempts(self, run: Run, key: str) -> list[Attempt]:
         """Every attempt at a task, in order."""
