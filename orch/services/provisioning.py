@@ -16,7 +16,7 @@ from ..domain import texts
 from ..domain.config import config_of
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
-from ..git import worktrees
+from ..git import mending, worktrees
 from ..git.commands import FAILURES
 from ..git.worktrees import Hold, Place
 from ..store import attempts, runs, tasks
@@ -27,7 +27,7 @@ from .equipping import Equipment, SetupFailed, equip
 from .recounting import FirstMessage
 from .surroundings import command_environment
 
-LATER = ("busy", "io_error", "unsafe_link", *FAILURES)
+LATER = ("busy", "io_error", "outcome_unknown", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
 `doctor` tells of it; what else there is in the run must not have to wait for it."""
 
@@ -53,6 +53,10 @@ def finish_intents(desk: Desk, run: Run) -> int:
 
     What cannot be finished now is left to the next time, and keeps nothing else from it.
     """
+    if run.repository is not None:
+        # What a killed git has left would be in the way of ours.
+        with contextlib.suppress(InboxOrchError):  # its repository is not there now
+            mending.mend(desk.repository(run))
     with desk.database.snapshot() as snapshot:
         begun = [
             (intent, attempts.get(snapshot, intent.attempt_id))
