@@ -105,6 +105,15 @@ def next_claimable(tx: Session, mailboxes: Sequence[str]) -> str | None:
     return None if row is None else str(row[0])
 
 
+def comes_before(tx: Session, one: str, other: str) -> bool:
+    """Whether `one` of two threads would be claimed before the other: by priority, then age."""
+    row = tx.only(
+        "SELECT id FROM thread WHERE id IN (?, ?) ORDER BY priority DESC, number LIMIT 1",
+        (one, other),
+    )
+    return str(row[0]) == one
+
+
 def mark_claimed(tx: Session, thread_id: str, *, holder: str, now_ms: int) -> Row | None:
     """Hand a pending thread to `holder`: epoch + 1, delivery + 1 unless it is not counted.
 

@@ -9,7 +9,6 @@ and no other.
 import os
 import random
 import shutil
-import tempfile
 from collections.abc import Callable
 from enum import Enum
 
@@ -17,6 +16,7 @@ from inbox_orch.shared.children import Child
 from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.kept import Kept
+from inbox_orch.shared.temporary import make_temporary_folder
 
 from ..domain.leases import backoff_seconds
 from ..domain.working import Hold, Standing, Verdict, verdict
@@ -31,7 +31,7 @@ from .task import BadTask, Terms, clear_away, environment, terms_of, write_task
 
 RETRY_MS = 500
 _SOON_MS = 20
-_PASSING = frozenset({"busy", "disk_full", "io_error", "read_only"})
+PASSING = frozenset({"busy", "disk_full", "io_error", "outcome_unknown", "read_only"})
 
 Tell = Callable[[Happening], None]
 Notice = Callable[[str], None]
@@ -260,7 +260,7 @@ class Job:
         try:
             self._remains = None
             if self._folder is None:
-                self._folder = tempfile.mkdtemp(prefix="inbox-work-")
+                self._folder = make_temporary_folder("inbox-work-")
             last = self._write_task(self._folder)
         except OSError as error:
             self._could_not_start(error)
@@ -441,7 +441,7 @@ class Job:
         """Another try soon, or the end of the job when its token serves no more."""
         if error.code in handover.TOKEN_SERVES_NO_MORE:
             self._refused(error)
-        elif error.code in _PASSING:
+        elif error.code in PASSING:
             self._step_at = self._now() + RETRY_MS
             if not self._complained:
                 self._complained = True

@@ -12,7 +12,7 @@ from .base import open_scheduler
 @click.pass_context
 def command(context: click.Context) -> None:
     """List every council, oldest first, as it is stored: nothing is taken in."""
-    found = open_scheduler(context).councils()
+    found = open_scheduler(context, looks=True).councils()
     data = {"items": [view.as_json() for view in found], "truncated": False, "next_cursor": None}
     rows = tuple(
         (

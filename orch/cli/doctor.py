@@ -20,7 +20,7 @@ def command(context: click.Context, verify: bool) -> None:
 
     Changes nothing. Exit 11 when there is a problem, with the whole result.
     """
-    found = open_scheduler(context).doctor(verify=verify)
+    found = open_scheduler(context, looks=True).doctor(verify=verify)
     output = shell_of(context).output
     if found.problems:
         output.outcome(_problems(found), *_blocks(found))
@@ -32,7 +32,7 @@ def command(context: click.Context, verify: bool) -> None:
 _REMEDIES = {
     "git": "install a release of git that is new enough",
     "repositories": "put the repository back where its run says: it and its worktrees lead to each"
-    " other by their paths",
+    " other by their paths; or change the setting that is named",
     "worktrees": "put them back, or mount what they lie on; `orch cancel TASK` ends what is gone"
     " for good",
     "events": "`inbox doctor --verify` looks at the rest of the database",

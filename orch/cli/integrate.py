@@ -48,7 +48,7 @@ def command(
     command that does it is printed. Exit 11 when something conflicts, a check fails, or BRANCH was
     not moved.
     """
-    scheduler = open_scheduler(context)
+    scheduler = open_scheduler(context, looks=dry_run)
     run = chosen_run(scheduler, run_name)
     done = scheduler.integrate(run, onto=onto, checks=checks, dry_run=dry_run, within=os.getcwd())
     output = shell_of(context).output

@@ -8,13 +8,12 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from inbox_orch.shared.errors import InboxOrchError
-
 from . import administration, manifest
 from .commands import exact_names, git
-from .failures import shown
 from .hidden import marked_paths, unmarked_index
 from .nested import Nested, nested_repositories
+from .own_refs import pseudo_refs
+from .standing import require_here
 
 # Settings that would make git look less closely, or ask somebody else.
 _CLOSELY = (
@@ -22,6 +21,8 @@ _CLOSELY = (
     *("-c", "core.checkStat=default", "-c", "core.untrackedCache=false"),
     *("-c", "core.ignoreStat=false", "-c", "status.relativePaths=false"),
 )
+# The last one changes with every ref of the worktree's own where refs are in reftable.
+_OWN_FILES = ("index", "HEAD", "ORIG_HEAD", "logs/HEAD", "reftable/tables.list")
 _IN_PROGRESS = {
     "MERGE_HEAD": "merge",
     "rebase-merge": "rebase",
@@ -78,11 +79,14 @@ class _Listed(NamedTuple):
     submodules: list[str]
 
 
-def look(worktree: str) -> Condition:
-    """How a worktree stands. Error `git_failed` when git cannot tell, `io_error`."""
+def look(worktree: str, common: str) -> Condition:
+    """How a worktree stands. `common` is the git directory that all worktrees share.
+
+    Errors: `git_failed` when git cannot tell, or looks at the files of another folder; `io_error`.
+    """
     admin = administration.folder_of(worktree)
     assert admin is not None
-    _refuse_other_files(worktree, admin)
+    require_here(worktree, common)
     marked = marked_paths(worktree)
     index = os.path.join(admin, "index")
     with unmarked_index(worktree, index, marked) as within:
@@ -91,10 +95,13 @@ def look(worktree: str) -> Condition:
     untracked = manifest.changed(worktree, listed.untracked)
     ignored = manifest.changed(worktree, listed.ignored)
     files = [*listed.tracked, *listed.unmerged, *untracked, *ignored]
-    in_progress = [verb for name, verb in _IN_PROGRESS.items() if _exists(admin, name)]
+    # Some of these are refs, and no files in every format of refs.
+    pseudo = pseudo_refs(worktree)
+    begun = [name for name in _IN_PROGRESS if name in pseudo or _exists(admin, name)]
+    in_progress = [_IN_PROGRESS[name] for name in begun]
     nested = nested_repositories(worktree, admin)
     head = _head(worktree)
-    seen = [head, listed.branch, in_progress, nested, listed]
+    seen = [head, pseudo, listed.branch, in_progress, nested, listed]
     return Condition(
         head,
         listed.branch,
@@ -108,21 +115,6 @@ def look(worktree: str) -> Condition:
         nested,
         _fingerprint(worktree, admin, seen, files),
     )
-
-
-def _refuse_other_files(worktree: str, admin: str) -> None:
-    """Git must be looking at the files of this folder, and not where a setting of the worktree's
-    own (core.worktree; git-worktree(1), "Configuration file") sends it."""
-    if not _exists(admin, "config.worktree"):
-        return
-    _, text = git(worktree, "rev-parse", "--show-toplevel", reads=True)
-    top = text.removesuffix("\n")
-    if os.path.realpath(top) != os.path.realpath(worktree):
-        raise InboxOrchError(
-            "git_failed",
-            f"git looks for the files of {shown(worktree)} in {shown(top)}",
-            hint="`git config --worktree --unset core.worktree` there",
-        )
 
 
 def _status(worktree: str, environment: dict[str, str]) -> str:
@@ -185,7 +177,7 @@ def _fingerprint(worktree: str, admin: str, seen: Sequence[object], files: list[
     import hashlib
 
     digest = hashlib.sha256(repr(seen).encode("utf-8", "surrogateescape"))
-    own = [os.path.join(admin, name) for name in ("index", "HEAD", "ORIG_HEAD", *_IN_PROGRESS)]
+    own = [os.path.join(admin, name) for name in (*_OWN_FILES, *_IN_PROGRESS)]
     for path in (*own, *(os.path.join(worktree, name) for name in files)):
         digest.update(repr(_stamp(path)).encode())
     return digest.hexdigest()

@@ -10,9 +10,12 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
+from . import forwarding, marks, mending
 from .commands import FAILURES, git, output_of, with_settings
 from .failures import shown
+from .forwarding import Forward
 from .repository import Repository
+from .standing import own_directory, require_here
 
 _MOST_REVISIONS = 1000
 """So many fit on a command line with room to spare."""
@@ -34,6 +37,14 @@ class Tree(NamedTuple):
     branch: str | None
     busy: bool
     present: bool
+
+
+class Move(NamedTuple):
+    """A branch that is to come from one commit forward to another."""
+
+    branch: str
+    new: str
+    old: str
 
 
 class Moved(NamedTuple):
@@ -105,19 +116,17 @@ def move_branch(
     ref = f"refs/heads/{branch}"
     # Never through a symbolic ref, which leads to a branch that may be checked out.
     moving = ("update-ref", "--no-deref", "-m", "orch integrate", ref, new, old or "0" * len(new))
-    status, _ = git(
-        repository.path,
-        *moving,
-        accepted=(0, 1, 128),
-        shared_locks=shared_locks,
-        unbroken=True,
-    )
-    if status == 0:
-        return True
-    if repository.ref_commit(ref) == old:
-        # It is where it was, and yet cannot be moved: git says why.
-        git(repository.path, *moving, shared_locks=shared_locks, unbroken=True)
-        return True
+    with repository.marked({ref: new}) as mark:
+        locks = (*shared_locks, *mark.descriptors)
+        status, _ = git(
+            repository.path, *moving, accepted=(0, 1, 128), shared_locks=locks, unbroken=True
+        )
+        if status == 0:
+            return True
+        if repository.ref_commit(ref) == old:
+            # It is where it was, and yet cannot be moved: git says why.
+            git(repository.path, *moving, shared_locks=locks, unbroken=True)
+            return True
     return False
 
 
@@ -130,12 +139,31 @@ def working_trees(repository: Repository) -> list[Tree]:
         for line in filter(None, entry.split("\0")):
             name, _, value = line.partition(" ")
             facts[name] = value
-        if "worktree" not in facts or "bare" in facts:
+        if "worktree" not in facts:
+            continue
+        if "bare" in facts:
+            found += _unlisted(repository)
             continue
         # Of a submodule, git lists the git directory in the place of its working tree.
         path = facts["worktree"] if found or repository.bare else repository.path
         found.append(_tree(path, facts))
     return found
+
+
+def _unlisted(repository: Repository) -> list[Tree]:
+    """The main working tree of a repository that is bare by its settings alone (`core.bare`): git
+    names none, and yet its files and index are there, with a branch checked out."""
+    common = repository.common_directory
+    path = os.path.dirname(common) if repository.bare else repository.path
+    is_there = os.path.exists(os.path.join(path, ".git"))
+    if not is_there or not os.path.exists(os.path.join(common, "index")):
+        return []
+    status, ref = git(
+        repository.path, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1)
+    )
+    facts = {"branch": ref.strip()} if status == 0 else {}
+    head = repository.ref_commit("HEAD")
+    return [_tree(path, facts if head is None else {**facts, "HEAD": head})]
 
 
 def _tree(path: str, facts: Mapping[str, str]) -> Tree:
@@ -150,7 +178,7 @@ def _tree(path: str, facts: Mapping[str, str]) -> Tree:
 
 def _waiting_branches(path: str) -> Iterator[str]:
     """The branch to which a rebase or a bisection will come back; git lists none meanwhile."""
-    own = output_of(path, "rev-parse", "--path-format=absolute", "--git-dir")
+    own = own_directory(path) or path
     for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"):
         try:
             with open(os.path.join(own, name), encoding="utf-8", errors="surrogateescape") as file:
@@ -175,7 +203,8 @@ def fast_forward(
     Checked out nowhere, it is moved by compare-and-swap. Checked out somewhere, git itself
     moves it there when nothing is uncommitted in that working tree, and refuses, leaving
     everything as it is, when an untracked or ignored file would be overwritten. Signals and
-    `shared_locks` as for `move_branch`: no working tree is left half forwarded.
+    `shared_locks` as for `move_branch`: no working tree is left half forwarded. To be called in
+    the lock of the repository, unless it is a `dry_run`.
     """
     import shlex
 
@@ -193,23 +222,65 @@ def fast_forward(
         return Moved("checked_out", shown(tree.path), command, obstacle)
     if dry_run:
         return Moved("fast_forwarded", shown(tree.path), command)
+    reason = _forwarded_there(repository, tree, Move(branch, new, old), shared_locks)
+    if reason is not None and repository.ref_commit(f"refs/heads/{branch}") != new:
+        return Moved("refused", shown(tree.path), command, reason)
+    return Moved("fast_forwarded", shown(tree.path), command)
+
+
+def _forwarded_there(
+    repository: Repository, tree: Tree, move: Move, shared_locks: Sequence[int]
+) -> str | None:
+    """Let git bring a working tree forward; why it did not, with the tree as it was then."""
+    common, ref = repository.common_directory, f"refs/heads/{move.branch}"
+    within = mending.admin_of(repository, tree.path)
+    index_lock = os.path.join(within, "index.lock")
+    theirs = forwarding.in_the_way(repository, tree.path, move.old, move.new)
+    forward = Forward(tree.path, move.branch, move.old, move.new, index_lock, theirs)
+    refs = {ref: move.new, os.path.join(within, "ORIG_HEAD"): move.old}
+    locks = {**marks.of_refs(common, refs, within), index_lock: None}
+    with marks.marked(common, locks, forward._asdict()) as mark:
+        foreign = _foreign_lock(common, (f"{ref}.lock", f"{within}/HEAD.lock", index_lock))
+        if foreign is not None:
+            return foreign
+        reason = _merged_there(common, tree, move, (*shared_locks, *mark.descriptors))
+        if reason is None and repository.ref_commit(ref) != move.new:
+            reason = "git has not moved the branch there"
+        # The branch comes last: files may have been written before.
+        mark.keep = reason is not None
+    if reason is not None:
+        mending.mend_trees(repository, shared_locks, finish=False)
+    return reason
+
+
+def _foreign_lock(common: str, names: Sequence[str]) -> str | None:
+    for name in names:
+        lock = os.path.normpath(os.path.join(common, name.lstrip("/")))
+        if os.path.lexists(lock):
+            return (
+                f"{shown(lock)} is there: a git is at work, or one that was killed has left it."
+                " When none is at work, remove that file and repeat the command"
+            )
+    return None
+
+
+def _merged_there(common: str, tree: Tree, move: Move, locks: Sequence[int]) -> str | None:
     try:
+        require_here(tree.path, common)
         git(
             tree.path,
             *("-c", "submodule.recurse=false", "merge", "--quiet", "--ff-only", "--no-autostash"),
-            *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", new),
+            *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", move.new),
             # Of the branch's own options some outdo these: to squash it, or to make a merge of it.
-            environment=with_settings([(f"branch.{branch}.mergeOptions", "")]),
-            shared_locks=shared_locks,
+            environment=with_settings([(f"branch.{move.branch}.mergeOptions", "")]),
+            shared_locks=locks,
             unbroken=True,
         )
     except InboxOrchError as error:
         if error.code not in FAILURES:
             raise
-        return Moved("refused", shown(tree.path), command, error.message)
-    if repository.ref_commit(f"refs/heads/{branch}") != new:
-        return Moved("refused", shown(tree.path), command, "git has not moved the branch there")
-    return Moved("fast_forwarded", shown(tree.path), command)
+        return error.message
+    return None
 
 
 def _obstacle(repository: Repository, tree: Tree, trees: int) -> str | None:
@@ -220,6 +291,12 @@ def _obstacle(repository: Repository, tree: Tree, trees: int) -> str | None:
         return "the working tree that has it is not there now"
     if tree.busy:
         return "it is in the middle of a rebase or a bisection"
+    try:
+        require_here(tree.path, repository.common_directory)
+    except InboxOrchError as error:
+        if error.code != "git_failed":
+            raise
+        return error.message
     changed = changed_paths(tree.path)
     if changed:
         more = f" and {len(changed) - 5} more" if changed[5:] else ""

@@ -1,16 +1,20 @@
 """One repository: what it is, what its commits are, how a worktree stands."""
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 
+from . import marks
 from .commands import exact_names, git, output_of
 from .failures import shown
 from .hidden import hidden_changes
 from .nested import unpushed_submodules
 from .stale import forget_lock
+from .standing import is_bare, main_setting, own_directory, refuse_settings
 
 # Set explicitly: the user's name has no part in it, and may not even be configured.
 COMMITTER = {
@@ -21,6 +25,9 @@ COMMITTER = {
 }
 _DATES = ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")
 _MOST_PATHS = 100
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# The name that a revision begins with (gitrevisions(7)).
+_NAME = re.compile(r"(?!refs/)(?:[^~^:@]|@(?!\{))+")
 
 
 class Merged(NamedTuple):
@@ -66,9 +73,8 @@ class Repository:
         """
         if not os.path.isdir(folder):
             raise usage(f"there is no folder {shown(folder)}", hint="--repo DIR names another")
-        common = _common_directory_at(folder)
-        bare = output_of(common, "rev-parse", "--is-bare-repository") == "true"
-        path = common if bare else _main_working_tree(common, folder)
+        common = _common_directory_at(folder, discovers=True)
+        path = common if is_bare(common) else _main_working_tree(common, folder)
         if not cls(path).is_at(path) or not os.path.samefile(_common_directory_at(path), common):
             raise usage(
                 f"{shown(common)} has its files in {shown(path)}, from where git does not find it",
@@ -102,7 +108,9 @@ class Repository:
     def is_at(self, folder: str) -> bool:
         """Whether `folder` belongs to this repository, in whichever of its working trees."""
         try:
-            return os.path.samefile(_common_directory_at(folder), self.common_directory)
+            known = os.path.samefile(folder, self.common_directory)
+            common = _common_directory_at(folder, discovers=not known)
+            return os.path.samefile(common, self.common_directory)
         except (InboxOrchError, OSError):
             return False
 
@@ -114,7 +122,8 @@ class Repository:
     # -- commits -----------------------------------------------------------------------------
 
     def commit_of(self, revision: str, within: str | None = None) -> str:
-        """The id of the commit that `revision` names. Errors: `usage`, `git_failed`.
+        """The id of the commit that `revision` names, a branch before a tag of the same name.
+        Errors: `usage` (also for what is no single commit), `git_failed`.
 
         `within` is the folder where it was said: in a linked worktree `HEAD` is another one.
         """
@@ -125,11 +134,11 @@ class Repository:
             "--verify",
             "--quiet",
             "--end-of-options",
-            revision + "^{commit}",
+            branch_first(self, revision) + "^{commit}",
             reads=True,
             accepted=(0, 1, 128),
         )
-        if status != 0:
+        if status != 0 or not _OBJECT_ID.fullmatch(text.strip()):
             output_of(folder, "rev-parse", "--git-dir")  # whether there is a repository at all
             raise usage(
                 f"{revision!r} names no commit in {self.path}",
@@ -216,11 +225,21 @@ class Repository:
         """Point a ref of ours (`refs/orch/…`) at a commit, so that it stays reachable.
         `shared_locks` stay held until git has ended, even if we are killed."""
         forget_lock(self.common_directory, ref)
-        git(self.path, "update-ref", "--no-deref", ref, commit, shared_locks=shared_locks)
+        with self.marked({ref: commit}) as mark:
+            locks = (*shared_locks, *mark.descriptors)
+            git(self.path, "update-ref", "--no-deref", ref, commit, shared_locks=locks)
 
     def drop(self, ref: str, commit: str) -> None:
         """Remove a ref if it still points at `commit` (compare and swap)."""
-        git(self.path, "update-ref", "--no-deref", "-d", ref, commit, accepted=(0, 1, 128))
+        dropping = ("update-ref", "--no-deref", "-d", ref, commit)
+        with self.marked({ref: ""}) as mark:
+            git(self.path, *dropping, accepted=(0, 1, 128), shared_locks=mark.descriptors)
+
+    def marked(self, refs: Mapping[str, str]) -> AbstractContextManager[marks.Open]:
+        """A mark for the git that is going to point refs at commits, or to remove them (""): by
+        it, locks that are left are known. Git has to share its descriptors."""
+        common = self.common_directory
+        return marks.marked(common, marks.of_refs(common, refs))
 
     def change_summary(self, head: str, base: str) -> str:
         """What `head` changes against `base`, as `git diff --stat`; "" when one of them is gone.
@@ -321,9 +340,11 @@ class Repository:
         """How an attempt's worktree stands; None when it is gone or is another's.
 
         What was there untracked before the worker came need not be committed.
-        Error `git_failed` when git cannot tell (a damaged index, say).
+        Error `git_failed` when git cannot tell (a damaged index, say), or looks for its files
+        elsewhere.
         """
         if not self._is_worktree_of_ours(worktree):
+            self._refuse_elsewhere(worktree)
             return None
         seen, hidden = self.dirty_paths(worktree, untracked_at_start), hidden_changes(worktree)
         dirty = tuple(dict.fromkeys((*seen, *hidden)))[:_MOST_PATHS]
@@ -341,6 +362,13 @@ class Repository:
         unpushed = unpushed_submodules(worktree, base_commit, head) if ahead else ()
         return Found(head, ahead, dirty, contains, tuple(map(shown, unpushed))[:_MOST_PATHS])
 
+    def _refuse_elsewhere(self, worktree: str) -> None:
+        """Error `git_failed` for a worktree of ours that a setting keeps git from."""
+        own = own_directory(worktree)
+        entries = os.path.realpath(os.path.join(self.common_directory, "worktrees"))
+        if own is not None and os.path.dirname(own) == entries and os.path.isdir(own):
+            refuse_settings(worktree, self.common_directory)
+
     def _is_worktree_of_ours(self, worktree: str) -> bool:
         """Whether the folder is a working tree of this repository: git run in a folder that is
         none would answer for whatever lies above it."""
@@ -351,6 +379,16 @@ class Repository:
             return False
         same_folder = os.path.realpath(top.removesuffix("\n")) == os.path.realpath(worktree)
         return same_folder and self.is_at(worktree)
+
+
+def branch_first(repository: Repository, revision: str) -> str:
+    """A revision by the full name of the branch that it begins with, if there is such a branch: git
+    itself prefers a tag of the same name, and people mean the branch."""
+    found = _NAME.match(revision)
+    name = "" if found is None else found.group()
+    # Git takes neither for the name of a branch: what it keeps for itself, and a whole id.
+    is_gits = name in ("", "@", "HEAD") or name.endswith("_HEAD") or _OBJECT_ID.fullmatch(name)
+    return revision if is_gits or not repository.has_branch(name) else f"refs/heads/{revision}"
 
 
 def is_there(worktree: str) -> bool:
@@ -377,10 +415,11 @@ def merged_tree(
     return tree.strip(), tuple(map(shown, dict.fromkeys(paths)))[:_MOST_PATHS]
 
 
-def _common_directory_at(folder: str) -> str:
+def _common_directory_at(folder: str, *, discovers: bool = False) -> str:
     """Error `usage` when the folder is in no repository; `git_failed`, `git_missing`."""
+    asking = ("rev-parse", "--path-format=absolute", "--git-common-dir")
     try:
-        text = output_of(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
+        _, text = git(folder, *asking, reads=True, discovers=discovers)
     except InboxOrchError as error:
         if error.code != "git_failed" or "not a git repository" not in error.message:
             raise
@@ -388,7 +427,7 @@ def _common_directory_at(folder: str) -> str:
             f"{shown(folder)} is not in a git repository",
             hint="give --repo PATH, or make one with `git init`",
         ) from error
-    return os.path.realpath(text)
+    return os.path.realpath(text.rstrip("\n"))
 
 
 def _main_working_tree(common: str, folder: str) -> str:
@@ -396,9 +435,9 @@ def _main_working_tree(common: str, folder: str) -> str:
     elsewhere does not know its main working tree, which can only be asked from inside."""
     if os.path.basename(common) == ".git":
         return os.path.dirname(common)
-    status, text = git(common, "config", "--get", "core.worktree", reads=True, accepted=(0, 1))
-    if status == 0:
-        return os.path.realpath(os.path.join(common, text.removesuffix("\n")))
+    named = main_setting(common, "core.worktree")
+    if named is not None:
+        return os.path.realpath(os.path.join(common, named))
     own = output_of(folder, "rev-parse", "--path-format=absolute", "--git-dir")
     if os.path.realpath(own) != common:
         raise usage(

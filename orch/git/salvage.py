@@ -17,7 +17,9 @@ from . import administration
 from .commands import git
 from .condition import Condition
 from .failures import temporary_folder
+from .own_refs import own_ids
 from .repository import COMMITTER, Repository
+from .standing import require_here
 
 MAX_BYTES = 1024**3
 # From so many files on they are synced together at the end: one by one takes minutes.
@@ -64,6 +66,7 @@ def snapshot(
     Makes objects and no ref: `Repository.keep` is to follow before anything is removed. Errors:
     `git_failed` (also for a file that cannot be read), `disk_full`, `read_only`, `io_error`.
     """
+    require_here(worktree, repository.common_directory)
     kept = lone_commits(repository, worktree, condition, leaving)
     if not condition.dirty and not kept:
         return None
@@ -79,7 +82,7 @@ def lone_commits(
     amended or rebased away."""
     admin = administration.folder_of(worktree)
     assert admin is not None
-    named = dict.fromkeys((*leaving.values(), *_named_in(admin)))
+    named = dict.fromkeys((*leaving.values(), *own_ids(worktree), *_named_in(admin)))
     if condition.head is not None:
         named = {condition.head: None, **named}
     commits = _existing_commits(repository, named)
@@ -102,9 +105,9 @@ def lone_commits(
 
 
 def _named_in(admin: str) -> Iterator[str]:
-    """Every object id that stands in the files of the admin folder, newest first: pseudo refs,
-    the worktree's own refs, the reflog of HEAD, the state of a merge or rebase. What was only
-    fetched is nobody's work."""
+    """Every object id that stands in the files of the admin folder, newest first: the state of a
+    merge or rebase, and what a reflog that git cannot read any more has. What was only fetched is
+    nobody's work."""
     for folder, folders, names in os.walk(admin):
         if folder == admin:
             folders[:] = [name for name in folders if name in _FOLDERS_WITH_COMMITS]

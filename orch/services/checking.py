@@ -20,6 +20,7 @@ from ..domain.config import config_of, masked
 from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
 from ..domain.model import Attempt, Run, Task
 from ..git.repository import is_there
+from ..git.standing import require_here
 from ..store import attempts, tasks
 from ..store.attempts import Intent
 from . import borrowing, verifying
@@ -202,6 +203,7 @@ def run_checks(
             name = f"check-{len(results) + 1}.txt"
             check = _check(desk, run, task, attempt, folder, command, name)
             try:
+                _require_here(desk, run, folder)
                 outcome = yield from runner.running(
                     check, begins=lambda group: _note_group(desk, attempt, group), wanted=wanted
                 )
@@ -215,6 +217,19 @@ def run_checks(
             if not results[-1].passed:
                 break
     return results
+
+
+def _require_here(desk: Desk, run: Run, folder: str) -> None:
+    """What a check asks of git is about the files of this folder. Error `git_failed`; raises
+    `OSError` where nothing can be started, not even git."""
+    if not is_there(folder):
+        return  # the check cannot be started, and that is told
+    try:
+        require_here(folder, desk.repository(run).common_directory)
+    except InboxOrchError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
+        raise
 
 
 def _check(
@@ -398,7 +413,7 @@ def end_orphan(intent: Intent, boot_id: str) -> None:
     if group is None or not seen_from_here:
         return
     started = processes.start_time(group)
-    if started is not None and started == intent.data.get("group_started"):
+    if started is not None and processes.is_running(group, intent.data["group_started"] or 0):
         end_group(group)
     elif started is None:
         await_end(group)

@@ -14,16 +14,18 @@ from inbox_orch.shared.store.engine import Transaction
 from ..domain import cleanup
 from ..domain.cleanup import Reason, about
 from ..domain.model import Attempt, Run
-from ..git import removal, salvage, worktrees
+from ..git import mending, removal, salvage, worktrees
 from ..git.failures import shown
-from ..git.removal import Deletion, Trash
+from ..git.removal import Deleted, Deletion, Trash
 from ..git.repository import Repository
 from ..store import attempts, tasks
 from ..store.attempts import Intent
 from . import folding, inspecting, provisioning, work
+from . import remaining as remaining_refs
 from .desk import Desk
 from .inspecting import Inspected
 from .provisioning import LATER
+from .remaining import Remaining
 from .removing import Removal, deletions, is_contained, planned, removal_from
 
 KEPT, REMOVED, WOULD_REMOVE = "kept", "removed", "would_remove"
@@ -110,6 +112,7 @@ def clean_up(
         return Cleaned((), dry_run, force, bool(task_names))
     repository = desk.repository(run)
     if not dry_run:
+        mending.mend(repository)
         finish_cleanups(desk, run)
         folding.fold(desk, run)
     chosen = _chosen_for_cleanup(desk, run, task_names)
@@ -124,13 +127,24 @@ def clean_up(
             raise _refusal(looked, refused)
         if dry_run:
             return Cleaned(tuple(looked), True, force, bool(task_names))
+    rest = _delete_rest(desk, run, repository, task_names)
     items = [
         _clean(desk, run, repository, attempt, key, force=force, within=within)
         for attempt, key in chosen
     ]
     emptied = _empty_trash(desk, run, repository)
-    gone = tuple(item for item in items if item is not None)
+    gone = (*(item for item in items if item is not None), *rest)
     return Cleaned(gone, False, force, bool(task_names), tuple(emptied))
+
+
+def _delete_rest(
+    desk: Desk, run: Run, repository: Repository, task_names: Sequence[str]
+) -> list[Item]:
+    """Refs that an earlier clean-up could not delete; what became of those."""
+    with desk.database.snapshot() as snapshot:
+        named = [desk.task(snapshot, run, name).id for name in task_names] or None
+    done = remaining_refs.delete_left(desk.database, repository, run, named)
+    return [_rest(each, deleted) for each, deleted in done if any(deleted)]
 
 
 def _chosen_for_cleanup(
@@ -312,7 +326,7 @@ def _undo(desk: Desk, repository: Repository, attempt: Attempt, plan: Removal) -
         attempts.close_intent(tx, attempt.id, "cleanup", "undone", me, tx.now.wall_ms)
 
 
-def _finish_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> list[Deletion]:
+def _finish_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> Deleted:
     """After the worktree has gone into the trash: what is left to do. May be done again."""
     repository = desk.repository(run)
     place, trash = work.place_of(desk, attempt), _trash(run, repository, attempt)
@@ -320,7 +334,7 @@ def _finish_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> li
         removal.move_admin(repository, place, trash)
         deleted = removal.delete_refs(repository, plan.deletions, (lock,))
     with desk.database.transaction() as tx:
-        _confirm_removal(desk, tx, run, attempt, plan, deleted, trash)
+        _confirm_removal(desk, tx, run, attempt, plan, deleted.gone, trash)
     return deleted
 
 
@@ -427,19 +441,30 @@ def _item(
     key: str,
     seen: Inspected,
     plan: Removal,
-    deleted: Sequence[Deletion],
+    deleted: Deleted,
 ) -> Item:
     run = desk.run(attempt.run_id)
     trash = _trash(run, desk.repository(run), attempt).worktree
     return Item(
         attempt,
         key,
-        REMOVED,
-        seen.reasons,
+        KEPT if deleted.failed else REMOVED,
+        (*seen.reasons, *remaining_refs.could_not_go(deleted.failed)),
         merged_into=_merged_into(seen),
         salvage=plan.salvage,
-        deleted_refs=tuple(deleted),
+        deleted_refs=tuple(deleted.gone),
         trash=trash if plan.was_there else None,
+    )
+
+
+def _rest(left: Remaining, deleted: Deleted) -> Item:
+    return Item(
+        left.attempt,
+        left.key,
+        KEPT if deleted.failed else REMOVED,
+        remaining_refs.could_not_go(deleted.failed),
+        merged_into=remaining_refs.merged_into(left.deletions),
+        deleted_refs=tuple(deleted.gone),
     )
 
 

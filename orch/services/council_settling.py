@@ -48,7 +48,7 @@ def refresh(desk: Desk, run: Run) -> bool:
     """Bring a council up to date: finish what was begun, fold, take in replies, send what is
     to be mended, close the round when it is over. Returns whether nothing can be written
     here, so that what is shown may be stale."""
-    if not desk.database.writable:
+    if not desk.database.may_note:
         return True
     finishing.finish_intents(desk, run)
     _dispatch_what_was_never_sent(desk, run)

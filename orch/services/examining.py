@@ -10,7 +10,9 @@ from inbox_orch.shared.errors import InboxOrchError
 from ..domain import folding
 from ..domain.model import Run
 from ..git import repository as git_repository
-from ..git import settings, worktrees
+from ..git import settings, stale, worktrees
+from ..git.failures import shown
+from ..git.standing import require_apart, require_here
 from ..store import attempts, care, runs
 from .desk import Desk
 
@@ -48,7 +50,7 @@ def doctor(desk: Desk, *, verify: bool = False) -> Examined:
         if not git_repository.is_there(str(a.worktree_path))
     ]
     checks.append(_check("worktrees", missing, PROBLEM, "of a live attempt, and not there"))
-    checks += [_leftovers(open_runs), _settings(open_runs)]
+    checks += [_leftovers(open_runs), _locks(open_runs), _settings(open_runs)]
     if disagreements is not None:
         checks.append(_check("events", disagreements, PROBLEM, "tables and events do not agree"))
     path = desk.database.layout.database
@@ -60,7 +62,7 @@ def _repositories(desk: Desk, open_runs: list[Run]) -> Check:
     for run in open_runs:
         if run.repository is not None:
             try:
-                desk.repository(run).ref_commit("HEAD")  # git itself may not look at it
+                _require_usable(desk.repository(run))
             except InboxOrchError as error:
                 gone.append(error.message)
     return _check("repositories", gone, PROBLEM, "not where their run says, or not for git")
@@ -91,6 +93,27 @@ def _settings(open_runs: list[Run]) -> Check:
             with contextlib.suppress(InboxOrchError):  # `repositories` tells of those
                 found += settings.notes(git_repository.Repository(folder))
     return _check("settings", found, WARNING, "that matter for worktrees")
+
+
+def _require_usable(repository: git_repository.Repository) -> None:
+    """Git looks at a repository, works in its main working tree, and would in others."""
+    repository.ref_commit("HEAD")
+    if not repository.bare:
+        require_here(repository.path, repository.common_directory)
+    require_apart(repository.common_directory)
+
+
+def _locks(open_runs: list[Run]) -> Check:
+    """Locks of git's that are older than any git needs one: whose they are, nobody can tell."""
+    folders = {run.repository for run in open_runs if run.repository is not None}
+    found = [
+        shown(path)
+        for folder in sorted(folders)
+        if os.path.isdir(folder)
+        for path in stale.old_locks(git_repository.Repository(folder).common_directory)
+    ]
+    text = "older than a minute; when no git is at work there, one that was killed has left them:"
+    return _check("git's locks", found, WARNING, f"{text} remove the files")
 
 
 def _git() -> Check:

@@ -12,7 +12,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..domain.model import Attempt, Run, Task
-from ..git import worktrees
+from ..git import mending, worktrees
 from ..git.commands import FAILURES
 from ..git.worktrees import Hold
 from ..store import attempts, tasks
@@ -22,7 +22,7 @@ from .desk import Desk
 from .equipping import SetupFailed
 from .recounting import FirstMessage
 
-LATER = ("busy", "io_error", "unsafe_link", *FAILURES)
+LATER = ("busy", "io_error", "outcome_unknown", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
 `doctor` tells of it; what else there is in the run must not have to wait for it."""
 
@@ -48,6 +48,10 @@ def finish_dispatches(desk: Desk, run: Run) -> int:
 
     What cannot be finished now is left to the next time, and keeps nothing else from it.
     """
+    if run.repository is not None:
+        # What a killed git has left would be in the way of ours.
+        with contextlib.suppress(InboxOrchError):  # its repository is not there now
+            mending.mend(desk.repository(run))
     with desk.database.snapshot() as snapshot:
         begun = [
             (intent, attempts.get(snapshot, intent.attempt_id))

@@ -22,6 +22,7 @@ from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
 from ..domain.model import Run
 from ..git import worktrees
 from ..git.repository import Repository
+from ..git.standing import require_here
 from ..git.worktrees import Place
 from ..store import integrations
 from ..store.attempts import Intent
@@ -87,6 +88,7 @@ def _run_one(
     desk: Desk, runner: "Runner", run: Run, plan: Plan, number: int, folder: str, command: str
 ) -> Tried:
     check = _what_to_run(desk, run, plan, folder, command)
+    require_here(folder, desk.repository(run).common_directory)
     try:
         outcome = runner.run(
             check, begins=lambda group: _note_check(desk, number, group), wanted=lambda: True

@@ -247,7 +247,7 @@ def _asking(desk: Desk, tx: Transaction, task: Task) -> str:
 
 def fold_if_writable(desk: Desk, run: Run) -> bool:
     """Fold, unless the database cannot be written here; returns whether that was so."""
-    if not desk.database.writable:
+    if not desk.database.may_note:
         return True
     folding.fold(desk, run)
     return False

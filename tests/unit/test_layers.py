@@ -102,7 +102,10 @@ def may_hold_sql(path: Path) -> bool:
     folder = path.parts[0]
     return (
         folder == "migrations"
-        or (folder == "shared" and path.stem in {"creating", "database"})
+        or (
+            folder == "shared"
+            and path.stem in {"committing", "connecting", "creating", "database", "older"}
+        )
         or path.parts[:3] == ("shared", "store", "sqlite")
         or path.parts[:2] == ("orch", "git")  # what it executes is git
     )
