@@ -9,6 +9,7 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from .commands import exact_names, git, output_of
 from .failures import shown
 from .hidden import hidden_changes
+from .joining import merged_tree
 from .nested import unpushed_submodules
 from .stale import forget_lock
 
@@ -191,11 +192,12 @@ class Repository:
         """Merge commits one after the other, in memory: no working tree is touched.
 
         `at` dates the merge, in seconds since 1970; the same merge with the same date is the same
-        commit. Needs git 2.38 (`git merge-tree --write-tree`).
+        commit. Needs git 2.38 (`git merge-tree --write-tree`). Error `git_failed`, also when git
+        knows no commit that two of them build on.
         """
         merged = commits[0]
         for other in commits[1:]:
-            tree, conflicts = merged_tree(self.path, merged, other)
+            tree, conflicts = merged_tree(self.path, self.common_directory, merged, other)
             if conflicts:
                 return Merged(None, conflicts)
             merged = self._commit_tree(tree, (merged, other), message, at)
@@ -356,25 +358,6 @@ class Repository:
 def is_there(worktree: str) -> bool:
     """Whether a folder is a working tree at all, seen without asking git."""
     return os.path.isfile(os.path.join(worktree, ".git"))
-
-
-def merged_tree(
-    folder: str, one: str, other: str, environment: dict[str, str] | None = None
-) -> tuple[str, tuple[str, ...]]:
-    """The tree of a merge made in memory, and the paths that conflict in it, at most 100."""
-    status, text = git(
-        folder,
-        *("merge-tree", "--write-tree", "--name-only", "-z", "--no-messages"),
-        *("--allow-unrelated-histories", one, other),
-        # Into objects of somebody's own: they are thrown away.
-        reads=environment is not None,
-        accepted=(0, 1),
-        environment=environment,
-    )
-    tree, *paths = text.rstrip("\0").split("\0")
-    if status == 0:
-        return tree.strip(), ()
-    return tree.strip(), tuple(map(shown, dict.fromkeys(paths)))[:_MOST_PATHS]
 
 
 def _common_directory_at(folder: str) -> str:

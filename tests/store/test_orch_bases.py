@@ -1,11 +1,13 @@
 """On which commit an attempt starts, and when a dispatch is refused for it."""
 
+import functools
 from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.services import dispatching
 from support.buses import refused
-from support.runs import Site, commit, git, worktree_paths
+from support.runs import Site, commit, git, only_for, worktree_paths
 
 
 def head_of(worktree: str | Path) -> str:
@@ -237,7 +239,7 @@ def test_an_option_that_lacks_a_dependencys_work_is_refused(site: Site):
     assert site.dispatch(run, base=head)["b"]["state"] == "offered"
 
 
-def test_unrelated_histories_make_a_conflict_or_a_merge_and_no_breakdown(site: Site):
+def test_a_base_of_unrelated_histories_is_refused_and_the_others_are_dispatched(site: Site):
     git(site.repository, "checkout", "-q", "--orphan", "other")
     other = commit(site.repository, "README.md", "Another beginning.\n")
     git(site.repository, "checkout", "-q", "main")
@@ -246,10 +248,13 @@ def test_unrelated_histories_make_a_conflict_or_a_merge_and_no_breakdown(site: S
     site.add(run, "c", depends_on=["a", "b"])
     site.deliver(site.dispatch(run, "a")["a"], "a.txt")
     site.deliver(site.dispatch(run, "b", base=other)["b"], "b.txt")
+    site.add(run, "d")
 
-    done = site.scheduler.dispatch(run)
+    assert set(site.dispatch(run)) == {"d"}
 
-    assert [c["paths"] for c in done.conflicts] == [["README.md"]]
+    with refused("git_failed") as failure:
+        site.dispatch(run)
+    assert failure.value.details["reason"] == "unrelated"
 
 
 # -- what is not committed -------------------------------------------------------------------
@@ -386,13 +391,13 @@ def test_no_conflict_is_stored_of_a_task_that_was_cancelled_meanwhile(site: Site
     run = site.open_run()
     two_that_conflict(site, run)
     slow = site.leader()
-    store = slow._store_conflict
+    store = functools.partial(dispatching._store_conflict, slow.desk)
 
     def store_late(*arguments):
         site.scheduler.cancel(run, ["c"])
         store(*arguments)
 
-    monkeypatch.setattr(slow, "_store_conflict", store_late)
+    only_for(monkeypatch, slow, dispatching, "_store_conflict", store_late)
     slow.dispatch(run)
 
     with site.scheduler.database.snapshot() as snapshot:
