@@ -22,6 +22,7 @@ from ..git.joining import is_unrelated
 from ..store import attempts, runs, tasks
 from . import finishing, folding, provisioning, verifying
 from .bases import Base, Heads, base_for
+from .beginnings import keep_base
 from .desk import Desk
 
 _MOST_CHOICES = 10
@@ -122,6 +123,8 @@ def dispatch(
     taken_over = () if dry_run or task_names else _take_over_begun(desk, run)
     folding.fold(desk, run)
     verifying.verify(desk, run)
+    if not dry_run:
+        keep_base(desk, run)
     for _ in range(_MOST_CHOICES):
         chosen, conflicts = _choose(desk, run, asked, store=not dry_run)
         dirty = _refuse_dirty(desk, run, chosen, allow_dirty, within)
