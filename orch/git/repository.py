@@ -12,6 +12,7 @@ from .hidden import hidden_changes
 from .joining import merged_tree
 from .nested import unpushed_submodules
 from .stale import forget_lock
+from .untouched import untouched
 
 # Set explicitly: the user's name has no part in it, and may not even be configured.
 COMMITTER = {
@@ -266,7 +267,7 @@ class Repository:
         self, folder: str | None = None, untracked_at_start: Sequence[str] = ()
     ) -> tuple[str, ...]:
         """What is not committed in a working tree (the main one), untracked files included,
-        without those that are known.
+        without those that are known, and those that are as a checkout writes them.
 
         At most 100 paths, bytes that are not UTF-8 escaped. A bare repository has none.
         """
@@ -281,7 +282,10 @@ class Repository:
             reads=True,
         )
         known = {f"?? {path}" for path in untracked_at_start}
-        entries = (shown(entry) for entry in text.split("\0") if entry)
+        found = [entry for entry in text.split("\0") if entry]
+        top = self.working_tree_at(folder) or working_tree
+        same = untouched(top, [entry[3:] for entry in found if entry.startswith(" M ")])
+        entries = (shown(entry) for entry in found if entry[3:] not in same)
         return tuple(entry[3:] for entry in entries if entry not in known)[:_MOST_PATHS]
 
     def untracked_paths(self, folder: str) -> tuple[str, ...]:
