@@ -24,7 +24,10 @@ def keep_base(desk: Desk, run: Run) -> None:
 
 
 def release_base(repository: Repository, run: Run, stays: Sequence[str]) -> None:
-    """Let the base of a closed run go, if it is in the history of a commit that stays."""
-    commit = repository.ref_commit(mark_of(run.id)) if run.state == "closed" else None
+    """Let the base of a closed run go, or what stands for one that was never named, if it is in
+    the history of a commit that stays."""
+    if run.state != "closed" and run.base_commit is not None:
+        return
+    commit = repository.ref_commit(mark_of(run.id))
     if commit is not None and any(repository.contains(other, commit) for other in stays):
         repository.drop(mark_of(run.id), commit)
