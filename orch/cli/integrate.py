@@ -72,9 +72,11 @@ def _failure(done: Integrated) -> InboxOrchError | None:
         )
     said = [f"{r.piece.name} conflicts in {', '.join(r.paths[:5])}" for r in done.conflicts]
     said += [f"{r.piece.name} waits for {', '.join(r.because)}" for r in done.held_back]
-    hint = None
+    missed = [missed.sentence for missed in done.plan.missed]
+    hint = "then integrate again; the rest has come in" if missed else None
     if said:
         hint = "the attempts that resolve it start from what was integrated; then integrate again"
+    said += missed
     if done.onto is not None and done.not_forwarded:
         said.append(f"{done.onto['branch']} was not moved: {_why_not(done.onto)}")
         hint = done.onto["command"] or hint

@@ -1,7 +1,7 @@
 """Bringing accepted work together: what there is to bring, and what came of each piece."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.endings import Ending, ending_text
@@ -11,6 +11,7 @@ from .checks import brief_command
 from .model import Attempt, Dependency, Run, Task
 
 MERGED, CONFLICT, HELD_BACK = "merged", "conflict", "held_back"
+NOT_RESOLVED, SUPERSEDED = "not_resolved", "superseded"
 
 
 class Piece(NamedTuple):
@@ -122,6 +123,61 @@ def in_conflict(
         )
         for attempt in attempts
     ]
+
+
+class Missed(NamedTuple):
+    """Two attempts of which somebody has to be told: `reason` is `not_resolved` (`attempt` was to
+    resolve the conflict of `earlier`, and does not have its commit), or `superseded` (`attempt`
+    builds on `earlier`, whose task has been done anew since). `key` and `earlier_key` are the
+    keys of their tasks."""
+
+    reason: str
+    key: str
+    attempt: Attempt
+    earlier_key: str
+    earlier: Attempt
+
+    @property
+    def sentence(self) -> str:
+        """What it is and what to do."""
+        this = f"{self.key}/{self.attempt.number}"
+        earlier = f"{self.earlier_key}/{self.earlier.number}"
+        again = f"`orch retry {self.key} --force` has it done anew"
+        if self.reason == SUPERSEDED:
+            return f"{this} is built on {earlier}, which was superseded; {again}"
+        return (
+            f"{earlier} is left out: {this} was to resolve its conflict, without its work; {again}"
+        )
+
+
+def missed(
+    pieces: Sequence[Piece], ever: Sequence[Attempt], keys: Mapping[str, str]
+) -> list[Missed]:
+    """What may be missed in the pieces that are brought together, before git has been asked;
+    `ever` are the attempts that were accepted once, `keys` those of the tasks."""
+    found = []
+    current = {piece.attempt.id for piece in pieces}
+    for piece in pieces:
+        for earlier in ever:
+            same = earlier.task_id == piece.task.id
+            if earlier.id in current or (same and earlier.number > piece.attempt.number):
+                continue
+            if not same:
+                reason = SUPERSEDED
+            elif earlier.conflict is not None and _was_to_resolve(piece.attempt, earlier):
+                reason = NOT_RESOLVED
+            else:
+                continue
+            key, other = piece.task.key, keys[earlier.task_id]
+            found.append(Missed(reason, key, piece.attempt, other, earlier))
+    return found
+
+
+def _was_to_resolve(attempt: Attempt, earlier: Attempt) -> bool:
+    """Whether it was opened for the conflict, and not because the leader wanted the task anew."""
+    if attempt.base_source == "merge":  # with what it depends on merged in
+        return attempt.number == earlier.number + 1
+    return attempt.base_source == "integration"
 
 
 def branch_of(run: Run) -> str:

@@ -4,6 +4,7 @@ Tells whether a folder is the worktree that an attempt was given. Changes nothin
 """
 
 import os
+import shlex
 from typing import NamedTuple
 
 from .repository import Repository
@@ -36,6 +37,34 @@ def registered(repository: Repository, place: Place) -> str | None:
     return None
 
 
+def absent(repository: Repository, place: Place) -> Mismatch | None:
+    """What git has still of a worktree that is not where it was made: moved, on a disk that is
+    gone, or deleted; None when it knows nothing of it, so that there is nothing left to lose."""
+    entry = registered(repository, place) or _entry_at(repository, place.path)
+    if entry is None:
+        return None
+    where = text_of(os.path.join(entry, "gitdir")).removesuffix("/.git")
+    command = f"git -C {shlex.quote(repository.path)} worktree remove -f -f {shlex.quote(where)}"
+    ways = f"Put it back; or, if it is gone for good: {command}"
+    if os.path.lexists(os.path.join(where, ".git")) and where != place.path:
+        return Mismatch("missing", f"{place.path} is not there: git has it at {where}")
+    other = _lock_mismatch(place, entry)
+    if other is not None and other.code == "foreign_lock":
+        return Mismatch("foreign_lock", f"{place.path} is not there. {other.message}. {ways}")
+    return Mismatch("missing", f"{place.path} is not there. {ways}")
+
+
+def _entry_at(repository: Repository, path: str) -> str | None:
+    """The admin folder of the worktree that git has at a path, whoever has locked it."""
+    entries = os.path.join(repository.common_directory, "worktrees")
+    wanted = os.path.realpath(os.path.join(path, ".git"))
+    for name in os.listdir(entries) if os.path.isdir(entries) else ():
+        back = text_of(os.path.join(entries, name, "gitdir"))
+        if back and os.path.realpath(os.path.join(entries, name, back)) == wanted:
+            return os.path.join(entries, name)
+    return None
+
+
 def mismatch(repository: Repository, place: Place) -> Mismatch | None:
     """None when the folder at the attempt's path is its worktree: both point at each other, and
     the lock is the one that it was made with."""
@@ -48,6 +77,8 @@ def mismatch(repository: Repository, place: Place) -> Mismatch | None:
     entries = os.path.realpath(os.path.join(repository.common_directory, "worktrees"))
     if entry is None or os.path.dirname(entry) != entries:
         return Mismatch("foreign_worktree", f"{path} is no worktree of {repository.path}")
+    if not os.path.isdir(entry):
+        return Mismatch("foreign_worktree", f"git knows {path} no more: {entry} is gone")
     # Relative to the admin folder, where `worktree.useRelativePaths` is set.
     back = os.path.join(entry, text_of(os.path.join(entry, "gitdir")))
     if os.path.realpath(back) != os.path.realpath(os.path.join(path, ".git")):

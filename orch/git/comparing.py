@@ -8,8 +8,11 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from inbox_orch.shared.errors import InboxOrchError
+
 from .failures import temporary_folder
-from .repository import Repository, merged_tree
+from .joining import is_unrelated, merged_tree
+from .repository import Repository
 
 
 class Comparison:
@@ -25,8 +28,15 @@ class Comparison:
         }
 
     def conflicts(self, one: str, other: str) -> tuple[str, ...]:
-        """The paths in which two commits do not merge, at most 100."""
-        return merged_tree(self._repository.path, one, other, self._environment)[1]
+        """The paths in which two commits do not merge, at most 100; all that differ where
+        git knows no commit that both build on."""
+        there, within = self._repository, self._environment
+        try:
+            return merged_tree(there.path, there.common_directory, one, other, within)[1]
+        except InboxOrchError as error:
+            if not is_unrelated(error):
+                raise
+            return there.changed_paths(one, other)
 
 
 @contextlib.contextmanager

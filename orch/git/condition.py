@@ -14,6 +14,7 @@ from .hidden import marked_paths, unmarked_index
 from .nested import Nested, nested_repositories
 from .own_refs import pseudo_refs
 from .standing import require_here
+from .untouched import untouched
 
 # Settings that would make git look less closely, or ask somebody else.
 _CLOSELY = (
@@ -77,6 +78,7 @@ class _Listed(NamedTuple):
     untracked: list[str]
     ignored: list[str]
     submodules: list[str]
+    unstaged: list[str]
 
 
 def look(worktree: str, common: str) -> Condition:
@@ -91,7 +93,7 @@ def look(worktree: str, common: str) -> Condition:
     index = os.path.join(admin, "index")
     with unmarked_index(worktree, index, marked) as within:
         text = _status(worktree, within)
-    listed = _parsed(text, worktree, marked)
+    listed = _without_untouched(worktree, _parsed(text, worktree, marked))
     untracked = manifest.changed(worktree, listed.untracked)
     ignored = manifest.changed(worktree, listed.ignored)
     files = [*listed.tracked, *listed.unmerged, *untracked, *ignored]
@@ -132,7 +134,7 @@ def _status(worktree: str, environment: dict[str, str]) -> str:
 
 def _parsed(text: str, worktree: str, marked: dict[str, str]) -> _Listed:
     """The output of git-status(1), format 2."""
-    listed = _Listed(None, [], [], [], [], [])
+    listed = _Listed(None, [], [], [], [], [], [])
     branch = None
     for entry in text.split("\0"):
         kind, _, rest = entry.partition(" ")
@@ -143,12 +145,19 @@ def _parsed(text: str, worktree: str, marked: dict[str, str]) -> _Listed:
             states, submodule, *_, path = rest.split(" ", 7)
             if not _left_out(worktree, path, states, marked):
                 (listed.tracked if submodule == "N..." else listed.submodules).append(path)
+                listed.unstaged.extend([path] if (states, submodule) == (".M", "N...") else ())
         elif kind == "u":
             listed.unmerged.append(rest.split(" ", 9)[9])
         elif kind in ("?", "!") and not rest.endswith("/"):
             # What ends with a slash is a nested repository.
             (listed.untracked if kind == "?" else listed.ignored).append(rest)
     return listed._replace(branch=branch)
+
+
+def _without_untouched(worktree: str, listed: _Listed) -> _Listed:
+    """Without what is as a checkout writes it: every checkout of the commit has it again."""
+    same = untouched(worktree, listed.unstaged)
+    return listed._replace(tracked=[path for path in listed.tracked if path not in same])
 
 
 def _left_out(worktree: str, path: str, states: str, marked: dict[str, str]) -> bool:

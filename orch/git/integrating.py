@@ -16,6 +16,7 @@ from .failures import shown
 from .forwarding import Forward
 from .repository import Repository
 from .standing import own_directory, require_here
+from .untouched import untouched
 
 _MOST_REVISIONS = 1000
 """So many fit on a command line with room to spare."""
@@ -306,11 +307,14 @@ def _obstacle(repository: Repository, tree: Tree, trees: int) -> str | None:
 
 def changed_paths(folder: str) -> tuple[str, ...]:
     """What is changed and not committed in a working tree, without untracked files: those stand
-    in the way of no fast-forward that does not bring files of the same name, and git looks."""
+    in the way of no fast-forward that does not bring files of the same name, and git looks; and
+    without files that are as a checkout writes them, which git looks at, too."""
     _, text = git(
         folder,
         *("-c", "status.relativePaths=false", "status", "--porcelain=v1", "-z"),
         *("--untracked-files=no", "--ignore-submodules=none", "--no-renames"),
         reads=True,
     )
-    return tuple(shown(entry[3:]) for entry in text.split("\0") if entry)
+    found = [entry for entry in text.split("\0") if entry]
+    same = untouched(folder, [entry[3:] for entry in found if entry.startswith(" M ")])
+    return tuple(shown(entry[3:]) for entry in found if entry[3:] not in same)

@@ -12,9 +12,11 @@ from . import marks
 from .commands import exact_names, git, output_of
 from .failures import shown
 from .hidden import hidden_changes
+from .joining import merged_tree
 from .nested import unpushed_submodules
 from .stale import forget_lock
 from .standing import is_bare, main_setting, own_directory, refuse_settings
+from .untouched import untouched
 
 # Set explicitly: the user's name has no part in it, and may not even be configured.
 COMMITTER = {
@@ -200,11 +202,12 @@ class Repository:
         """Merge commits one after the other, in memory: no working tree is touched.
 
         `at` dates the merge, in seconds since 1970; the same merge with the same date is the same
-        commit. Needs git 2.38 (`git merge-tree --write-tree`).
+        commit. Needs git 2.38 (`git merge-tree --write-tree`). Error `git_failed`, also when git
+        knows no commit that two of them build on.
         """
         merged = commits[0]
         for other in commits[1:]:
-            tree, conflicts = merged_tree(self.path, merged, other)
+            tree, conflicts = merged_tree(self.path, self.common_directory, merged, other)
             if conflicts:
                 return Merged(None, conflicts)
             merged = self._commit_tree(tree, (merged, other), message, at)
@@ -283,7 +286,7 @@ class Repository:
         self, folder: str | None = None, untracked_at_start: Sequence[str] = ()
     ) -> tuple[str, ...]:
         """What is not committed in a working tree (the main one), untracked files included,
-        without those that are known.
+        without those that are known, and those that are as a checkout writes them.
 
         At most 100 paths, bytes that are not UTF-8 escaped. A bare repository has none.
         """
@@ -298,7 +301,10 @@ class Repository:
             reads=True,
         )
         known = {f"?? {path}" for path in untracked_at_start}
-        entries = (shown(entry) for entry in text.split("\0") if entry)
+        found = [entry for entry in text.split("\0") if entry]
+        top = self.working_tree_at(folder) or working_tree
+        same = untouched(top, [entry[3:] for entry in found if entry.startswith(" M ")])
+        entries = (shown(entry) for entry in found if entry[3:] not in same)
         return tuple(entry[3:] for entry in entries if entry not in known)[:_MOST_PATHS]
 
     def untracked_paths(self, folder: str) -> tuple[str, ...]:
@@ -394,25 +400,6 @@ def branch_first(repository: Repository, revision: str) -> str:
 def is_there(worktree: str) -> bool:
     """Whether a folder is a working tree at all, seen without asking git."""
     return os.path.isfile(os.path.join(worktree, ".git"))
-
-
-def merged_tree(
-    folder: str, one: str, other: str, environment: dict[str, str] | None = None
-) -> tuple[str, tuple[str, ...]]:
-    """The tree of a merge made in memory, and the paths that conflict in it, at most 100."""
-    status, text = git(
-        folder,
-        *("merge-tree", "--write-tree", "--name-only", "-z", "--no-messages"),
-        *("--allow-unrelated-histories", one, other),
-        # Into objects of somebody's own: they are thrown away.
-        reads=environment is not None,
-        accepted=(0, 1),
-        environment=environment,
-    )
-    tree, *paths = text.rstrip("\0").split("\0")
-    if status == 0:
-        return tree.strip(), ()
-    return tree.strip(), tuple(map(shown, dict.fromkeys(paths)))[:_MOST_PATHS]
 
 
 def _common_directory_at(folder: str, *, discovers: bool = False) -> str:

@@ -21,7 +21,6 @@ from ..git.repository import Found, Repository
 from ..git.worktrees import Place
 from ..store import attempts, runs, tasks
 from . import borrowing, checking, folding, verifying
-from .checking import AT_WORK
 from .desk import Desk
 from .equipping import Equipment, SetupFailed, equip
 from .late import late_ref
@@ -185,7 +184,7 @@ def _check_work(
             with desk.database.transaction() as tx:
                 checking.close_verification(desk, tx, attempt, "done")
         finally:
-            AT_WORK.discard(attempt.id)
+            checking.AT_WORK.discard(attempt.id)
     assert results is not None  # nothing limits when a check may start
     return results
 

@@ -22,6 +22,7 @@ from ..store import attempts, tasks
 from ..store.attempts import Intent
 from . import folding, inspecting, provisioning, work
 from . import remaining as remaining_refs
+from .beginnings import release_base
 from .desk import Desk
 from .inspecting import Inspected
 from .provisioning import LATER
@@ -132,6 +133,7 @@ def clean_up(
         _clean(desk, run, repository, attempt, key, force=force, within=within)
         for attempt, key in chosen
     ]
+    release_base(repository, run, [t.commit for t in inspecting.targets(run, repository)])
     emptied = _empty_trash(desk, run, repository)
     gone = (*(item for item in items if item is not None), *rest)
     return Cleaned(gone, False, force, bool(task_names), tuple(emptied))

@@ -23,6 +23,7 @@ from ..domain.model import Run
 from ..domain.plans import Opening
 from ..store import councils
 from . import council_counting, council_desk, council_settling, planning
+from .beginnings import keep_base
 from .council_desk import REPLIES, VOTES, decision_json
 from .council_settling import fresh_word
 from .desk import Answer, Desk
@@ -50,7 +51,9 @@ def start_council(desk: Desk, asked: "Asked", *, key: str | None = None) -> Answ
             answer = desk.remember(tx, "council start", leader, key, digest, data)
         else:
             answer = earlier
-    council_settling.refresh(desk, council_desk.council(desk, answer.data["council"]["id"]))
+    run_id = answer.data["council"]["id"]
+    keep_base(desk, desk.run(run_id))
+    council_settling.refresh(desk, council_desk.council(desk, run_id))
     return answer
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from ..domain.limits import FOREIGN_SECONDS
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture
 from ..git.commands import keep_secret
+from ..git.recognising import copy_around, is_of_run
 from ..git.repository import Repository
 from ..store import attempts, runs, tasks
 from ..store.attempts import Intent, Owner
@@ -118,15 +120,8 @@ class Desk:
                 hint="its tasks can only be added with --no-worktree",
             )
         keep_secret(config_of(run).secret_values(os.environ))
-        repository = Repository(run.repository)
-        if not os.path.isdir(run.repository) or repository.identity() != run.repository_identity:
-            raise InboxOrchError(
-                "git_failed",
-                f"{run.repository} is not the repository of run {run.name} any more",
-                hint="put it back where it was",
-                details={"repository": run.repository},
-            )
-        return repository
+        require_own_place(self.database.layout.database, run)
+        return Repository(run.repository)
 
     def picture(self, tx: Session, run: Run, now_ms: int) -> Picture:
         """The run as it stands, also if it was paused, cancelled or closed since `run` was read."""
@@ -327,6 +322,28 @@ class Desk:
         if owner.namespace != processes.namespace():
             return now.wall_ms - intent.opened_at > foreign_seconds * 1000
         return not processes.is_running(owner.process, owner.started)
+
+
+def require_own_place(database: str, run: Run) -> None:
+    """Error `git_failed` when a run's repository is gone or another one, and when the database is
+    a copy that would act on the repository of the original."""
+    assert run.repository is not None
+    if not is_of_run(run.repository, run.repository_identity, run.id, run.name):
+        place = shlex.quote(run.repository)
+        raise InboxOrchError(
+            "git_failed",
+            f"{run.repository} is not the repository of run {run.name} any more",
+            hint=f"put it back where it was; if it was moved, `ln -s NEW {place}` leads there",
+            details={"repository": run.repository},
+        )
+    copy = copy_around(database, run.repository, run.id, run.name)
+    if copy is not None:
+        raise InboxOrchError(
+            "git_failed",
+            f"this database lies in {copy}, a copy: run {run.name} is of {run.repository}",
+            hint=f"go on with the run in {run.repository}; `orch run init` opens one for the copy",
+            details={"repository": run.repository, "copy": copy},
+        )
 
 
 def _mostly_runs(tx: Session, found: list[Run]) -> list[Run]:

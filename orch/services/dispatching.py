@@ -18,10 +18,12 @@ from ..domain import names, readiness, states
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture, Standing
 from ..domain.slots import Slots
+from ..git.joining import is_unrelated
 from ..git.standing import require_apart
 from ..store import attempts, runs, tasks
 from . import finishing, folding, provisioning, verifying
 from .bases import Base, Heads, base_for
+from .beginnings import keep_base
 from .desk import Desk
 
 _MOST_CHOICES = 10
@@ -122,6 +124,8 @@ def dispatch(
     taken_over = () if dry_run or task_names else _take_over_begun(desk, run)
     folding.fold(desk, run)
     verifying.verify(desk, run)
+    if not dry_run:
+        keep_base(desk, run)
     for _ in range(_MOST_CHOICES):
         chosen, conflicts = _choose(desk, run, asked, store=not dry_run)
         dirty = _refuse_dirty(desk, run, chosen, allow_dirty, within)
@@ -162,6 +166,7 @@ def _choose(
     else:
         candidates = readiness.dispatch_order(picture.standings, dependencies)
     chosen: list[Chosen] = []
+    apart: InboxOrchError | None = None
     # Those found earlier are not ready; whoever dispatches wants to know why nothing comes.
     conflicts = [
         {"task": s.task.id, "key": s.task.key, "paths": list(s.conflict_paths)}
@@ -174,7 +179,13 @@ def _choose(
             break
         if not slots.free(mailbox):
             continue  # one of another mailbox may find room
-        found = _base(desk, run, task, heads.of(task), asked)
+        try:
+            found = _base(desk, run, task, heads.of(task), asked)
+        except InboxOrchError as error:
+            if named or not is_unrelated(error):
+                raise
+            apart = error  # the others go on
+            continue
         if found is not None and found.commit is None:
             if store:
                 _store_conflict(desk, run, task, found)
@@ -182,6 +193,8 @@ def _choose(
         else:
             slots.take(mailbox)
             chosen.append(Chosen(task, mailbox, found))
+    if apart is not None and not chosen:
+        raise apart
     return chosen, tuple(conflicts)
 
 

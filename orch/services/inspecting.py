@@ -4,6 +4,7 @@ Whatever cannot be told counts against it.
 """
 
 import os
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -52,14 +53,15 @@ def require_mounted(desk: Desk, run: Run, repository: Repository) -> None:
         str(a.worktree_path)
         for a in there
         if not os.path.lexists(str(a.worktree_path))
-        and administration.registered(repository, work.place_of(desk, a)) is not None
+        and administration.absent(repository, work.place_of(desk, a)) is not None
     ]
     if len(missing) > MOST_MISSING_WORKTREES:
         raise InboxOrchError(
             "unsafe_removal",
             f"{len(missing)} worktrees of run {run.name} are missing at once:"
             " what they lie on seems to be gone",
-            hint="mount it again. For those that are gone for good: git worktree prune",
+            hint="mount it again. For each that is gone for good:"
+            f" git -C {shlex.quote(repository.path)} worktree remove -f -f PATH",
             details={"reasons": ["missing"], "worktrees": missing[:100]},
         )
 
@@ -137,10 +139,8 @@ def _proof(run: Run, repository: Repository, attempt: Attempt, head: str | None)
 
 def _inspect_absent(repository: Repository, place: Place) -> Inspected:
     """A worktree that is not where it was made: moved, on a disk that is gone, or deleted."""
-    if administration.registered(repository, place) is None:
-        return Inspected(())  # git does not know it either: there is nothing left to lose
-    text = f"{place.path} is not there. Put it back; or, if it is gone for good: git worktree prune"
-    return Inspected((about("missing", shown(text)),))
+    found = administration.absent(repository, place)
+    return Inspected(() if found is None else (about(found.code, shown(found.message)),))
 
 
 def _inside(path: str, within: str | None) -> tuple[Reason, ...]:

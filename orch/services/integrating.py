@@ -139,8 +139,10 @@ def _work(desk: Desk, run: Run) -> Work:
         in_conflict = integrations.in_open_conflict(snapshot, run.id)
         once_accepted = integrations.once_accepted(snapshot, run.id) if in_conflict else []
         live = attempts.live_of_run(snapshot, run.id)
+        ever = integrations.ever_accepted(snapshot, run.id)
     pieces = integration.pieces(of_run, dependencies, accepted)
-    return Work(pieces, integration.in_conflict(of_run, in_conflict, live), once_accepted)
+    conflicts = integration.in_conflict(of_run, in_conflict, live)
+    return Work(pieces, conflicts, once_accepted, ever, {task.id: task.key for task in of_run})
 
 
 # -- moving the branch -------------------------------------------------------------------

@@ -3,13 +3,14 @@
 Makes objects at most; no branch and no row is changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import not_found, usage
 
 from ..domain import integration
-from ..domain.integration import CONFLICT, HELD_BACK, MERGED, Piece, Result
+from ..domain.integration import CONFLICT, HELD_BACK, MERGED, NOT_RESOLVED, Missed, Piece, Result
 from ..domain.model import Attempt, Run
 from ..git import integrating as git_integrating
 from ..git.integrating import Commit
@@ -28,7 +29,8 @@ class Target(NamedTuple):
 class Plan(NamedTuple):
     """What would be merged. `before` is where the branch of the integration is, None when it is
     not there; `start` where merging begins; `tip` where it comes to. `already`: how many pieces
-    are in it; `unresolved`: what conflicted earlier, and is being worked on again."""
+    are in it; `unresolved`: what conflicted earlier, and is being worked on again; `missed`: what
+    comes in or drops out although somebody may not want it."""
 
     branch: str
     before: str | None
@@ -38,6 +40,7 @@ class Plan(NamedTuple):
     results: tuple[Result, ...]
     already: int
     unresolved: tuple[Result, ...] = ()
+    missed: tuple[Missed, ...] = ()
 
     def of(self, state: str) -> list[Result]:
         """The pieces of which this came."""
@@ -59,11 +62,14 @@ class Plan(NamedTuple):
 class Work(NamedTuple):
     """What there is: the accepted pieces in order; those that conflicted earlier and are being
     worked on again, older ones of a task first; and attempts at the same tasks that were accepted
-    once, of which some may have come in."""
+    once, of which some may have come in. `ever` are all that were accepted once, of every task,
+    and `keys` those of the tasks."""
 
     pieces: Sequence[Piece]
     in_conflict: Sequence[Result]
     once_accepted: Sequence[Attempt]
+    ever: Sequence[Attempt] = ()
+    keys: Mapping[str, str] = MappingProxyType({})
 
 
 def plan(
@@ -88,7 +94,27 @@ def plan(
     results = tuple(merging.add(piece) for piece in missing)
     already = len(work.pieces) - len(missing)
     unresolved = _unresolved(repository, merging.tip, in_conflict)
-    return Plan(branch, before, start, merging.tip, target, results, already, unresolved)
+    missed = _missed(repository, merging, work, results)
+    return Plan(branch, before, start, merging.tip, target, results, already, unresolved, missed)
+
+
+def _missed(
+    repository: Repository, merging: "_Merging", work: Work, results: Sequence[Result]
+) -> tuple[Missed, ...]:
+    """What git confirms of it."""
+    coming = {r.piece.attempt.id: r.piece for r in results if r.state == MERGED}
+    heads = {piece.task.id: piece for piece in work.pieces}
+
+    def is_so(missed: Missed) -> bool:
+        earlier = str(missed.earlier.head_commit)
+        if missed.reason == NOT_RESOLVED:
+            return not _is_in(repository, merging.tip, earlier)
+        piece, now = coming.get(missed.attempt.id), heads.get(missed.earlier.task_id)
+        if piece is None or earlier not in merging.within(piece):
+            return False
+        return now is None or not _is_in(repository, now.head, earlier)
+
+    return tuple(m for m in integration.missed(work.pieces, work.ever, work.keys) if is_so(m))
 
 
 def _unresolved(
@@ -152,7 +178,7 @@ class _Merging:
         """The tasks whose conflicting work a piece builds on."""
         if not self.in_conflict:
             return ()
-        builds_on = self._within(piece)
+        builds_on = self.within(piece)
         blocking = (key for head, key in self.in_conflict.items() if head in builds_on)
         return tuple(dict.fromkeys(blocking))
 
@@ -166,21 +192,22 @@ class _Merging:
         if merged.commit is None:
             return merged.conflicts
         self.tip, self._at = merged.commit, at
-        self._merged |= self._within(piece)
+        self._merged |= self.within(piece)
         return None
 
     def _comes_with_another(self, piece: Piece) -> bool:
         """Whether work that builds on a piece merges where the piece by itself does not: somebody
         has resolved that conflict already, as when a base was merged by hand."""
         return any(
-            piece.head in self._within(other)
+            piece.head in self.within(other)
             and not self._because_of(other)
             and self._merge(other) is None
             for other in self._pieces
             if other.head != piece.head
         )
 
-    def _within(self, piece: Piece) -> set[str]:
+    def within(self, piece: Piece) -> set[str]:
+        """The commits that a piece would bring, its own included."""
         return git_integrating.reached(self._history, piece.head)
 
 

@@ -20,6 +20,7 @@ from ..domain.plans import Opening
 from ..domain.readiness import CONDITIONS
 from ..git.repository import Repository, check_version
 from ..store import runs, tasks
+from .beginnings import keep_base
 from .desk import Answer, Desk
 
 DEFAULT_LEADER = "leader"
@@ -54,7 +55,9 @@ def run_init(
         if earlier is not None:
             return earlier
         run = insert_run(tx, leader, facts)
-        return desk.remember(tx, "run init", leader, key, digest, {"run": run.as_json()})
+        answer = desk.remember(tx, "run init", leader, key, digest, {"run": run.as_json()})
+    keep_base(desk, run)
+    return answer
 
 
 def insert_run(tx: Transaction, leader: str, facts: "Facts") -> Run:

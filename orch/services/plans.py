@@ -16,6 +16,7 @@ from ..domain.model import Dependency, Limits, Run
 from ..domain.plans import Fault, Link, Opening, Plan
 from ..store import tasks
 from . import planning
+from .beginnings import keep_base
 from .desk import Answer, Desk
 from .planning import DEFAULT_LEADER, DEFAULT_MAILBOX, Facts
 
@@ -77,7 +78,9 @@ def plan_open(
         run = planning.insert_run(tx, leader, facts)
         _insert_plan(desk, tx, run, plan)
         data = _done(run, plan, opened=True)
-        return desk.remember(tx, "plan import", leader, key, digest, data)
+        answer = desk.remember(tx, "plan import", leader, key, digest, data)
+    keep_base(desk, run)
+    return answer
 
 
 def plan_check(desk: Desk, run: Run | None, plan: Plan, *, repository: bool) -> dict[str, Any]:

@@ -45,6 +45,16 @@ def once_accepted(tx: Session, run_id: str) -> list[Attempt]:
     return [from_row(row) for row in rows]
 
 
+def ever_accepted(tx: Session, run_id: str) -> list[Attempt]:
+    """Every attempt of a run that was accepted, oldest first; accepted still or not."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM attempt AS a WHERE a.run_id = ? AND a.state = 'succeeded'"
+        " AND a.head_commit IS NOT NULL ORDER BY a.id",
+        (run_id,),
+    )
+    return [from_row(row) for row in rows]
+
+
 def starting_from_integration(tx: Session, run_id: str) -> list[str]:
     """The ids of the tasks whose next attempt is to start from where work comes together."""
     rows = tx.all(

@@ -239,7 +239,7 @@ def test_an_option_that_lacks_a_dependencys_work_is_refused(site: Site):
     assert site.dispatch(run, base=head)["b"]["state"] == "offered"
 
 
-def test_unrelated_histories_make_a_conflict_or_a_merge_and_no_breakdown(site: Site):
+def test_a_base_of_unrelated_histories_is_refused_and_the_others_are_dispatched(site: Site):
     git(site.repository, "checkout", "-q", "--orphan", "other")
     other = commit(site.repository, "README.md", "Another beginning.\n")
     git(site.repository, "checkout", "-q", "main")
@@ -248,10 +248,13 @@ def test_unrelated_histories_make_a_conflict_or_a_merge_and_no_breakdown(site: S
     site.add(run, "c", depends_on=["a", "b"])
     site.deliver(site.dispatch(run, "a")["a"], "a.txt")
     site.deliver(site.dispatch(run, "b", base=other)["b"], "b.txt")
+    site.add(run, "d")
 
-    done = site.scheduler.dispatch(run)
+    assert set(site.dispatch(run)) == {"d"}
 
-    assert [c["paths"] for c in done.conflicts] == [["README.md"]]
+    with refused("git_failed") as failure:
+        site.dispatch(run)
+    assert failure.value.details["reason"] == "unrelated"
 
 
 # -- what is not committed -------------------------------------------------------------------
