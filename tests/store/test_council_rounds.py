@@ -125,7 +125,7 @@ def test_what_comes_in_time_while_a_leader_looks_is_not_late(chamber, monkeypatc
     chamber.answer(run, "ada", WAL)
     chamber.answer(run, "bob", WAL)
     leader = chamber.leader()
-    fold = type(leader).fold
+    fold = folding.fold
     looks = []
 
     def fold_then_hear_the_last(self, of_run):
@@ -281,12 +281,12 @@ def test_a_repeated_start_with_its_key_asks_nobody_again(chamber):
 
 
 def test_what_a_leader_that_died_had_not_sent_is_sent_by_the_next_look(chamber, monkeypatch):
-    monkeypatch.setattr(council_settling, "refresh", lambda self, run: False)
+    monkeypatch.setattr(council_settling, "refresh", lambda desk, run: False)
     run = chamber.start()
     assert chamber.bus("ada").list(mailboxes=("ada",)).items == ()
     monkeypatch.undo()
 
-    chamber.leader("another").refresh(run)
+    council_settling.refresh(chamber.leader("another").desk, run)
 
     for reviewer in REVIEWERS:
         assert len(chamber.bus(reviewer).list(mailboxes=(reviewer,)).items) == 1

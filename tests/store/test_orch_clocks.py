@@ -224,7 +224,7 @@ def test_a_worker_that_speaks_while_the_clock_is_looked_at_goes_on(site: Site, r
     item = offered(site, run, silent_seconds=10)
     token = site.claim(item, lease_seconds=3600)
     site.clock.advance(11)
-    stop_late = type(site.scheduler)._stop_late
+    stop_late = stopping._stop_late
 
     def renew_first(self, *arguments):
         site.worker.renew(item["thread"], token)

@@ -7,7 +7,7 @@ import pytest
 
 from inbox_orch.orch.domain.model import Run
 from inbox_orch.orch.git import worktrees
-from inbox_orch.orch.services import provisioning
+from inbox_orch.orch.services import dispatching, provisioning
 from inbox_orch.orch.services.driving import Driven, Step
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
@@ -148,7 +148,7 @@ def test_a_disk_that_takes_nothing_now_does_not_stop_the_drive(
         def refuse(*_: object, **__: object) -> None:
             raise InboxOrchError(reason, "not now")
 
-        patch.setattr(Scheduler, "dispatch", refuse)
+        patch.setattr(dispatching, "dispatch", refuse)
         steps = drive(site, run)
     assert (lines(steps, "notice"), code(steps)) == ([("notice", reason)], "timeout")
     assert set(items(drive(site, run))) == {"a"}
@@ -164,7 +164,7 @@ def test_a_drive_finishes_what_an_earlier_call_of_its_own_process_could_not(
         def busy(*_: object) -> None:
             raise InboxOrchError("busy", "another writer")
 
-        patch.setattr(Scheduler, "_hand_out", busy)
+        patch.setattr(provisioning, "_hand_out", busy)
         site.scheduler.dispatch(run)
     assert [a.state for a in site.attempts(run, "a")] == ["allocating"]
 

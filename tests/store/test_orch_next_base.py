@@ -102,7 +102,7 @@ def test_a_start_that_changes_while_attempts_are_chosen_is_chosen_anew(
     site.add(run, "a")
     told_to_start_at(site, "a", side_commit(site, "first.txt"))
     later = side_commit(site, "later.txt")
-    chosen, choose = [], type(site.scheduler)._choose
+    chosen, choose = [], dispatching._choose
 
     def choose_and_be_overtaken(self, *args, **options):
         found = choose(self, *args, **options)

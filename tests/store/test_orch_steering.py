@@ -117,7 +117,7 @@ def test_a_failure_that_was_not_folded_yet_comes_first_and_its_task_is_cancelled
 ):
     site.add(run, "a")
     item = site.dispatch(run)["a"]
-    fold = type(site.scheduler).fold
+    fold = folding.fold
     calls = []
 
     def fail_after_the_first(self, run):
