@@ -1,21 +1,18 @@
 """`inbox prune`."""
 
-import click
-
 from inbox_orch.shared.blocks import Facts
-from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.declaring import Context, Number, option, shell_of, verb
 
 from ..services.caring import MOST_DAYS
 from .base import open_bus
 
 
-@click.command(
+@verb(
     "prune",
-    cls=Verb,
     agent=True,
     examples=("inbox prune --older-than 30 --dry-run", "inbox prune --older-than 0.5 --json"),
 )
-@click.option(
+@option(
     "--older-than",
     "days",
     type=Number(0, MOST_DAYS),
@@ -23,10 +20,9 @@ from .base import open_bus
     metavar="DAYS",
     help="Threads that have been final for at least so long.",
 )
-@click.option("--dry-run", is_flag=True, help="Only count.")
-@click.option("--unread", is_flag=True, help="Also what its recipient has not fetched.")
-@click.pass_context
-def command(context: click.Context, days: float, dry_run: bool, unread: bool) -> None:
+@option("--dry-run", is_flag=True, help="Only count.")
+@option("--unread", is_flag=True, help="Also what its recipient has not fetched.")
+def command(context: Context, days: float, dry_run: bool, unread: bool) -> None:
     """Remove bodies, payloads, artifacts and keys of old final threads.
 
     A thread stays whole, and is counted, while whoever opened it has not fetched what others

@@ -17,7 +17,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.signals import postponed
 from inbox_orch.shared.temporary import temporary_place
 
-from ..domain.config import masked
+from ..domain.masking import masked
 from .failures import named_failures, shown
 
 # Called from a hook, git's own variables would send our commands into the user's index. These

@@ -6,7 +6,6 @@ that have not passed are run again.
 """
 
 import contextlib
-import os
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,9 @@ from inbox_orch.shared.signals import Signalled
 from inbox_orch.shared.store.engine import Transaction
 
 from ..domain.checks import Checked, brief_command, objection, report
-from ..domain.config import config_of, masked
+from ..domain.config import config_of
 from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
+from ..domain.masking import masked
 from ..domain.model import Attempt, Run, Task
 from ..git.repository import is_there
 from ..git.standing import require_here
@@ -25,7 +25,7 @@ from ..store import attempts, tasks
 from ..store.attempts import Intent
 from . import borrowing, verifying
 from .desk import Desk
-from .surroundings import command_environment
+from .surroundings import command_environment, secrets_of
 from .turns import finished
 from .verifying import Verdict, checks_of, details_with, needs_checks, was_seen
 
@@ -208,7 +208,7 @@ def run_checks(
                     check, begins=lambda group: _note_group(desk, attempt, group), wanted=wanted
                 )
             except OSError as error:
-                raise _not_started(folder, command, error) from error
+                raise _not_started(check, error) from error
             results.append(_result(desk, check, outcome))
             if not note(results):
                 raise Withdrawn("another leader has taken it over")
@@ -243,7 +243,7 @@ def _check(
         folder,
         command_environment(desk.database, run, task, attempt, config, folder),
         task.limits.check_seconds or DEFAULT_CHECK_SECONDS,
-        config.secret_values(os.environ),
+        secrets_of(config),
         name,
     )
 
@@ -265,16 +265,17 @@ def _result(desk: Desk, check: "Check", outcome: "Outcome") -> Checked:
     return result._replace(output_tail="") if result.passed else result
 
 
-def _not_started(folder: str, command: str, error: OSError) -> Exception:
+def _not_started(check: "Check", error: OSError) -> Exception:
     from .running import Withdrawn
 
-    if not is_there(folder):
+    if not is_there(check.folder):
         return Withdrawn("its worktree has gone away")
+    command = brief_command(masked(check.command, check.secrets))
     return InboxOrchError(
         "io_error",
-        f"the check `{brief_command(command)}` could not be started: {error.strerror}",
+        f"the check `{command}` could not be started: {error.strerror}",
         hint="the attempt stays submitted; try again once that is put right",
-        details={"folder": folder},
+        details={"folder": check.folder},
     )
 
 

@@ -26,6 +26,7 @@ from ..store import attempts, runs, tasks
 from ..store.attempts import Intent, Owner
 from . import kinds
 from .bases import Heads
+from .surroundings import secrets_of
 
 
 class Answer(NamedTuple):
@@ -119,7 +120,7 @@ class Desk:
                 f"run {run.name} has no repository",
                 hint="its tasks can only be added with --no-worktree",
             )
-        keep_secret(config_of(run).secret_values(os.environ))
+        keep_secret(secrets_of(config_of(run)))
         require_own_place(self.database.layout.database, run)
         return Repository(run.repository)
 

@@ -19,6 +19,7 @@ from ..git.filling import Filling
 from ..git.repository import Repository
 from ..git.standing import require_here
 from ..git.worktrees import Hold, Place
+from .surroundings import secrets_of
 
 
 class SetupFailed(Exception):
@@ -87,7 +88,7 @@ def _set_up(
     setup, environment = wanted.config.setup, wanted.environment
     assert setup is not None
     require_here(place.path, repository.common_directory)
-    secrets = wanted.config.secret_values(environment)
+    secrets = secrets_of(wanted.config, environment)
     check = Check(setup.command, place.path, environment, setup.timeout_seconds, secrets)
     try:
         with Runner(database.notice, (hold.descriptor,)) as runner:
