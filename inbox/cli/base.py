@@ -7,7 +7,7 @@ from inbox_orch.shared.blocks import Block, Body, Facts, Sentence, Table, When
 from inbox_orch.shared.declaring import PATH, Context, Number, argument, option, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.inputs import given_text, read_input
+from inbox_orch.shared.inputs import given_text, read_input, warn_of_delimiter
 from inbox_orch.shared.shell import Shell
 
 from ..domain import limits
@@ -124,7 +124,7 @@ def mailbox_option(command: Command) -> Command:
         "mailboxes",
         multiple=True,
         metavar="MAILBOX",
-        help="Read this mailbox, too; repeatable.",
+        help="Read this mailbox, too; repeatable. Upper and lower case differ.",
     )(command)
 
 
@@ -154,7 +154,10 @@ wait_option = option(
 def body_text(body: str | None, body_file: str | None) -> str | None:
     """The body that the options give, None when they give none; error `usage`."""
     text = given_text(body, body_file, limits.MAX_BODY_BYTES)
-    return None if text is None else limits.check_body(text)
+    if text is None:
+        return None
+    warn_of_delimiter(text, shell_of(click.get_current_context()).output)
+    return limits.check_body(text)
 
 
 def required_body(body: str | None, body_file: str | None) -> str:

@@ -25,7 +25,9 @@ from .base import (
         "generate | inbox send --to w1 --subject Data --body-file - --key nightly-7",
     ),
 )
-@option("--to", required=True, metavar="MAILBOX", help="Whose mailbox.")
+@option(
+    "--to", required=True, metavar="MAILBOX", help="Whose mailbox; upper and lower case differ."
+)
 @option("--subject", required=True, metavar="TEXT", help="One line.")
 @body_options
 @payload_option

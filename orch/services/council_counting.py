@@ -24,7 +24,16 @@ from ..domain.councils import (
 from ..domain.model import Run
 from ..store import councils
 from . import council_desk, council_settling
-from .council_desk import REPLIES, VOTES, CouncilView, SeatView, decisions_of, missing_reason
+from .council_desk import (
+    REPLIES,
+    VOTES,
+    CouncilView,
+    SeatView,
+    answered_by,
+    decisions_of,
+    missing_reason,
+    voted_by,
+)
 from .desk import Desk
 
 if TYPE_CHECKING:
@@ -103,7 +112,10 @@ def _council_model(desk: Desk, view: CouncilView) -> Council:
         id=view.run.id,
         title=view.run.title,
         brief_sha256=view.council.brief_sha256,
-        seats=tuple(_seat_model(desk, view, seat) for seat in view.seats_of(REPLIES)),
+        seats=tuple(
+            _seat_model(desk, view, seat)._replace(voter=voted_by(desk, view, seat))
+            for seat in view.seats_of(REPLIES)
+        ),
         decisions=decisions_of(view.council),
         parameters=Parameters(quorum=view.council.quorum),
         revision=view.revision,
@@ -114,7 +126,8 @@ def _council_model(desk: Desk, view: CouncilView) -> Council:
 def _seat_model(desk: Desk, view: CouncilView, seat: SeatView) -> Seat:
     state = seat.stands.state
     reply = _reply_of(desk, view, seat) if missing_reason(seat) is None else None
-    return Seat(seat.seat.reviewer, state, reply, missing_reason(seat))
+    agent = None if reply is None else answered_by(desk, seat)
+    return Seat(seat.seat.reviewer, state, reply, missing_reason(seat), agent)
 
 
 def _reply_of(desk: Desk, view: CouncilView, seat: SeatView) -> Reply | None:
