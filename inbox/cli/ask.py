@@ -40,7 +40,7 @@ def command(
     """
     written = open_group(context, Holding).ask(
         *held(thread, token),
-        body=required_body(body, body_file),
+        body=required_body(context, body, body_file),
         options=options,
         deadline_seconds=deadline,
         key=key,

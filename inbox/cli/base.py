@@ -151,18 +151,18 @@ wait_option = option(
 )
 
 
-def body_text(body: str | None, body_file: str | None) -> str | None:
+def body_text(context: Context, body: str | None, body_file: str | None) -> str | None:
     """The body that the options give, None when they give none; error `usage`."""
     text = given_text(body, body_file, limits.MAX_BODY_BYTES)
     if text is None:
         return None
-    warn_of_delimiter(text, shell_of(click.get_current_context()).output)
+    warn_of_delimiter(text, shell_of(context).output)
     return limits.check_body(text)
 
 
-def required_body(body: str | None, body_file: str | None) -> str:
+def required_body(context: Context, body: str | None, body_file: str | None) -> str:
     """The body; error `usage` when there is none."""
-    text = body_text(body, body_file)
+    text = body_text(context, body, body_file)
     if text is None:
         raise usage("a body is needed", hint="give --body TEXT or --body-file PATH")
     return text

@@ -11,5 +11,5 @@ from .base import body_options, body_text, open_group, say
 @body_options
 def command(context: Context, thread: str, body: str | None, body_file: str | None) -> None:
     """Stop a thread, whoever holds it; its holder's next call gets exit 10."""
-    written = open_group(context, Sending).cancel(thread, body=body_text(body, body_file))
+    written = open_group(context, Sending).cancel(thread, body=body_text(context, body, body_file))
     say(context, written, "Cancelled {thread}")

@@ -37,7 +37,7 @@ def command(
     """Finish the thread with a result. The same call again succeeds and changes nothing."""
     written = open_group(context, Holding).done(
         *held(thread, token),
-        body=body_text(body, body_file),
+        body=body_text(context, body, body_file),
         payload=payload_text(payload_file),
         attach=attach,
     )

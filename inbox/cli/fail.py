@@ -32,7 +32,7 @@ def command(
     """Finish the thread badly. The same call again succeeds and changes nothing."""
     written = open_group(context, Holding).fail(
         *held(thread, token),
-        body=required_body(body, body_file),
+        body=required_body(context, body, body_file),
         retry_in_seconds=retry_in,
         fatal=fatal,
     )

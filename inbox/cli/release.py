@@ -20,6 +20,6 @@ def command(
 ) -> None:
     """Hand the thread back untouched; the delivery is given back, too."""
     written = open_group(context, Holding).release(
-        *held(thread, token), delay_seconds=delay, body=body_text(body, body_file)
+        *held(thread, token), delay_seconds=delay, body=body_text(context, body, body_file)
     )
     say(context, written, "Released {thread}")

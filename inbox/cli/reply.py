@@ -25,6 +25,6 @@ def command(
 ) -> None:
     """Write on a thread; no lease is needed. On a blocked one it answers the question."""
     written = open_group(context, Sending).reply(
-        thread, body=required_body(body, body_file), attach=attach, key=key
+        thread, body=required_body(context, body, body_file), attach=attach, key=key
     )
     say(context, written, "Answered {thread}" if written.answered else "Wrote on {thread}")

@@ -71,7 +71,7 @@ def command(
     written = open_group(context, Sending).send(
         to=to,
         subject=subject,
-        body=body_text(body, body_file),
+        body=body_text(context, body, body_file),
         payload=payload_text(payload_file),
         attach=attach,
         priority=priority,

@@ -34,7 +34,7 @@ def command(
     """Tell the sender how it goes. Also renews the lease."""
     written = open_group(context, Holding).update(
         *held(thread, token),
-        body=body_text(body, body_file),
+        body=body_text(context, body, body_file),
         progress=progress,
         attach=attach,
         key=key,

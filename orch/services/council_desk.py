@@ -237,7 +237,7 @@ def missing_reason(view: SeatView) -> str | None:
     return on_the_way(view)
 
 
-def answered_by(desk: CouncilDesk, seat: SeatView) -> str | None:
+def answered_by(desk: Desk, seat: SeatView) -> str | None:
     """The agent that held the lease with which a seat's reply was handed in; None when that is
     not known any more."""
     if seat.stands.reply is None:
@@ -250,7 +250,7 @@ def answered_by(desk: CouncilDesk, seat: SeatView) -> str | None:
     return None if lease is None else lease.holder
 
 
-def voted_by(desk: CouncilDesk, view: CouncilView, seat: SeatView) -> str | None:
+def voted_by(desk: Desk, view: CouncilView, seat: SeatView) -> str | None:
     """The agent that answered for a seat in the second round, once that is over."""
     if len(view.rounds) < VOTES or view.rounds[VOTES - 1].open:
         return None
