@@ -3,8 +3,7 @@
 from inbox_orch.shared.declaring import Context, Number, option, verb
 
 from ..domain import limits
-from ..services.holding import Holding
-from .base import body_options, held, key_option, lease_arguments, open_group, required_body, say
+from .base import body_options, held, key_option, lease_arguments, open_bus, required_body, say
 
 
 @verb(
@@ -38,7 +37,7 @@ def command(
 
     `wait-reply` waits for the answer and keeps the lease alive meanwhile.
     """
-    written = open_group(context, Holding).ask(
+    written = open_bus(context).ask(
         *held(thread, token),
         body=required_body(context, body, body_file),
         options=options,

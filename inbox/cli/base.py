@@ -1,7 +1,7 @@
 """What the commands of `inbox` have in common: opening the bus, bodies, how things look."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from inbox_orch.shared.blocks import Block, Body, Facts, Sentence, Table, When
 from inbox_orch.shared.declaring import PATH, Context, Number, argument, option, shell_of
@@ -10,33 +10,22 @@ from inbox_orch.shared.ids import printable
 from inbox_orch.shared.inputs import given_text, read_input, warn_of_delimiter
 from inbox_orch.shared.shell import Shell
 
+from ..bus import Bus
 from ..domain import limits
 from ..domain.model import Artifact, Lease, Message, Thread
-from ..services.desk import Desk, Written
-
-if TYPE_CHECKING:
-    from ..bus import Bus
+from ..services.desk import Written
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Group = TypeVar("Group", bound=Desk)
 
 
-def open_bus(context: Context, *, looks: bool = False, perhaps_alone: bool | None = None) -> "Bus":
-    """The bus that the options lead to; closed when the command ends."""
-    from ..bus import Bus
-
-    return open_group(context, Bus, looks=looks, perhaps_alone=perhaps_alone)
-
-
-def open_group(
+def open_bus(
     context: Context,
-    group: type[Group],
     *,
     most_busy_seconds: float = 3600,
     looks: bool = False,
     perhaps_alone: bool | None = None,
-) -> Group:
-    """One group of the services: a short command loads no more than it needs.
+) -> Bus:
+    """The bus that the options lead to; closed when the command ends.
 
     `most_busy_seconds` is for a caller that must not stand still for long. `looks` is for a
     command that changes nothing: an older schema stays as it is, and a disk without any room
@@ -44,7 +33,7 @@ def open_group(
     latter by itself.
     """
     shell = shell_of(context)
-    opened = group.open(
+    bus = Bus.open(
         shell.database,
         agent=shell.agent,
         database_id=shell.expected_id,
@@ -53,8 +42,8 @@ def open_group(
         looks=looks,
         perhaps_alone=looks if perhaps_alone is None else perhaps_alone,
     )
-    context.call_on_close(opened.close)
-    return opened
+    context.call_on_close(bus.close)
+    return bus
 
 
 # -- options -------------------------------------------------------------------------------
@@ -297,7 +286,7 @@ def overview(shell: Shell, context: Context) -> None:
     shell.output.result(seen.as_json(), *blocks)
 
 
-def refuse_read_only(bus: Desk) -> None:
+def refuse_read_only(bus: Bus) -> None:
     """Error `read_only` before a command that writes starts to do so."""
     if not bus.database.writable:
         raise InboxOrchError(

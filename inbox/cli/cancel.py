@@ -2,8 +2,7 @@
 
 from inbox_orch.shared.declaring import Context, argument, verb
 
-from ..services.sending import Sending
-from .base import body_options, body_text, open_group, say
+from .base import body_options, body_text, open_bus, say
 
 
 @verb("cancel", agent=True, examples=("inbox cancel THREAD --body 'not needed'",))
@@ -11,5 +10,5 @@ from .base import body_options, body_text, open_group, say
 @body_options
 def command(context: Context, thread: str, body: str | None, body_file: str | None) -> None:
     """Stop a thread, whoever holds it; its holder's next call gets exit 10."""
-    written = open_group(context, Sending).cancel(thread, body=body_text(context, body, body_file))
+    written = open_bus(context).cancel(thread, body=body_text(context, body, body_file))
     say(context, written, "Cancelled {thread}")

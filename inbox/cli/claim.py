@@ -7,13 +7,13 @@ from inbox_orch.shared.declaring import Context, argument, option, shell_of, ver
 from inbox_orch.shared.errors import usage
 
 from ..domain import limits
-from ..services.claiming import Claimed, Claiming
+from ..services.claiming import Claimed
 from .base import (
     LEASE,
     artifact_table,
     mailbox_option,
     message_block,
-    open_group,
+    open_bus,
     thread_facts,
     wait_option,
 )
@@ -55,7 +55,7 @@ def command(
     output = shell_of(context).output
     if export and output.as_json:
         raise usage("--export and --json exclude each other")
-    bus = open_group(context, Claiming)
+    bus = open_bus(context)
     claimed = bus.claim(
         thread, mailboxes=mailboxes, lease_seconds=lease, wait_seconds=wait_seconds or 0
     )

@@ -2,14 +2,13 @@
 
 from inbox_orch.shared.declaring import Context, verb
 
-from ..services.holding import Holding
 from .base import (
     attach_option,
     body_options,
     body_text,
     held,
     lease_arguments,
-    open_group,
+    open_bus,
     payload_option,
     payload_text,
     say,
@@ -35,7 +34,7 @@ def command(
     attach: tuple[str, ...],
 ) -> None:
     """Finish the thread with a result. The same call again succeeds and changes nothing."""
-    written = open_group(context, Holding).done(
+    written = open_bus(context).done(
         *held(thread, token),
         body=body_text(context, body, body_file),
         payload=payload_text(payload_file),

@@ -2,8 +2,7 @@
 
 from inbox_orch.shared.declaring import Context, option, verb
 
-from ..services.holding import Holding
-from .base import DELAY, body_options, held, lease_arguments, open_group, required_body, say
+from .base import DELAY, body_options, held, lease_arguments, open_bus, required_body, say
 
 
 @verb(
@@ -30,7 +29,7 @@ def command(
     fatal: bool,
 ) -> None:
     """Finish the thread badly. The same call again succeeds and changes nothing."""
-    written = open_group(context, Holding).fail(
+    written = open_bus(context).fail(
         *held(thread, token),
         body=required_body(context, body, body_file),
         retry_in_seconds=retry_in,

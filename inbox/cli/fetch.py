@@ -4,9 +4,10 @@ from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.declaring import Context, option, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
 
+from ..domain import limits
 from ..domain.model import Message, Thread
-from ..services.fetching import DEFAULT_FETCH_LIMIT, Fetched, Fetching
-from .base import LIMIT, mailbox_option, open_group, refuse_read_only, wait_option
+from ..services.fetching import Fetched
+from .base import LIMIT, mailbox_option, open_bus, refuse_read_only, wait_option
 
 
 @verb(
@@ -22,7 +23,7 @@ from .base import LIMIT, mailbox_option, open_group, refuse_read_only, wait_opti
 @option(
     "--limit",
     type=LIMIT,
-    default=DEFAULT_FETCH_LIMIT,
+    default=limits.DEFAULT_FETCH_LIMIT,
     show_default=True,
     metavar="N",
     help="At most this many.",
@@ -40,7 +41,7 @@ def command(
     The cursor moves once the output has been written, so nothing is lost when it is not. An
     empty list is exit 0 without --wait, exit 8 with it.
     """
-    bus = open_group(context, Fetching, looks=peek)
+    bus = open_bus(context, looks=peek)
     if not peek:
         refuse_read_only(bus)
     fetched = bus.fetch(mailboxes=mailboxes, limit=limit, wait_seconds=wait_seconds, peek=peek)

@@ -23,9 +23,10 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.output import Output
 
 from ..domain.model import Thread
-from ..services.announcing import MOST_ANNOUNCED, Announcing, News
+from ..services import announcing
+from ..services.announcing import MOST_ANNOUNCED, News
 from ..services.reading import Overview
-from .base import mailbox_option, open_group
+from .base import mailbox_option, open_bus
 
 _LISTED = 5
 _PATIENCE_SECONDS = 1.0
@@ -92,19 +93,19 @@ def _decide(
     if given.get("agent_id") is not None:
         return None  # a subagent: what it is told, the agent itself would never hear
     try:
-        bus = open_group(context, Announcing, looks=True)
+        bus = open_bus(context, looks=True)
     except InboxOrchError as error:
         if error.code != "no_database":
             raise
         return None
     if bus.agent is None:
         return {"systemMessage": _NO_NAME} if moment.begins else None
-    news = bus.news(mailboxes=mailboxes, again=moment.begins)
+    news = announcing.news(bus.desk, mailboxes=mailboxes, again=moment.begins)
     text = _told(news, bus.overview(mailboxes=mailboxes) if moment.begins else None)
     if text is None:
         return None
     # What cannot be remembered would be said again and again, and a stop be refused for ever.
-    remembered = not news.items or bus.announced(news)
+    remembered = not news.items or announcing.announced(bus.desk, news)
     return moment.wrap(text) if remembered or moment.begins else None
 
 

@@ -4,8 +4,7 @@ from inbox_orch.shared.blocks import Block, Sentence
 from inbox_orch.shared.declaring import Choice, Context, option, shell_of, verb
 
 from ..domain import limits, states
-from ..services.reading import Reading
-from .base import LIMIT, open_group, thread_table
+from .base import LIMIT, open_bus, thread_table
 
 
 @verb(
@@ -42,7 +41,7 @@ def command(
     count: bool,
 ) -> None:
     """List threads, oldest first. Changes nothing."""
-    bus = open_group(context, Reading, looks=True)
+    bus = open_bus(context, looks=True)
     listing = bus.list(
         states_wanted=states_wanted,
         mailboxes=mailboxes,

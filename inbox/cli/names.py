@@ -9,8 +9,9 @@ from inbox_orch.shared.commandline import shell_of
 from inbox_orch.shared.completion import MOST_SUGGESTED, Suggestion, commands_and
 from inbox_orch.shared.topics import TOPICS
 
+from ..bus import Bus
 from ..domain.states import BLOCKED, CLAIMED, PENDING
-from ..services.naming import Naming
+from ..services import naming
 
 _HELD = (CLAIMED, BLOCKED)
 _LIVE = (PENDING, *_HELD)
@@ -39,21 +40,31 @@ def suggest(
 
 def _from_database(context: click.Context, option: str, incomplete: str) -> list[Suggestion]:
     shell = shell_of(context)
-    names = Naming.open(
+    bus = Bus.open(
         shell.database,
         agent=shell.agent,
         database_id=shell.expected_id,
         busy_seconds=0,
         looks=True,
     )
-    context.call_on_close(names.close)
+    context.call_on_close(bus.close)
     reads = context.params.get("mailboxes") or ()
     if option in _MAILBOXES:
-        return [(name, "mailbox") for name in names.mailboxes_beginning(incomplete, MOST_SUGGESTED)]
+        return [
+            (name, "mailbox")
+            for name in naming.mailboxes_beginning(bus.desk, incomplete, MOST_SUGGESTED)
+        ]
     if option in _AGENTS:
-        return [(name, "agent") for name in names.agents_beginning(incomplete, MOST_SUGGESTED)]
+        return [
+            (name, "agent")
+            for name in naming.agents_beginning(bus.desk, incomplete, MOST_SUGGESTED)
+        ]
     if option == "--artifact":
         thread = context.params.get("thread") or ""
-        return [(name, "artifact") for name in names.artifacts_of(thread, mailboxes=reads)]
+        return [
+            (name, "artifact") for name in naming.artifacts_of(bus.desk, thread, mailboxes=reads)
+        ]
     wanted = _STATES.get(context.info_name or "", ())
-    return names.threads_beginning(incomplete, states=wanted, mailboxes=reads, limit=MOST_SUGGESTED)
+    return naming.threads_beginning(
+        bus.desk, incomplete, states=wanted, mailboxes=reads, limit=MOST_SUGGESTED
+    )

@@ -7,8 +7,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.texts import packaged
 
-from ..services.desk import Desk
-from .base import open_group
+from .base import open_bus
 
 # The whole text stays under 2,000 bytes, wherever the database is.
 _LONGEST_PATH = 300
@@ -34,12 +33,12 @@ def command(context: Context) -> None:
 def _database(context: Context) -> tuple[str | None, str | None]:
     """(path, id) of the database, (None, None) where there is none. Errors: those of opening."""
     try:
-        desk = open_group(context, Desk, looks=True)
+        bus = open_bus(context, looks=True)
     except InboxOrchError as error:
         if error.code != "no_database":
             raise
         return None, None
-    return desk.database.layout.database, desk.database.id
+    return bus.database.layout.database, bus.database.id
 
 
 def _here(path: str | None, agent: str | None) -> str:

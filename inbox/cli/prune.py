@@ -3,7 +3,7 @@
 from inbox_orch.shared.blocks import Facts
 from inbox_orch.shared.declaring import Context, Number, option, shell_of, verb
 
-from ..services.caring import MOST_DAYS
+from ..services.pruning import MOST_DAYS
 from .base import open_bus
 
 

@@ -2,8 +2,7 @@
 
 from inbox_orch.shared.declaring import Context, option, verb
 
-from ..services.holding import Holding
-from .base import DELAY, body_options, body_text, held, lease_arguments, open_group, say
+from .base import DELAY, body_options, body_text, held, lease_arguments, open_bus, say
 
 
 @verb("release", agent=True, examples=("inbox release --delay 30",))
@@ -19,7 +18,7 @@ def command(
     delay: float,
 ) -> None:
     """Hand the thread back untouched; the delivery is given back, too."""
-    written = open_group(context, Holding).release(
+    written = open_bus(context).release(
         *held(thread, token), delay_seconds=delay, body=body_text(context, body, body_file)
     )
     say(context, written, "Released {thread}")

@@ -2,8 +2,7 @@
 
 from inbox_orch.shared.declaring import Context, option, verb
 
-from ..services.holding import Holding
-from .base import LEASE, held, lease_arguments, open_group, say
+from .base import LEASE, held, lease_arguments, open_bus, say
 
 
 @verb("renew", agent=True, examples=("inbox renew --lease 600",))
@@ -16,5 +15,5 @@ from .base import LEASE, held, lease_arguments, open_group, say
 )
 def command(context: Context, thread: str | None, token: str | None, lease: float | None) -> None:
     """Extend the lease. Exit 7: it is not yours any more. Exit 10: the thread was cancelled."""
-    written = open_group(context, Holding).renew(*held(thread, token), lease_seconds=lease)
+    written = open_bus(context).renew(*held(thread, token), lease_seconds=lease)
     say(context, written, "Renewed {thread}")

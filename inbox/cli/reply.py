@@ -2,8 +2,7 @@
 
 from inbox_orch.shared.declaring import Context, argument, verb
 
-from ..services.sending import Sending
-from .base import attach_option, body_options, key_option, open_group, required_body, say
+from .base import attach_option, body_options, key_option, open_bus, required_body, say
 
 
 @verb(
@@ -24,7 +23,7 @@ def command(
     key: str | None,
 ) -> None:
     """Write on a thread; no lease is needed. On a blocked one it answers the question."""
-    written = open_group(context, Sending).reply(
+    written = open_bus(context).reply(
         thread, body=required_body(context, body, body_file), attach=attach, key=key
     )
     say(context, written, "Answered {thread}" if written.answered else "Wrote on {thread}")

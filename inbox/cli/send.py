@@ -3,14 +3,13 @@
 from inbox_orch.shared.declaring import Context, Number, option, verb
 
 from ..domain import limits
-from ..services.sending import Sending
 from .base import (
     DELAY,
     attach_option,
     body_options,
     body_text,
     key_option,
-    open_group,
+    open_bus,
     payload_option,
     payload_text,
     say,
@@ -68,7 +67,7 @@ def command(
     key: str | None,
 ) -> None:
     """Open a thread: a unit of work or talk in somebody's mailbox."""
-    written = open_group(context, Sending).send(
+    written = open_bus(context).send(
         to=to,
         subject=subject,
         body=body_text(context, body, body_file),

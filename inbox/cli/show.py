@@ -10,8 +10,7 @@ from inbox_orch.shared.output import Output
 from inbox_orch.shared.writing import write_file
 
 from ..domain.model import Artifact
-from ..services.reading import Reading
-from .base import artifact_table, mailbox_option, message_block, open_group, thread_facts
+from .base import artifact_table, mailbox_option, message_block, open_bus, thread_facts
 
 _CHUNK = 1024 * 1024
 
@@ -49,7 +48,7 @@ def command(
             "an artifact is not printed on a terminal: what is in it could drive it",
             hint="--output FILE writes it into a file, --output - prints it as it is",
         )
-    bus = open_group(context, Reading, looks=True)
+    bus = open_bus(context, looks=True)
     if artifact is not None:
         found, content = bus.artifact(thread, artifact, mailboxes=mailboxes)
         with content:

@@ -2,7 +2,6 @@
 
 from inbox_orch.shared.declaring import Context, Number, option, verb
 
-from ..services.holding import Holding
 from .base import (
     attach_option,
     body_options,
@@ -10,7 +9,7 @@ from .base import (
     held,
     key_option,
     lease_arguments,
-    open_group,
+    open_bus,
     say,
 )
 
@@ -32,7 +31,7 @@ def command(
     key: str | None,
 ) -> None:
     """Tell the sender how it goes. Also renews the lease."""
-    written = open_group(context, Holding).update(
+    written = open_bus(context).update(
         *held(thread, token),
         body=body_text(context, body, body_file),
         progress=progress,

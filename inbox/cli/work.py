@@ -10,11 +10,10 @@ from inbox_orch.shared.signals import Signalled
 from inbox_orch.shared.temporary import temporary_place
 
 from ..domain import limits
-from ..services.working import Working
 from ..worker.happenings import Happening, Summary
 from ..worker.loop import Worker
 from ..worker.plan import MAX_SLOTS, Plan, find_command
-from .base import DELAY, LEASE, mailbox_option, open_group
+from .base import DELAY, LEASE, mailbox_option, open_bus
 
 # While it waits for other writers, the worker's loop stands still.
 _MOST_BUSY_SECONDS = 2.0
@@ -89,7 +88,7 @@ def command(
         find_command(command_line), mailboxes, lease, slots, once, idle_exit, timeout, retry_in
     )
     temporary_place()  # before anything is claimed that could not be started here
-    bus = open_group(context, Working, most_busy_seconds=_MOST_BUSY_SECONDS)
+    bus = open_bus(context, most_busy_seconds=_MOST_BUSY_SECONDS)
     output = shell_of(context).output
     report = _Report(output)
     worker = Worker(

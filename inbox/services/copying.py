@@ -48,11 +48,19 @@ class BackedUp(NamedTuple):
         return self._asdict() | {"newest_event": str(self.newest_event)}
 
 
-def back_up(desk: Desk, path: str, *, force: bool, artifacts: bool) -> BackedUp:
-    """Copy under a temporary name, check, sync, then give the file its name."""
+def back_up(
+    desk: Desk, path: str | os.PathLike[str], *, force: bool = False, artifacts: bool = False
+) -> BackedUp:
+    """Copy the database as of one commit into a new file, whole or not at all.
+
+    `force` replaces a file that is there; `artifacts` also copies the contents that the copy
+    refers to, into the folder in which a database at `path` looks for them.
+    Errors: `file_exists`, `usage` (no such folder, the live database itself), `disk_full`,
+    `read_only`, `io_error`, `corrupt` (the copy fails its check).
+    """
     if desk.database.in_transaction:
         raise usage("a backup cannot be made inside a transaction")
-    target = layout_of(os.path.abspath(path))
+    target = layout_of(os.path.abspath(os.fspath(path)))
     _check_target(desk.database.layout, target, force=force)
     store = _artifact_store(target) if artifacts else None
     copied: set[str] = set()
@@ -270,7 +278,12 @@ def _copy_content(desk: Desk, store: ArtifactStore, sha256: str, size: int) -> b
 
 
 def export(desk: Desk) -> Iterator[dict[str, Any]]:
-    """The lines of the export; the last one, of type `end`, counts the others by type."""
+    """Everything as of one commit, sealed threads included, as flat objects with a `type`; the last
+    one, of type `end`, counts the others by type.
+
+    It is read out of a private copy, so that a slow reader holds nobody up.
+    Errors: `disk_full` (no room for the copy), `io_error`, `corrupt`.
+    """
     database = desk.database
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:

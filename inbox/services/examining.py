@@ -78,8 +78,15 @@ class Examined(NamedTuple):
         }
 
 
-def examine(desk: Desk, *, verify: bool, fix: bool) -> Examined:
-    """Every check, in the order in which they are shown. Error `corrupt`."""
+def examine(desk: Desk, *, verify: bool = False, fix: bool = False) -> Examined:
+    """Check the database and what lies beside it, as of one commit, in the order that is shown.
+
+    `verify` also checks every index and every text, folds the event log from the start and
+    compares it with the tables, and compares bodies and files with their digests. `fix` repairs
+    what needs no guessing; nothing else is written. Problems are in the result, not raised.
+    Errors: `usage` (`fix` inside a transaction); `corrupt`: the file itself is damaged;
+    `details.findings` says how, and the hint how to read out what can be read.
+    """
     layout = desk.database.layout
     if fix and desk.database.in_transaction:
         raise usage("repairs cannot be made inside a transaction")

@@ -15,9 +15,8 @@ from inbox_orch.shared.store.engine import Session
 from ..domain import limits
 from ..domain.model import Message, Thread
 from ..store import cursors, leases, messages, threads
-from .reaping import Reaping
-
-DEFAULT_FETCH_LIMIT = 20
+from . import reaping
+from .desk import Desk
 
 
 class Fetched(NamedTuple):
@@ -40,88 +39,89 @@ class Fetched(NamedTuple):
         }
 
 
-class Fetching(Reaping):
-    """`fetch`."""
+def fetch(
+    desk: Desk,
+    *,
+    mailboxes: Sequence[str] = (),
+    limit: int = limits.DEFAULT_FETCH_LIMIT,
+    wait_seconds: float | None = None,
+    peek: bool = False,
+    agent: str | None = None,
+) -> Fetched:
+    """Unread messages of the agent's mailboxes, oldest first. Takes no lease.
 
-    def fetch(
-        self,
-        *,
-        mailboxes: Sequence[str] = (),
-        limit: int = DEFAULT_FETCH_LIMIT,
-        wait_seconds: float | None = None,
-        peek: bool = False,
-        agent: str | None = None,
-    ) -> Fetched:
-        """Unread messages of the agent's mailboxes, oldest first. Takes no lease.
+    `wait_seconds=None` looks once, and an empty result is a result. Hand the result to
+    `mark_read` once it has reached its reader; `peek` is for those who never will.
+    Errors: `usage`; `timeout` when a wait ends with nothing.
+    """
+    name = desk.acting(agent)
+    reads = desk.reading(name, mailboxes)
+    limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
 
-        `wait_seconds=None` looks once, and an empty result is a result. Hand the result to
-        `mark_read` once it has reached its reader; `peek` is for those who never will.
-        Errors: `usage`; `timeout` when a wait ends with nothing.
-        """
-        name = self.acting(agent)
-        reads = self.reading(name, mailboxes)
-        limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
+    def look() -> waits.Look:
+        watched = reads
+        if not peek:
+            desk.note_reader(name, reads)
+            watched = _watched(desk, name, reads)
+            reaping.reap(desk, watched)
+        now = desk.database.clock.now()
+        with desk.database.snapshot() as snapshot:
+            fetched = _unread(desk, snapshot, name, reads, limit, now)
+            if fetched.items:
+                return waits.Look(fetched)
+            due = reaping.due(desk, snapshot, watched, now, reaps=not peek)
+        if fetched.moves and not peek:
+            # Nothing is shown: there were only the agent's own, not to be passed over again.
+            mark_fetched(desk, fetched)
+        return due
 
-        def look() -> waits.Look:
-            watched = reads
-            if not peek:
-                self.note_reader(name, reads)
-                watched = self._watched(name, reads)
-                self.reap(watched)
-            now = self.database.clock.now()
-            with self.database.snapshot() as snapshot:
-                fetched = self._unread(snapshot, name, reads, limit, now)
-                if fetched.items:
-                    return waits.Look(fetched)
-                due = self.due(snapshot, watched, now, reaps=not peek)
-            if fetched.moves and not peek:
-                # Nothing is shown: there were only the agent's own, not to be passed over again.
-                self.mark_read(fetched)
-            return due
+    if wait_seconds is None:
+        return _as_fetched(look().found) or _nothing(desk, name, reads)
+    limits.check_wait_seconds(wait_seconds)
+    found = _as_fetched(waits.wait(desk.database, reads, look, wait_seconds=wait_seconds))
+    if found is None:
+        raise InboxOrchError(
+            "timeout",
+            f"no message came within {wait_seconds:g} s",
+            hint="call again to go on waiting; nothing is missed in between",
+            data=_nothing(desk, name, reads).as_json(),
+        )
+    return found
 
-        if wait_seconds is None:
-            return _as_fetched(look().found) or self._nothing(name, reads)
-        limits.check_wait_seconds(wait_seconds)
-        found = _as_fetched(waits.wait(self.database, reads, look, wait_seconds=wait_seconds))
-        if found is None:
-            raise InboxOrchError(
-                "timeout",
-                f"no message came within {wait_seconds:g} s",
-                hint="call again to go on waiting; nothing is missed in between",
-                data=self._nothing(name, reads).as_json(),
-            )
-        return found
 
-    def mark_read(self, read: Fetched) -> None:
-        """Move the agent's cursors over what was fetched, forward only."""
-        with self.database.transaction(durable=False) as tx:
-            cursors.advance(tx, read.agent, read.moves, tx.now.wall_ms)
+def mark_fetched(desk: Desk, read: Fetched) -> None:
+    """Move the agent's cursors over what was fetched, forward only."""
+    with desk.database.transaction(durable=False) as tx:
+        cursors.advance(tx, read.agent, read.moves, tx.now.wall_ms)
 
-    def _unread(
-        self,
-        tx: Session,
-        agent: str,
-        reads: Sequence[str],
-        limit: int,
-        now: Moment,
-    ) -> Fetched:
-        positions = cursors.positions(tx, agent, reads)
-        found, moves, more = messages.unread(tx, agent, reads, positions, limit)
-        by_id = threads.get_many(tx, list({m.thread_id for m in found}), now)
-        items = tuple((message, by_id[message.thread_id]) for message in found)
-        return Fetched(agent, items, more, moves, str(found[-1].id if found else 0))
 
-    def _nothing(self, agent: str, reads: Sequence[str]) -> Fetched:
-        """An empty result, with the cursor that the agent has come to."""
-        with self.database.snapshot() as snapshot:
-            positions = cursors.positions(snapshot, agent, reads)
-        return Fetched(agent, (), False, {}, str(max(positions.values())))
+def _unread(
+    desk: Desk,
+    tx: Session,
+    agent: str,
+    reads: Sequence[str],
+    limit: int,
+    now: Moment,
+) -> Fetched:
+    positions = cursors.positions(tx, agent, reads)
+    found, moves, more = messages.unread(tx, agent, reads, positions, limit)
+    by_id = threads.get_many(tx, list({m.thread_id for m in found}), now)
+    items = tuple((message, by_id[message.thread_id]) for message in found)
+    return Fetched(agent, items, more, moves, str(found[-1].id if found else 0))
 
-    def _watched(self, agent: str, reads: Sequence[str]) -> tuple[str, ...]:
-        """The mailboxes of a look, and those in which somebody holds a thread of the agent's:
-        a holder that has died must be noticed by who waits for its result, too."""
-        with self.database.snapshot() as snapshot:
-            return tuple(dict.fromkeys((*reads, *leases.mailboxes_of_held(snapshot, agent))))
+
+def _nothing(desk: Desk, agent: str, reads: Sequence[str]) -> Fetched:
+    """An empty result, with the cursor that the agent has come to."""
+    with desk.database.snapshot() as snapshot:
+        positions = cursors.positions(snapshot, agent, reads)
+    return Fetched(agent, (), False, {}, str(max(positions.values())))
+
+
+def _watched(desk: Desk, agent: str, reads: Sequence[str]) -> tuple[str, ...]:
+    """The mailboxes of a look, and those in which somebody holds a thread of the agent's:
+    a holder that has died must be noticed by who waits for its result, too."""
+    with desk.database.snapshot() as snapshot:
+        return tuple(dict.fromkeys((*reads, *leases.mailboxes_of_held(snapshot, agent))))
 
 
 def _as_fetched(found: object | None) -> Fetched | None:

@@ -15,6 +15,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.store.engine import Session, Transaction
 
+from ..domain import limits
 from ..store import care, pruning
 from ..store.pruning import Removal
 from .desk import SYSTEM, Desk
@@ -26,6 +27,7 @@ _FROM_THE_START = (-(1 << 62), 0)
 _DAY_MS = 24 * 3600 * 1000
 # A copy without a thread may be one whose command is just about to commit.
 _UNREFERENCED_AGE_MS = 3600 * 1000
+MOST_DAYS = 36_500.0
 
 
 class Pruned(NamedTuple):
@@ -51,9 +53,22 @@ class Pruned(NamedTuple):
 
 
 def prune(
-    desk: Desk, older_than_days: float, *, dry_run: bool, unread: bool, agent: str | None
+    desk: Desk,
+    older_than_days: float,
+    *,
+    dry_run: bool = False,
+    unread: bool = False,
+    agent: str | None = None,
 ) -> Pruned:
-    """See `Caring.prune`."""
+    """Remove bodies, payloads, artifacts and keys of threads that have been final for at least
+    `older_than_days`; rows and events stay, marked. `dry_run` only counts.
+
+    A thread stays whole while whoever opened it has not fetched what others wrote on it; `unread`
+    prunes these, too. What was written on a pruned thread later goes the next time; keys that
+    belong to no thread go when they themselves are that old.
+    Errors: `usage` (also inside a transaction), and those of every write.
+    """
+    limits.check_number("older-than", older_than_days, 0, MOST_DAYS)
     if desk.database.in_transaction:
         raise usage("pruning takes several commits and cannot be done inside a transaction")
     actor = agent or desk.agent or SYSTEM

@@ -92,218 +92,228 @@ class Stats(NamedTuple):
         }
 
 
-class Reading(Desk):
-    """`list`, `show`, `stats`, and what `inbox` says by itself."""
+def list_threads(
+    desk: Desk,
+    *,
+    states_wanted: Sequence[str] = (),
+    mailboxes: Sequence[str] = (),
+    senders: Sequence[str] = (),
+    limit: int = limits.DEFAULT_LIST_LIMIT,
+    after: str | None = None,
+    count: bool = False,
+    agent: str | None = None,
+) -> Listing:
+    """Threads by age, those that the agent may see. Error `usage`."""
+    limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
+    chosen = _filter(desk, states_wanted, mailboxes, senders, agent)
+    start = limits.parse_cursor(after)
+    with desk.database.snapshot() as snapshot:
+        found = listing.select(
+            snapshot, chosen, desk.database.clock.now(), after=start, limit=limit + 1
+        )
+        total = listing.count(snapshot, chosen) if count else None
+    shown = tuple(found[:limit])
+    cursor = str(shown[-1].number) if shown else str(start)
+    return Listing(shown, len(found) > limit, cursor, total)
 
-    def list(
-        self,
-        *,
-        states_wanted: Sequence[str] = (),
-        mailboxes: Sequence[str] = (),
-        senders: Sequence[str] = (),
-        limit: int = limits.DEFAULT_LIST_LIMIT,
-        after: str | None = None,
-        count: bool = False,
-        agent: str | None = None,
-    ) -> Listing:
-        """Threads by age, those that the agent may see. Error `usage`."""
-        limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
-        chosen = self._filter(states_wanted, mailboxes, senders, agent)
-        start = limits.parse_cursor(after)
-        with self.database.snapshot() as snapshot:
-            found = listing.select(
-                snapshot, chosen, self.database.clock.now(), after=start, limit=limit + 1
-            )
-            total = listing.count(snapshot, chosen) if count else None
-        shown = tuple(found[:limit])
-        cursor = str(shown[-1].number) if shown else str(start)
-        return Listing(shown, len(found) > limit, cursor, total)
 
-    def show(
-        self,
-        thread_id: str,
-        *,
-        full: bool = False,
-        mailboxes: Sequence[str] = (),
-        agent: str | None = None,
-    ) -> Shown:
-        """One thread: `full` gives every message and every body whole.
+def show(
+    desk: Desk,
+    thread_id: str,
+    *,
+    full: bool = False,
+    mailboxes: Sequence[str] = (),
+    agent: str | None = None,
+) -> Shown:
+    """One thread: `full` gives every message and every body whole.
 
-        Error `not_found`, also for a sealed thread that the agent may not see.
-        """
-        with self.database.snapshot() as snapshot:
-            thread = self._visible_thread(snapshot, thread_id, mailboxes, agent)
-            if full:
-                shown, truncated = messages.of_thread(snapshot, thread.id), False
-            else:
-                shown, truncated = messages.first_and_newest(
-                    snapshot, thread.id, SHOWN_MESSAGES - 1
+    Error `not_found`, also for a sealed thread that the agent may not see.
+    """
+    with desk.database.snapshot() as snapshot:
+        thread = visible_thread(desk, snapshot, thread_id, mailboxes, agent)
+        if full:
+            shown, truncated = messages.of_thread(snapshot, thread.id), False
+        else:
+            shown, truncated = messages.first_and_newest(snapshot, thread.id, SHOWN_MESSAGES - 1)
+        artifacts = messages.artifacts_of(snapshot, thread.id)
+    return Shown(thread, tuple(shown), truncated, tuple(artifacts), full)
+
+
+def artifact(
+    desk: Desk,
+    thread_id: str,
+    name: str,
+    *,
+    mailboxes: Sequence[str] = (),
+    agent: str | None = None,
+) -> tuple[Artifact, BinaryIO]:
+    """The newest artifact of this name and its content, open for reading.
+
+    Error `not_found` (no such name, or pruned; `details.names` lists what there is).
+    """
+    with desk.database.snapshot() as snapshot:
+        thread = visible_thread(desk, snapshot, thread_id, mailboxes, agent)
+        artifact = messages.artifact_named(snapshot, thread.id, name)
+        names = sorted({a.name for a in messages.artifacts_of(snapshot, thread.id)})
+    if artifact is None:
+        error = not_found("artifact", name, hint=f"it has: {', '.join(names) or 'none'}")
+        error.details["names"] = names
+        raise error
+    if artifact.pruned:
+        raise InboxOrchError(
+            "not_found",
+            f"the artifact {name!r} has been pruned",
+            hint="its sha256 is in `inbox show`; the bytes are gone",
+            details={"kind": "artifact", "id": name},
+        )
+    return artifact, desk.artifacts.open(artifact.sha256)
+
+
+def threads_by_id(desk: Desk, thread_ids: Sequence[str]) -> dict[str, Thread]:
+    """Several threads by their ids; for the scheduler, which may see all of them."""
+    with desk.database.snapshot() as snapshot:
+        return threads.get_many(snapshot, thread_ids, desk.database.clock.now())
+
+
+def work_times(desk: Desk, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
+    """When those of the threads that were ever claimed were worked on; for the scheduler."""
+    from ..store import times
+
+    with desk.database.snapshot() as snapshot:
+        return times.work_times(snapshot, thread_ids)
+
+
+def is_read(desk: Desk, mailbox: str) -> bool:
+    """Whether anybody has ever read this mailbox."""
+    with desk.database.snapshot() as snapshot:
+        return cursors.has_reader(snapshot, mailbox)
+
+
+def delivered(desk: Desk, thread_ids: Sequence[str]) -> set[str]:
+    """Those of the threads that somebody has read the mailbox past; for the scheduler."""
+    with desk.database.snapshot() as snapshot:
+        return cursors.delivered(snapshot, thread_ids)
+
+
+def messages_of(desk: Desk, thread_id: str, *, newest: int | None = None) -> tuple[Message, ...]:
+    """The messages of a thread, whole: all of them, or the `newest` ones."""
+    with desk.database.snapshot() as snapshot:
+        if newest is None:
+            return tuple(messages.of_thread(snapshot, thread_id))
+        return tuple(messages.of_thread(snapshot, thread_id, limit=newest, newest_first=True))
+
+
+def message(desk: Desk, message_id: int) -> Message | None:
+    """One message by its id, whole; for the scheduler, which may see all of them."""
+    with desk.database.snapshot() as snapshot:
+        return messages.get(snapshot, message_id)
+
+
+def last_message(desk: Desk, thread_id: str, kind: str) -> Message | None:
+    """The newest message of this kind on a thread; for the scheduler."""
+    with desk.database.snapshot() as snapshot:
+        return messages.last_of_kind(snapshot, thread_id, kind)
+
+
+def cancel_settles_at(desk: Desk, thread_id: str) -> int | None:
+    """When a cancelled thread's last holder cannot be working on it any more, as far as
+    leases tell: the end of its lease in monotonic milliseconds.
+
+    None when that is so already: it has been told, its lease has run out, or there was none.
+    Error `not_found`.
+    """
+    now = desk.database.clock.now()
+    with desk.database.snapshot() as snapshot:
+        thread = desk.find_thread(snapshot, thread_id, now)
+        lease = leases.of_epoch(snapshot, thread.id, thread.epoch)
+    if thread.cancel_seen or lease is None or lease.ended_by != "cancelled":
+        return None
+    return None if lease.expired(now) else lease.deadline_monotonic
+
+
+def last_lease(desk: Desk, thread_id: str) -> LeaseRow | None:
+    """The newest lease of a thread, whether it has ended or not; for the scheduler."""
+    with desk.database.snapshot() as snapshot:
+        thread = threads.get(snapshot, thread_id, desk.database.clock.now())
+        return None if thread is None else leases.of_epoch(snapshot, thread.id, thread.epoch)
+
+
+def overview(desk: Desk, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Overview:
+    """What waits for the agent: its leases, unread counts, questions put to it."""
+    name = desk.acting(agent)
+    reads = desk.reading(name, mailboxes)
+    now = desk.database.clock.now()
+    with desk.database.snapshot() as snapshot:
+        positions = cursors.positions(snapshot, name, reads)
+        return Overview(
+            name,
+            tuple(threads.held_by(snapshot, name, now)),
+            {
+                mailbox: messages.unread_count(
+                    snapshot, name, reads, mailbox, positions[mailbox], _MOST_COUNTED
                 )
-            artifacts = messages.artifacts_of(snapshot, thread.id)
-        return Shown(thread, tuple(shown), truncated, tuple(artifacts), full)
-
-    def artifact(
-        self,
-        thread_id: str,
-        name: str,
-        *,
-        mailboxes: Sequence[str] = (),
-        agent: str | None = None,
-    ) -> tuple[Artifact, BinaryIO]:
-        """The newest artifact of this name and its content, open for reading.
-
-        Error `not_found` (no such name, or pruned; `details.names` lists what there is).
-        """
-        with self.database.snapshot() as snapshot:
-            thread = self._visible_thread(snapshot, thread_id, mailboxes, agent)
-            artifact = messages.artifact_named(snapshot, thread.id, name)
-            names = sorted({a.name for a in messages.artifacts_of(snapshot, thread.id)})
-        if artifact is None:
-            error = not_found("artifact", name, hint=f"it has: {', '.join(names) or 'none'}")
-            error.details["names"] = names
-            raise error
-        if artifact.pruned:
-            raise InboxOrchError(
-                "not_found",
-                f"the artifact {name!r} has been pruned",
-                hint="its sha256 is in `inbox show`; the bytes are gone",
-                details={"kind": "artifact", "id": name},
-            )
-        return artifact, self.artifacts.open(artifact.sha256)
-
-    def threads(self, thread_ids: Sequence[str]) -> dict[str, Thread]:
-        """Several threads by their ids; for the scheduler, which may see all of them."""
-        with self.database.snapshot() as snapshot:
-            return threads.get_many(snapshot, thread_ids, self.database.clock.now())
-
-    def work_times(self, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
-        """When those of the threads that were ever claimed were worked on; for the scheduler."""
-        from ..store import times
-
-        with self.database.snapshot() as snapshot:
-            return times.work_times(snapshot, thread_ids)
-
-    def is_read(self, mailbox: str) -> bool:
-        """Whether anybody has ever read this mailbox."""
-        with self.database.snapshot() as snapshot:
-            return cursors.has_reader(snapshot, mailbox)
-
-    def delivered(self, thread_ids: Sequence[str]) -> set[str]:
-        """Those of the threads that somebody has read the mailbox past; for the scheduler."""
-        with self.database.snapshot() as snapshot:
-            return cursors.delivered(snapshot, thread_ids)
-
-    def messages(self, thread_id: str, *, newest: int | None = None) -> tuple[Message, ...]:
-        """The messages of a thread, whole: all of them, or the `newest` ones."""
-        with self.database.snapshot() as snapshot:
-            if newest is None:
-                return tuple(messages.of_thread(snapshot, thread_id))
-            return tuple(messages.of_thread(snapshot, thread_id, limit=newest, newest_first=True))
-
-    def message(self, message_id: int) -> Message | None:
-        """One message by its id, whole; for the scheduler, which may see all of them."""
-        with self.database.snapshot() as snapshot:
-            return messages.get(snapshot, message_id)
-
-    def last_message(self, thread_id: str, kind: str) -> Message | None:
-        """The newest message of this kind on a thread; for the scheduler."""
-        with self.database.snapshot() as snapshot:
-            return messages.last_of_kind(snapshot, thread_id, kind)
-
-    def cancel_settles_at(self, thread_id: str) -> int | None:
-        """When a cancelled thread's last holder cannot be working on it any more, as far as
-        leases tell: the end of its lease in monotonic milliseconds.
-
-        None when that is so already: it has been told, its lease has run out, or there was none.
-        Error `not_found`.
-        """
-        now = self.database.clock.now()
-        with self.database.snapshot() as snapshot:
-            thread = self.find_thread(snapshot, thread_id, now)
-            lease = leases.of_epoch(snapshot, thread.id, thread.epoch)
-        if thread.cancel_seen or lease is None or lease.ended_by != "cancelled":
-            return None
-        return None if lease.expired(now) else lease.deadline_monotonic
-
-    def last_lease(self, thread_id: str) -> LeaseRow | None:
-        """The newest lease of a thread, whether it has ended or not; for the scheduler."""
-        with self.database.snapshot() as snapshot:
-            thread = threads.get(snapshot, thread_id, self.database.clock.now())
-            return None if thread is None else leases.of_epoch(snapshot, thread.id, thread.epoch)
-
-    def overview(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Overview:
-        """What waits for the agent: its leases, unread counts, questions put to it."""
-        name = self.acting(agent)
-        reads = self.reading(name, mailboxes)
-        now = self.database.clock.now()
-        with self.database.snapshot() as snapshot:
-            positions = cursors.positions(snapshot, name, reads)
-            return Overview(
-                name,
-                tuple(threads.held_by(snapshot, name, now)),
-                {
-                    mailbox: messages.unread_count(
-                        snapshot, name, reads, mailbox, positions[mailbox], _MOST_COUNTED
-                    )
-                    for mailbox in reads
-                },
-                tuple(threads.open_questions_to(snapshot, name, now)),
-            )
-
-    def stats(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Stats:
-        """Threads by mailbox and state, those that the agent may see. Error `usage`."""
-        chosen = self._filter((), mailboxes, (), agent)
-        with self.database.snapshot() as snapshot:
-            rows = listing.count_by_mailbox_and_state(snapshot, chosen)
-            oldest_pending = {
-                thread.mailbox: thread.created_at
-                for thread in threads.numbered(
-                    snapshot,
-                    [oldest for _, state, _, oldest in rows if state == states.PENDING],
-                    self.database.clock.now(),
-                )
-            }
-        by_mailbox: dict[str, dict[str, Any]] = {}
-        for mailbox, state, number, _ in rows:
-            entry = by_mailbox.setdefault(
-                mailbox,
-                {"mailbox": mailbox, **dict.fromkeys(states.THREAD_STATES, 0)}
-                | {"oldest_pending_at": rfc3339(oldest_pending.get(mailbox))},
-            )
-            entry[state] = number
-        layout = self.database.layout
-        return Stats(tuple(by_mailbox.values()), size_of(layout.database), size_of(layout.wal))
-
-    def _filter(
-        self,
-        states_wanted: Sequence[str],
-        mailboxes: Sequence[str],
-        senders: Sequence[str],
-        agent: str | None,
-    ) -> Filter:
-        refuse_text(states_wanted, "states_wanted")
-        refuse_text(senders, "senders")
-        for state in states_wanted:
-            if state not in states.THREAD_STATES:
-                raise usage(f"there is no state {state!r}: {', '.join(states.THREAD_STATES)}")
-        name = agent if agent is not None else self.agent
-        named = self.reading(name, mailboxes) if name is not None else ()
-        return Filter(
-            tuple(dict.fromkeys(states_wanted)),
-            self.named_mailboxes(mailboxes),
-            tuple(dict.fromkeys(senders)),
-            agent=name,
-            reads=named,
+                for mailbox in reads
+            },
+            tuple(threads.open_questions_to(snapshot, name, now)),
         )
 
-    def _visible_thread(
-        self,
-        tx: Session,
-        thread_id: str,
-        mailboxes: Sequence[str],
-        agent: str | None,
-    ) -> Thread:
-        thread = self.find_thread(tx, thread_id, self.database.clock.now())
-        name = agent if agent is not None else self.agent
-        reads = self.reading(name, mailboxes) if name is not None else ()
-        return self.check_visible(tx, thread, name, reads)
+
+def stats(desk: Desk, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Stats:
+    """Threads by mailbox and state, those that the agent may see. Error `usage`."""
+    chosen = _filter(desk, (), mailboxes, (), agent)
+    with desk.database.snapshot() as snapshot:
+        rows = listing.count_by_mailbox_and_state(snapshot, chosen)
+        oldest_pending = {
+            thread.mailbox: thread.created_at
+            for thread in threads.numbered(
+                snapshot,
+                [oldest for _, state, _, oldest in rows if state == states.PENDING],
+                desk.database.clock.now(),
+            )
+        }
+    by_mailbox: dict[str, dict[str, Any]] = {}
+    for mailbox, state, number, _ in rows:
+        entry = by_mailbox.setdefault(
+            mailbox,
+            {"mailbox": mailbox, **dict.fromkeys(states.THREAD_STATES, 0)}
+            | {"oldest_pending_at": rfc3339(oldest_pending.get(mailbox))},
+        )
+        entry[state] = number
+    layout = desk.database.layout
+    return Stats(tuple(by_mailbox.values()), size_of(layout.database), size_of(layout.wal))
+
+
+def _filter(
+    desk: Desk,
+    states_wanted: Sequence[str],
+    mailboxes: Sequence[str],
+    senders: Sequence[str],
+    agent: str | None,
+) -> Filter:
+    refuse_text(states_wanted, "states_wanted")
+    refuse_text(senders, "senders")
+    for state in states_wanted:
+        if state not in states.THREAD_STATES:
+            raise usage(f"there is no state {state!r}: {', '.join(states.THREAD_STATES)}")
+    name = agent if agent is not None else desk.agent
+    named = desk.reading(name, mailboxes) if name is not None else ()
+    return Filter(
+        tuple(dict.fromkeys(states_wanted)),
+        desk.named_mailboxes(mailboxes),
+        tuple(dict.fromkeys(senders)),
+        agent=name,
+        reads=named,
+    )
+
+
+def visible_thread(
+    desk: Desk,
+    tx: Session,
+    thread_id: str,
+    mailboxes: Sequence[str],
+    agent: str | None,
+) -> Thread:
+    thread = desk.find_thread(tx, thread_id, desk.database.clock.now())
+    name = agent if agent is not None else desk.agent
+    reads = desk.reading(name, mailboxes) if name is not None else ()
+    return desk.check_visible(tx, thread, name, reads)

@@ -17,8 +17,9 @@ from inbox_orch.shared.store.engine import Session
 from ..domain import limits
 from ..domain.model import Message, Thread
 from ..store import leases, messages, threads
-from .fetching import Fetched, Fetching
-from .holding import Holding
+from . import fetching, holding, reaping
+from .desk import Desk
+from .fetching import Fetched
 
 _WATCH_BATCH = 500
 
@@ -60,212 +61,219 @@ class Watch(Iterator[Event]):
         return event
 
 
-class Waiting(Holding, Fetching):
-    """`wait-reply`, `watch`."""
+def mark_read(desk: Desk, read: Fetched | Replies) -> None:
+    """Move what moves because this was read, forward only."""
+    if isinstance(read, Fetched):
+        fetching.mark_fetched(desk, read)
+    elif read.messages:
+        with desk.database.transaction(durable=False) as tx:
+            leases.advance_read_position(tx, read.token, read.messages[-1].id)
 
-    def mark_read(self, read: Fetched | Replies) -> None:
-        """Move what moves because this was read, forward only."""
-        if isinstance(read, Fetched):
-            super().mark_read(read)
-        elif read.messages:
-            with self.database.transaction(durable=False) as tx:
-                leases.advance_read_position(tx, read.token, read.messages[-1].id)
 
-    def wait_reply(
-        self,
-        thread_id: str,
-        token: str,
-        *,
-        after: str | None = None,
-        wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
-    ) -> Replies:
-        """Block until somebody else has written on the thread, keeping the lease alive.
+def wait_reply(
+    desk: Desk,
+    thread_id: str,
+    token: str,
+    *,
+    after: str | None = None,
+    wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
+) -> Replies:
+    """Block until somebody else has written on the thread, keeping the lease alive.
 
-        `after` is a message id; by default the holder's own last message, else what it got when
-        it claimed. Errors: `usage`, those of every token, `timeout` (with `data.next_cursor`).
-        """
-        limits.check_wait_seconds(wait_seconds)
-        thread_id = self.thread_id(thread_id)
-        start = self._reply_start(thread_id, token, after)
+    `after` is a message id; by default the holder's own last message, else what it got when
+    it claimed. Errors: `usage`, those of every token, `timeout` (with `data.next_cursor`).
+    """
+    limits.check_wait_seconds(wait_seconds)
+    thread_id = desk.thread_id(thread_id)
+    start = _reply_start(desk, thread_id, token, after)
 
-        def look() -> waits.Look:
-            return self._look_for_reply(thread_id, token, start, self.database.clock.now())
+    def look() -> waits.Look:
+        return _look_for_reply(desk, thread_id, token, start, desk.database.clock.now())
 
-        topics = (events.thread_topic(thread_id),)
-        found = waits.wait(self.database, topics, look, wait_seconds=wait_seconds)
-        if found is None:
-            raise InboxOrchError(
-                "timeout",
-                f"nobody has written on thread {thread_id} within {wait_seconds:g} s",
-                hint="call again to go on waiting; nothing is missed in between",
-                details={"thread": thread_id},
-                data={"next_cursor": str(start)},
+    topics = (events.thread_topic(thread_id),)
+    found = waits.wait(desk.database, topics, look, wait_seconds=wait_seconds)
+    if found is None:
+        raise InboxOrchError(
+            "timeout",
+            f"nobody has written on thread {thread_id} within {wait_seconds:g} s",
+            hint="call again to go on waiting; nothing is missed in between",
+            details={"thread": thread_id},
+            data={"next_cursor": str(start)},
+        )
+    assert isinstance(found, Replies)
+    return found
+
+
+def watch(
+    desk: Desk,
+    *,
+    after: str | None = None,
+    thread_id: str | None = None,
+    mailboxes: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
+    agent: str | None = None,
+) -> Watch:
+    """Events as they are committed, those that the agent may see, for `wait_seconds`.
+
+    `after` is an event id; by default only what comes from now on. No cursor moves.
+    Errors: `usage`; `not_found`, also for a sealed thread that the agent may not see.
+    """
+    limits.check_wait_seconds(wait_seconds)
+    name = agent if agent is not None else desk.agent
+    refuse_text(mailboxes, "mailboxes")
+    refuse_text(kinds, "kinds")
+    named = tuple(check_name(m, "mailbox") for m in mailboxes)
+    if thread_id is not None:
+        reads = named if name is None else (name, *named)
+        with desk.database.snapshot() as snapshot:
+            thread = desk.find_thread(snapshot, thread_id, desk.database.clock.now())
+            thread_id = desk.check_visible(snapshot, thread, name, reads).id
+    start = _watch_start(desk, after)
+    found = _events(desk, start, thread_id, named, tuple(kinds), wait_seconds, name)
+    return Watch(found, start)
+
+
+def latest_event(desk: Desk) -> str:
+    """The id of the newest event, "0" when there is none."""
+    with desk.database.snapshot() as snapshot:
+        return str(events.latest(snapshot))
+
+
+# -- wait-reply --------------------------------------------------------------------------
+
+
+def _reply_start(desk: Desk, thread_id: str, token: str, after: str | None) -> int:
+    if after is not None:
+        return limits.parse_cursor(after)
+    with desk.database.snapshot() as snapshot:
+        lease = leases.by_token(snapshot, token)
+        if lease is None:
+            return 0
+        own = messages.last_id(snapshot, thread_id, by=lease.holder)
+        return own or lease.read_position
+
+
+def _look_for_reply(desk: Desk, thread_id: str, token: str, start: int, now: Moment) -> waits.Look:
+    with desk.database.snapshot() as snapshot:
+        thread = desk.find_thread(snapshot, thread_id, now)
+        lease = leases.by_token(snapshot, token)
+        mine = lease is not None and (lease.thread_id, lease.epoch) == (
+            thread.id,
+            thread.epoch,
+        )
+        replies = (
+            messages.written_by_others(
+                snapshot, thread.id, lease.holder, start, limits.DEFAULT_LIST_LIMIT + 1
             )
-        assert isinstance(found, Replies)
+            if lease is not None
+            else []
+        )
+    overdue = thread.question_deadline is not None and thread.question_deadline <= now.wall_ms
+    if lease is None or not mine or lease.ended_by is not None or overdue:
+        # Judge the token, and record what follows, in a transaction; it raises unless the
+        # question's deadline was the only reason. That deadline is over or not by the moment
+        # of the transaction, whatever the wall clock does meanwhile.
+        with holding.hold(desk, thread_id, token) as held:
+            return _look_for_reply(desk, thread_id, token, start, held.tx.now)
+    if replies:
+        shown = tuple(replies[: limits.DEFAULT_LIST_LIMIT])
+        truncated = len(replies) > len(shown)
+        return waits.Look(Replies(thread, token, shown, truncated, str(shown[-1].id)))
+    return _keep_lease(desk, thread, lease, now)
+
+
+def _keep_lease(desk: Desk, thread: Thread, lease: leases.LeaseRow, now: Moment) -> waits.Look:
+    """Renew when a third of the lease has gone by; wake up again for the next time."""
+    third = lease.lease_ms // 3
+    next_renewal = lease.deadline_monotonic - 2 * third
+    if lease.boot_id != now.boot_id or now.monotonic_ms >= next_renewal:
+        holding.renew(desk, thread.id, lease.token)
+        next_renewal = now.monotonic_ms + third
+    return waits.Look(None, due_wall_ms=thread.question_deadline, due_monotonic_ms=next_renewal)
+
+
+# -- watch -------------------------------------------------------------------------------
+
+
+def _watch_start(desk: Desk, after: str | None) -> int:
+    return int(latest_event(desk)) if after is None else limits.parse_cursor(after)
+
+
+def _events(
+    desk: Desk,
+    seq: int,
+    thread_id: str | None,
+    mailboxes: tuple[str, ...],
+    kinds: tuple[str, ...],
+    wait_seconds: float,
+    agent: str | None,
+) -> Generator[Event, None, int]:
+    """Batches, each read in a short snapshot that is closed before anything is handed out;
+    returns up to where it has looked."""
+    clock = desk.database.clock
+    deadline = clock.now().monotonic_ms + wait_seconds * 1000
+    topic = events.EVERYTHING if thread_id is None else events.thread_topic(thread_id)
+
+    def look() -> waits.Look:
+        nonlocal seq
+        scope = _watched_mailboxes(desk, thread_id, mailboxes)
+        reaping.reap(desk, scope)
+        with desk.database.snapshot() as snapshot:
+            batch = events.after(
+                snapshot,
+                seq,
+                limit=_WATCH_BATCH,
+                thread_id=thread_id,
+                mailboxes=mailboxes,
+                kinds=kinds,
+            )
+            shown = _visible_events(desk, snapshot, batch, agent, mailboxes)
+            due = reaping.due(desk, snapshot, scope, clock.now())
+            full = len(batch) == _WATCH_BATCH
+            # Events that do not match are not looked through a second time.
+            seq = batch[-1].seq if full else max(seq, events.latest(snapshot))
+        return waits.Look(shown) if shown or full else due
+
+    def found_within(seconds: float) -> list[Event] | None:
+        found = waits.wait(desk.database, (topic,), look, wait_seconds=seconds)
+        assert found is None or isinstance(found, list)
         return found
 
-    def watch(
-        self,
-        *,
-        after: str | None = None,
-        thread_id: str | None = None,
-        mailboxes: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
-        agent: str | None = None,
-    ) -> Watch:
-        """Events as they are committed, those that the agent may see, for `wait_seconds`.
+    while (remaining_ms := deadline - clock.now().monotonic_ms) > 0:
+        batch = found_within(remaining_ms / 1000)
+        if batch is None:
+            break
+        yield from batch
+    # The time is over: what is there now is given out, but not what comes meanwhile, or a
+    # watch beside busy writers would never end.
+    reaping.reap(desk, _watched_mailboxes(desk, thread_id, mailboxes))
+    end = int(latest_event(desk))
+    while seq < end:
+        yield from found_within(0) or ()
+    return seq
 
-        `after` is an event id; by default only what comes from now on. No cursor moves.
-        Errors: `usage`; `not_found`, also for a sealed thread that the agent may not see.
-        """
-        limits.check_wait_seconds(wait_seconds)
-        name = agent if agent is not None else self.agent
-        refuse_text(mailboxes, "mailboxes")
-        refuse_text(kinds, "kinds")
-        named = tuple(check_name(m, "mailbox") for m in mailboxes)
+
+def _watched_mailboxes(
+    desk: Desk, thread_id: str | None, mailboxes: tuple[str, ...]
+) -> Sequence[str]:
+    with desk.database.snapshot() as snapshot:
         if thread_id is not None:
-            reads = named if name is None else (name, *named)
-            with self.database.snapshot() as snapshot:
-                thread = self.find_thread(snapshot, thread_id, self.database.clock.now())
-                thread_id = self.check_visible(snapshot, thread, name, reads).id
-        start = self._watch_start(after)
-        found = self._events(start, thread_id, named, tuple(kinds), wait_seconds, name)
-        return Watch(found, start)
+            return (desk.find_thread(snapshot, thread_id, desk.database.clock.now()).mailbox,)
+        return mailboxes or leases.mailboxes_with_live_leases(snapshot)
 
-    def latest_event(self) -> str:
-        """The id of the newest event, "0" when there is none."""
-        with self.database.snapshot() as snapshot:
-            return str(events.latest(snapshot))
 
-    # -- wait-reply --------------------------------------------------------------------------
-
-    def _reply_start(self, thread_id: str, token: str, after: str | None) -> int:
-        if after is not None:
-            return limits.parse_cursor(after)
-        with self.database.snapshot() as snapshot:
-            lease = leases.by_token(snapshot, token)
-            if lease is None:
-                return 0
-            own = messages.last_id(snapshot, thread_id, by=lease.holder)
-            return own or lease.read_position
-
-    def _look_for_reply(self, thread_id: str, token: str, start: int, now: Moment) -> waits.Look:
-        with self.database.snapshot() as snapshot:
-            thread = self.find_thread(snapshot, thread_id, now)
-            lease = leases.by_token(snapshot, token)
-            mine = lease is not None and (lease.thread_id, lease.epoch) == (
-                thread.id,
-                thread.epoch,
-            )
-            replies = (
-                messages.written_by_others(
-                    snapshot, thread.id, lease.holder, start, limits.DEFAULT_LIST_LIMIT + 1
-                )
-                if lease is not None
-                else []
-            )
-        overdue = thread.question_deadline is not None and thread.question_deadline <= now.wall_ms
-        if lease is None or not mine or lease.ended_by is not None or overdue:
-            # Judge the token, and record what follows, in a transaction; it raises unless the
-            # question's deadline was the only reason. That deadline is over or not by the moment
-            # of the transaction, whatever the wall clock does meanwhile.
-            with self._held(thread_id, token) as held:
-                return self._look_for_reply(thread_id, token, start, held.tx.now)
-        if replies:
-            shown = tuple(replies[: limits.DEFAULT_LIST_LIMIT])
-            truncated = len(replies) > len(shown)
-            return waits.Look(Replies(thread, token, shown, truncated, str(shown[-1].id)))
-        return self._keep_lease(thread, lease, now)
-
-    def _keep_lease(self, thread: Thread, lease: leases.LeaseRow, now: Moment) -> waits.Look:
-        """Renew when a third of the lease has gone by; wake up again for the next time."""
-        third = lease.lease_ms // 3
-        next_renewal = lease.deadline_monotonic - 2 * third
-        if lease.boot_id != now.boot_id or now.monotonic_ms >= next_renewal:
-            self.renew(thread.id, lease.token)
-            next_renewal = now.monotonic_ms + third
-        return waits.Look(None, due_wall_ms=thread.question_deadline, due_monotonic_ms=next_renewal)
-
-    # -- watch -------------------------------------------------------------------------------
-
-    def _watch_start(self, after: str | None) -> int:
-        return int(self.latest_event()) if after is None else limits.parse_cursor(after)
-
-    def _events(
-        self,
-        seq: int,
-        thread_id: str | None,
-        mailboxes: tuple[str, ...],
-        kinds: tuple[str, ...],
-        wait_seconds: float,
-        agent: str | None,
-    ) -> Generator[Event, None, int]:
-        """Batches, each read in a short snapshot that is closed before anything is handed out;
-        returns up to where it has looked."""
-        clock = self.database.clock
-        deadline = clock.now().monotonic_ms + wait_seconds * 1000
-        topic = events.EVERYTHING if thread_id is None else events.thread_topic(thread_id)
-
-        def look() -> waits.Look:
-            nonlocal seq
-            scope = self._watched_mailboxes(thread_id, mailboxes)
-            self.reap(scope)
-            with self.database.snapshot() as snapshot:
-                batch = events.after(
-                    snapshot,
-                    seq,
-                    limit=_WATCH_BATCH,
-                    thread_id=thread_id,
-                    mailboxes=mailboxes,
-                    kinds=kinds,
-                )
-                shown = self._visible_events(snapshot, batch, agent, mailboxes)
-                due = self.due(snapshot, scope, clock.now())
-                full = len(batch) == _WATCH_BATCH
-                # Events that do not match are not looked through a second time.
-                seq = batch[-1].seq if full else max(seq, events.latest(snapshot))
-            return waits.Look(shown) if shown or full else due
-
-        def found_within(seconds: float) -> list[Event] | None:
-            found = waits.wait(self.database, (topic,), look, wait_seconds=seconds)
-            assert found is None or isinstance(found, list)
-            return found
-
-        while (remaining_ms := deadline - clock.now().monotonic_ms) > 0:
-            batch = found_within(remaining_ms / 1000)
-            if batch is None:
-                break
-            yield from batch
-        # The time is over: what is there now is given out, but not what comes meanwhile, or a
-        # watch beside busy writers would never end.
-        self.reap(self._watched_mailboxes(thread_id, mailboxes))
-        end = int(self.latest_event())
-        while seq < end:
-            yield from found_within(0) or ()
-        return seq
-
-    def _watched_mailboxes(
-        self, thread_id: str | None, mailboxes: tuple[str, ...]
-    ) -> Sequence[str]:
-        with self.database.snapshot() as snapshot:
-            if thread_id is not None:
-                return (self.find_thread(snapshot, thread_id, self.database.clock.now()).mailbox,)
-            return mailboxes or leases.mailboxes_with_live_leases(snapshot)
-
-    def _visible_events(
-        self,
-        tx: Session,
-        batch: list[Event],
-        agent: str | None,
-        mailboxes: tuple[str, ...],
-    ) -> list[Event]:
-        wanted = list({e.thread_id for e in batch if e.thread_id is not None})
-        by_id = threads.get_many(tx, wanted, self.database.clock.now())
-        reads = () if agent is None else (agent, *mailboxes)
-        hidden = {
-            thread.id
-            for thread in by_id.values()
-            if not threads.is_visible(tx, thread, agent, reads)
-        }
-        return [e for e in batch if e.thread_id not in hidden]
+def _visible_events(
+    desk: Desk,
+    tx: Session,
+    batch: list[Event],
+    agent: str | None,
+    mailboxes: tuple[str, ...],
+) -> list[Event]:
+    wanted = list({e.thread_id for e in batch if e.thread_id is not None})
+    by_id = threads.get_many(tx, wanted, desk.database.clock.now())
+    reads = () if agent is None else (agent, *mailboxes)
+    hidden = {
+        thread.id for thread in by_id.values() if not threads.is_visible(tx, thread, agent, reads)
+    }
+    return [e for e in batch if e.thread_id not in hidden]

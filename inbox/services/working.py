@@ -17,82 +17,85 @@ from ..domain.states import BLOCKED, CANCELLED
 from ..domain.working import Hold, Standing
 from ..store import leases, messages
 from ..store.leases import LeaseRow
-from .claiming import Claimed, Claiming
-from .waiting import Waiting
+from . import claiming, reaping
+from .claiming import Claimed
+from .desk import Desk
 
 _PAGE = 20
 _HOLDS = {"expired": Hold.LOST, "cancelled": Hold.CANCELLED}
 
 
-class Working(Claiming, Waiting):
-    """The services of a worker: claiming, holding, waiting, and the calls below."""
+def claim_if_any(
+    desk: Desk, mailboxes: Sequence[str], *, lease_seconds: float, agent: str | None = None
+) -> Claimed | waits.Look:
+    """Take the next thread of these mailboxes and one's own, or say when to look again.
 
-    def claim_if_any(
-        self, mailboxes: Sequence[str], *, lease_seconds: float, agent: str | None = None
-    ) -> Claimed | waits.Look:
-        """Take the next thread of these mailboxes and one's own, or say when to look again.
+    For a caller that waits with an event loop of its own. Errors: `usage`, `busy`.
+    """
+    holder = desk.acting(agent)
+    reads = desk.reading(holder, mailboxes)
+    lease_ms = int(limits.check_lease_seconds(lease_seconds) * 1000)
+    if claiming.worth_claiming(desk, reads, None):
+        try:
+            return claiming.claim_now(desk, holder, reads, lease_ms, None)
+        except InboxOrchError as error:
+            if error.code != "nothing_available":
+                raise
+    return claiming.due(desk, reads, None)
 
-        For a caller that waits with an event loop of its own. Errors: `usage`, `busy`.
-        """
-        holder = self.acting(agent)
-        reads = self.reading(holder, mailboxes)
-        lease_ms = int(limits.check_lease_seconds(lease_seconds) * 1000)
-        if self._worth_claiming(reads, None):
-            try:
-                return self._claim_now(holder, reads, lease_ms, None)
-            except InboxOrchError as error:
-                if error.code != "nothing_available":
-                    raise
-        return self._due(reads, None)
 
-    def standing(self, thread_id: str, token: str) -> Standing:
-        """How the lease with this token stands. Writes only when a question's deadline has
-        passed. Errors: `not_found`, `busy`."""
-        now = self.database.clock.now()
-        with self.database.snapshot() as snapshot:
-            thread = self.find_thread(snapshot, thread_id, now)
-            seen = self._stands(snapshot, thread, leases.by_token(snapshot, token))
-        deadline = thread.question_deadline
-        if seen.hold is not Hold.LIVE or deadline is None or deadline > now.wall_ms:
-            return seen
-        with self.database.transaction() as tx:
-            thread = self.reap_question(tx, self.thread_now(tx, thread.id))
-            return self._stands(tx, thread, leases.by_token(tx, token))
+def standing(desk: Desk, thread_id: str, token: str) -> Standing:
+    """How the lease with this token stands. Writes only when a question's deadline has
+    passed. Errors: `not_found`, `busy`."""
+    now = desk.database.clock.now()
+    with desk.database.snapshot() as snapshot:
+        thread = desk.find_thread(snapshot, thread_id, now)
+        seen = _stands(desk, snapshot, thread, leases.by_token(snapshot, token))
+    deadline = thread.question_deadline
+    if seen.hold is not Hold.LIVE or deadline is None or deadline > now.wall_ms:
+        return seen
+    with desk.database.transaction() as tx:
+        thread = reaping.reap_question(desk, tx, desk.thread_now(tx, thread.id))
+        return _stands(desk, tx, thread, leases.by_token(tx, token))
 
-    def _stands(self, tx: Session, thread: Thread, lease: LeaseRow | None) -> Standing:
-        if lease is None or lease.thread_id != thread.id:
-            return Standing(thread, Hold.LOST)
-        taken_over = lease.epoch != thread.epoch
-        if lease.ended_by is not None:
-            hold = _HOLDS.get(lease.ended_by, Hold.ENDED)
-            return Standing(thread, hold, lease.ended_by, taken_over)
-        if taken_over or thread.state == CANCELLED:
-            return Standing(thread, Hold.LOST if taken_over else Hold.CANCELLED)
-        return Standing(
-            thread,
-            Hold.LIVE,
-            question_open=thread.state == BLOCKED,
-            answer_unread=messages.answered_after(tx, thread.id, lease.read_position),
-            renew_at=lease.deadline_monotonic - lease.lease_ms + lease.lease_ms // 3,
-            expires_at=lease.deadline_monotonic,
-        )
 
-    def thread_messages(self, thread_id: str, *, after: int = 0) -> Sequence[Message]:
-        """The next messages of a thread behind message `after`, whole; empty at the end."""
-        with self.database.snapshot() as snapshot:
-            return messages.of_thread(snapshot, thread_id, after=after, limit=_PAGE)
+def _stands(desk: Desk, tx: Session, thread: Thread, lease: LeaseRow | None) -> Standing:
+    if lease is None or lease.thread_id != thread.id:
+        return Standing(thread, Hold.LOST)
+    taken_over = lease.epoch != thread.epoch
+    if lease.ended_by is not None:
+        hold = _HOLDS.get(lease.ended_by, Hold.ENDED)
+        return Standing(thread, hold, lease.ended_by, taken_over)
+    if taken_over or thread.state == CANCELLED:
+        return Standing(thread, Hold.LOST if taken_over else Hold.CANCELLED)
+    return Standing(
+        thread,
+        Hold.LIVE,
+        question_open=thread.state == BLOCKED,
+        answer_unread=messages.answered_after(tx, thread.id, lease.read_position),
+        renew_at=lease.deadline_monotonic - lease.lease_ms + lease.lease_ms // 3,
+        expires_at=lease.deadline_monotonic,
+    )
 
-    def note_given(self, token: str, message_id: int) -> None:
-        """The holder has been given everything up to this message. Error `busy`."""
-        with self.database.transaction(durable=False) as tx:
-            leases.advance_read_position(tx, token, message_id)
 
-    def note_worker(self, mailboxes: Sequence[str]) -> tuple[str, ...]:
-        """Remember that the agent reads these mailboxes; returns all that it reads.
+def thread_messages(desk: Desk, thread_id: str, *, after: int = 0) -> Sequence[Message]:
+    """The next messages of a thread behind message `after`, whole; empty at the end."""
+    with desk.database.snapshot() as snapshot:
+        return messages.of_thread(snapshot, thread_id, after=after, limit=_PAGE)
 
-        Errors: `usage`, `busy`, `read_only`.
-        """
-        holder = self.acting(None)
-        reads = self.reading(holder, [check_name(m, "mailbox") for m in mailboxes])
-        self.note_reader(holder, reads)
-        return reads
+
+def note_given(desk: Desk, token: str, message_id: int) -> None:
+    """The holder has been given everything up to this message. Error `busy`."""
+    with desk.database.transaction(durable=False) as tx:
+        leases.advance_read_position(tx, token, message_id)
+
+
+def note_worker(desk: Desk, mailboxes: Sequence[str]) -> tuple[str, ...]:
+    """Remember that the agent reads these mailboxes; returns all that it reads.
+
+    Errors: `usage`, `busy`, `read_only`.
+    """
+    holder = desk.acting(None)
+    reads = desk.reading(holder, [check_name(m, "mailbox") for m in mailboxes])
+    desk.note_reader(holder, reads)
+    return reads

@@ -14,9 +14,9 @@ from inbox_orch.shared.endings import Ending, ending_text
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.kept import Kept
 
+from ..bus import Bus
 from ..domain.model import Thread
 from ..domain.working import Hold, Standing
-from ..services.working import Working
 from .result import Result, read_result
 
 BODY_TAIL_BYTES = 64 * 1024
@@ -118,7 +118,7 @@ class Handover(NamedTuple):
     calls: list[Callable[[], Thread | None]]
 
 
-def attach(bus: Working, thread_id: str, token: str, remains: Remains) -> Callable[[], None]:
+def attach(bus: Bus, thread_id: str, token: str, remains: Remains) -> Callable[[], None]:
     """Only the output; whatever becomes of the thread is said elsewhere."""
 
     def call() -> None:
@@ -127,7 +127,7 @@ def attach(bus: Working, thread_id: str, token: str, remains: Remains) -> Callab
     return call
 
 
-def done(bus: Working, thread_id: str, token: str, remains: Remains) -> Handover:
+def done(bus: Bus, thread_id: str, token: str, remains: Remains) -> Handover:
     """Finished: the result is the payload or the body; else the tail of stdout is the body."""
     result = remains.result
     body = result.body
@@ -143,7 +143,7 @@ def done(bus: Working, thread_id: str, token: str, remains: Remains) -> Handover
 
 
 def failed(
-    bus: Working,
+    bus: Bus,
     thread_id: str,
     token: str,
     remains: Remains,
@@ -162,7 +162,7 @@ def failed(
 
 
 def not_started(
-    bus: Working, thread_id: str, token: str, reason: str, retry_in_seconds: float | None
+    bus: Bus, thread_id: str, token: str, reason: str, retry_in_seconds: float | None
 ) -> Handover:
     """The command could not be run at all."""
 
@@ -172,7 +172,7 @@ def not_started(
     return Handover("failed", [call])
 
 
-def released(bus: Working, thread_id: str, token: str, remains: Remains | None) -> Handover:
+def released(bus: Bus, thread_id: str, token: str, remains: Remains | None) -> Handover:
     """Handed back, because the worker was told to end."""
 
     def call() -> Thread:
@@ -192,7 +192,7 @@ def outcome_of(planned: str, thread: Thread | None) -> str:
     return planned
 
 
-def acknowledge_cancel(bus: Working, thread_id: str, token: str) -> None:
+def acknowledge_cancel(bus: Bus, thread_id: str, token: str) -> None:
     """The command has ended, so that whoever cancelled may now go on with its worktree."""
     try:
         bus.renew(thread_id, token)

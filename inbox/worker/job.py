@@ -18,10 +18,11 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.kept import Kept
 from inbox_orch.shared.temporary import make_temporary_folder
 
+from ..bus import Bus
 from ..domain.leases import backoff_seconds
 from ..domain.working import Hold, Standing, Verdict, verdict
+from ..services import working
 from ..services.claiming import Claimed
-from ..services.working import Working
 from . import handover
 from .faults import alone, reason_of
 from .handover import Handover, NotYet, Remains
@@ -51,9 +52,7 @@ class Phase(Enum):
 class Job:
     """See the module. `child` is set while the command runs."""
 
-    def __init__(
-        self, bus: Working, plan: Plan, claimed: Claimed, tell: Tell, notice: Notice
-    ) -> None:
+    def __init__(self, bus: Bus, plan: Plan, claimed: Claimed, tell: Tell, notice: Notice) -> None:
         self._bus, self._plan = bus, plan
         self._tell, self._notice = tell, notice
         assert claimed.lease.token is not None
@@ -154,7 +153,7 @@ class Job:
         if self._broken is not None:
             return  # looking may be what breaks; that the lease is lost is told by the refusal
         try:
-            self._act_on(self._bus.standing(self.thread_id, self._token))
+            self._act_on(working.standing(self._bus.desk, self.thread_id, self._token))
         except InboxOrchError as error:
             self._put_off(error)
 
@@ -266,7 +265,7 @@ class Job:
             self._could_not_start(error)
             return
         if last > self._last_message:
-            self._bus.note_given(self._token, last)
+            working.note_given(self._bus.desk, self._token, last)
             self._last_message = last
         try:
             self.child = self._start_command(self._folder)
@@ -314,7 +313,7 @@ class Job:
         self._renew_not_before = now + RETRY_MS
         if self._broken is None:
             self.look()
-        elif self._bus.standing(self.thread_id, self._token).hold is not Hold.LIVE:
+        elif working.standing(self._bus.desk, self.thread_id, self._token).hold is not Hold.LIVE:
             self._renews = False
         if not self._renews or self._renew_at > now:
             return
@@ -348,7 +347,7 @@ class Job:
     def _settle(self) -> None:
         """Decide by the table what becomes of the thread, and begin to do it."""
         assert self._remains is not None
-        seen = self._bus.standing(self.thread_id, self._token)
+        seen = working.standing(self._bus.desk, self.thread_id, self._token)
         self.standing = seen
         decision = verdict(self._remains.ending, seen, stopping=self._cut_short)
         if decision is Verdict.WRITE_NOTHING:
@@ -456,7 +455,7 @@ class Job:
         elif self.phase is not Phase.OVER:
             if self._handover is not None and self._handover.outcome in ("done", "failed"):
                 self._keep_remains(error.message)
-            self.standing = self._bus.standing(self.thread_id, self._token)
+            self.standing = working.standing(self._bus.desk, self.thread_id, self._token)
             self._over(handover.without_us(self.standing))
 
     def _keep_remains(self, reason: str) -> None:

@@ -20,8 +20,9 @@ from inbox_orch.shared.noting import Signals
 from inbox_orch.shared.signals import Signalled
 from inbox_orch.shared.waits import doorbell_off
 
+from ..bus import Bus
+from ..services import working
 from ..services.claiming import Claimed
-from ..services.working import Working
 from .happenings import Happening, Summary
 from .job import PASSING, RETRY_MS, Job, Notice, Phase, Tell
 from .plan import Plan
@@ -43,7 +44,7 @@ class Worker:
 
     def __init__(
         self,
-        bus: Working,
+        bus: Bus,
         plan: Plan,
         *,
         tell: Tell,
@@ -79,7 +80,7 @@ class Worker:
         Errors: `usage`; `nothing_available` when `once` found nothing in time; those of the
         environment. A `Signalled` is raised only when somebody insists (the third signal).
         """
-        reads = self._bus.note_worker(self._plan.mailboxes)
+        reads = working.note_worker(self._bus.desk, self._plan.mailboxes)
         with Signals() as signals, self._selector:
             self._selector.register(signals.descriptor, selectors.EVENT_READ, signals.drain)
             try:
@@ -215,8 +216,8 @@ class Worker:
     def _claim_one(self) -> Claimed | int:
         """A thread, or when to look for one again (monotonic milliseconds)."""
         try:
-            found = self._bus.claim_if_any(
-                self._plan.mailboxes, lease_seconds=self._plan.lease_seconds
+            found = working.claim_if_any(
+                self._bus.desk, self._plan.mailboxes, lease_seconds=self._plan.lease_seconds
             )
         except InboxOrchError as error:
             # Commands that run are worth more than an end at once.

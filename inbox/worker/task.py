@@ -11,9 +11,10 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.surroundings import without_repository
 
+from ..bus import Bus
 from ..domain import limits
 from ..domain.model import Message, Thread
-from ..services.working import Working
+from ..services import working
 
 
 class BadTask(Exception):
@@ -63,7 +64,7 @@ def _folder(worktree: object) -> str:
 
 
 def environment(
-    bus: Working, thread: Thread, token: str, terms: Terms, folder: str
+    bus: Bus, thread: Thread, token: str, terms: Terms, folder: str
 ) -> Mapping[str, str]:
     """What a command finds in its environment; `folder` is its private one."""
     return {
@@ -88,7 +89,7 @@ def clear_away(path: str) -> None:
         os.unlink(path)
 
 
-def write_task(bus: Working, thread: Thread, path: str) -> int:
+def write_task(bus: Bus, thread: Thread, path: str) -> int:
     """Write the task's text, and what has been said since, into a new file at `path`.
 
     A task without a body is its subject. Returns the id of the last message that is in it.
@@ -107,10 +108,10 @@ def write_task(bus: Working, thread: Thread, path: str) -> int:
     return last
 
 
-def _messages(bus: Working, thread_id: str) -> Iterator[Message]:
+def _messages(bus: Bus, thread_id: str) -> Iterator[Message]:
     """All messages of the thread, a few in memory at a time."""
     after = 0
-    while page := bus.thread_messages(thread_id, after=after):
+    while page := working.thread_messages(bus.desk, thread_id, after=after):
         yield from page
         after = page[-1].id
 

@@ -6,12 +6,13 @@ Reads only, and waits for nobody.
 import click
 
 from inbox_orch.inbox import Bus
-from inbox_orch.inbox.services.naming import Naming as BusNaming
+from inbox_orch.inbox.services import naming as bus_naming
 from inbox_orch.shared.commandline import shell_of
 from inbox_orch.shared.completion import MOST_SUGGESTED, Suggestion, commands_and
 from inbox_orch.shared.topics import TOPICS
 
-from ..services.naming import Naming
+from ..services import naming
+from ..services.desk import Desk
 
 _TASKS = ("task", "tasks", "--depends-on", "--on")
 _UNTIL = ("change", "blocked", "run")
@@ -32,27 +33,33 @@ def suggest(
 
 
 def _of_the_bus(context: click.Context, option: str, incomplete: str) -> list[Suggestion]:
-    bus = BusNaming(_open(context).database)
+    bus = _open(context)
     if option == "--to":
-        return [(name, "mailbox") for name in bus.mailboxes_beginning(incomplete, MOST_SUGGESTED)]
-    return [(name, "agent") for name in bus.agents_beginning(incomplete, MOST_SUGGESTED)]
+        return [
+            (name, "mailbox")
+            for name in bus_naming.mailboxes_beginning(bus.desk, incomplete, MOST_SUGGESTED)
+        ]
+    return [
+        (name, "agent")
+        for name in bus_naming.agents_beginning(bus.desk, incomplete, MOST_SUGGESTED)
+    ]
 
 
 def _of_the_scheduler(context: click.Context, option: str, incomplete: str) -> list[Suggestion]:
-    names = Naming(_open(context))
+    desk = Desk(_open(context))
     if option == "--run":
-        return names.runs_beginning(incomplete, MOST_SUGGESTED)
+        return naming.runs_beginning(desk, incomplete, MOST_SUGGESTED)
     if option == "--council":
-        return names.councils_beginning(incomplete, MOST_SUGGESTED)
+        return naming.councils_beginning(desk, incomplete, MOST_SUGGESTED)
     run = context.params.get("run_name")
     if option == "attempt":
-        return names.attempts_beginning(run, incomplete, MOST_SUGGESTED)
+        return naming.attempts_beginning(desk, run, incomplete, MOST_SUGGESTED)
     if option != "--until":
-        return names.tasks_beginning(run, incomplete, MOST_SUGGESTED)
+        return naming.tasks_beginning(desk, run, incomplete, MOST_SUGGESTED)
     what, colon, key = incomplete.partition(":")
     if not colon or what != "task":
         return [(word, "") for word in (*_UNTIL, "task:")]
-    found = names.tasks_beginning(run, key, MOST_SUGGESTED)
+    found = naming.tasks_beginning(desk, run, key, MOST_SUGGESTED)
     return [(f"task:{name}", about) for name, about in found]
 
 

@@ -44,7 +44,7 @@ def task_follows(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, target
 def live_thread(desk: Desk, tx: Transaction, attempt: Attempt) -> Thread | None:
     """The thread of an attempt as it is in this transaction, what has run out on it noticed;
     None once it is final: then the attempt keeps the end that it came to."""
-    thread = desk.bus.reap_thread(tx, desk.bus.thread_now(tx, str(attempt.thread_id)))
+    thread = desk.bus.reap_thread(tx, desk.bus.desk.thread_now(tx, str(attempt.thread_id)))
     return thread if thread.finished_at is None else None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from inbox_orch.inbox import Bus
-from inbox_orch.inbox.services.holding import Holding
+from inbox_orch.inbox.services import claiming, holding, reaping
 from inbox_orch.inbox.store import leases
 from inbox_orch.shared import bells, events, waits
 from inbox_orch.shared.errors import InboxOrchError
@@ -24,14 +24,14 @@ def break_guarantee(name: str) -> None:
 def _claim_in_two_steps() -> None:
     """One owner: what is chosen under the write lock is taken under another one, unseen."""
 
-    def claim_now(self: Any, holder: str, reads: Any, lease_ms: int, thread_id: str | None) -> Any:
-        with self.database.transaction() as tx:
-            self.reap_in(tx, reads)
-            chosen = self._choose(tx, reads, thread_id)
+    def claim_now(desk: Any, holder: str, reads: Any, lease_ms: int, thread_id: str | None) -> Any:
+        with desk.database.transaction() as tx:
+            reaping.reap_in(desk, tx, reads)
+            chosen = claiming._choose(desk, tx, reads, thread_id)
         if not isinstance(chosen, str):
             raise chosen
         time.sleep(0.003)
-        with self.database.transaction() as tx:
+        with desk.database.transaction() as tx:
             tx.connection.execute(
                 "UPDATE lease SET ended_at = ?, ended_by = 'expired'"
                 " WHERE thread_id = ? AND ended_at IS NULL",
@@ -42,23 +42,23 @@ def _claim_in_two_steps() -> None:
                 " WHERE id = ? AND state = 'claimed'",
                 (chosen,),
             )
-            if self.thread_now(tx, chosen).state != "pending":
+            if desk.thread_now(tx, chosen).state != "pending":
                 raise InboxOrchError("nothing_available", "it is over already")
-            return self._acquire(tx, chosen, holder, lease_ms)
+            return claiming._acquire(desk, tx, chosen, holder, lease_ms)
 
-    Bus._claim_now = claim_now  # type: ignore[method-assign]
+    claiming.claim_now = claim_now
 
 
 def _serve_every_token() -> None:
     """Fencing: a token serves for ever."""
 
-    def judge(self: Any, tx: Transaction, thread: Any, token: str) -> Any:
+    def judge(desk: Any, tx: Transaction, thread: Any, token: str) -> Any:
         row = tx.connection.execute(
             "SELECT token FROM lease WHERE thread_id = ? AND ended_at IS NULL", (thread.id,)
         ).fetchone()
         return leases.by_token(tx, token if row is None else row[0])
 
-    Holding._judge = judge  # type: ignore[method-assign]
+    holding._judge = judge
 
 
 def _move_the_cursor_early() -> None:

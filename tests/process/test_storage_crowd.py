@@ -12,6 +12,7 @@ import uuid
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.inbox.services import reaping
 from support.ledgers import integrity
 from support.processes import (
     Child,
@@ -140,17 +141,17 @@ def test_a_result_that_comes_while_a_reaper_is_on_its_way_stays(path, leader, mo
     with Bus.open(path, agent="w1") as worker, Bus.open(path, agent="w2") as reaper:
         thread = leader.send(to="w1", subject="task").thread.id
         token = worker.claim(lease_seconds=1).lease.token
-        genuine = reaper.anything_due
+        genuine = reaping.anything_due
         late = []
 
-        def finish_first(connection, mailboxes, now):
-            due = genuine(connection, mailboxes, now)
-            if due and not late:
+        def finish_first(desk, snapshot, mailboxes, now):
+            due = genuine(desk, snapshot, mailboxes, now)
+            if due and not late and desk is reaper.desk:
                 # Between what the reaper has read and what it writes.
                 late.append(worker.done(thread, token, body="in time").late)
             return due
 
-        monkeypatch.setattr(reaper, "anything_due", finish_first)
+        monkeypatch.setattr(reaping, "anything_due", finish_first)
         while not late:
             reaper.fetch(mailboxes=["w1"])
         assert leader.show(thread).thread.state == "done"

@@ -102,7 +102,7 @@ def work_with_short_grace(project, grace_seconds, **plan):
         "from inbox_orch.inbox.worker.plan import Plan\n"
         f"plan = Plan(tuple(sys.argv[2:]), ('workers',), once=True, grace_seconds={grace_seconds},"
         f" **{plan!r})\n"
-        "with Working.open(sys.argv[1], agent='w1') as bus:\n"
+        "with Bus.open(sys.argv[1], agent='w1') as bus:\n"
         "    Worker(bus, plan, tell=lambda h: print(h.type, flush=True), notice=print).run()\n"
     )
     return subprocess.Popen(

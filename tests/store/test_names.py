@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.inbox.services.naming import Naming
+from inbox_orch.inbox import Bus
+from inbox_orch.inbox.services import naming
 from support.commands import Project
 
 QUERIES = {
-    "threads": lambda names: names.threads_beginning("", states=("blocked",), limit=50),
-    "mailboxes": lambda names: names.mailboxes_beginning("w", 50),
-    "agents": lambda names: names.agents_beginning("l", 50),
+    "threads": lambda names: naming.threads_beginning(
+        names.desk, "", states=("blocked",), limit=50
+    ),
+    "mailboxes": lambda names: naming.mailboxes_beginning(names.desk, "w", 50),
+    "agents": lambda names: naming.agents_beginning(names.desk, "l", 50),
 }
 
 
@@ -20,19 +23,19 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
 
 
-def named(project: Project, agent: str | None = None) -> Naming:
-    return Naming.open(project.path, agent=agent)
+def named(project: Project, agent: str | None = None) -> Bus:
+    return Bus.open(project.path, agent=agent)
 
 
 def test_the_newest_threads_come_first_and_only_those_that_begin_so(project: Project):
     first, second = project.send("one"), project.send("two")
 
     with named(project) as names:
-        found = names.threads_beginning(first[:5].lower(), limit=50)
+        found = naming.threads_beginning(names.desk, first[:5].lower(), limit=50)
         assert found == [(second, "pending: two"), (first, "pending: one")]
-        assert names.threads_beginning(first, limit=50) == [(first, "pending: one")]
-        assert names.threads_beginning("Z", limit=50) == []
-        assert len(names.threads_beginning("", limit=1)) == 1
+        assert naming.threads_beginning(names.desk, first, limit=50) == [(first, "pending: one")]
+        assert naming.threads_beginning(names.desk, "Z", limit=50) == []
+        assert len(naming.threads_beginning(names.desk, "", limit=1)) == 1
 
 
 def test_a_sealed_thread_is_named_to_those_alone_who_may_see_it(project: Project):
@@ -45,7 +48,7 @@ def test_a_sealed_thread_is_named_to_those_alone_who_may_see_it(project: Project
         ("leader", (), True),
     ):
         with named(project, agent) as names:
-            found = names.threads_beginning("", mailboxes=mailboxes, limit=50)
+            found = naming.threads_beginning(names.desk, "", mailboxes=mailboxes, limit=50)
         assert [each for each, _ in found] == ([thread] if seen else [])
 
 
@@ -55,10 +58,10 @@ def test_mailboxes_and_agents_are_found_by_what_they_did(project: Project):
         bus.fetch(mailboxes=["pool"])
 
     with named(project) as names:
-        assert names.mailboxes_beginning("", 50) == ["pool", "w1", "workers"]
-        assert names.mailboxes_beginning("w", 50) == ["w1", "workers"]
-        assert names.agents_beginning("", 50) == ["leader", "w1"]
-        assert names.agents_beginning("lea", 50) == ["leader"]
+        assert naming.mailboxes_beginning(names.desk, "", 50) == ["pool", "w1", "workers"]
+        assert naming.mailboxes_beginning(names.desk, "w", 50) == ["w1", "workers"]
+        assert naming.agents_beginning(names.desk, "", 50) == ["leader", "w1"]
+        assert naming.agents_beginning(names.desk, "lea", 50) == ["leader"]
 
 
 def test_an_agent_that_is_started_again_and_again_is_one(project: Project):
@@ -70,7 +73,7 @@ def test_an_agent_that_is_started_again_and_again_is_one(project: Project):
                 bus.done(held.thread, held.token)
 
     with named(project) as names:
-        assert names.agents_beginning("", 50) == ["leader", "w1"]
+        assert naming.agents_beginning(names.desk, "", 50) == ["leader", "w1"]
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -143,7 +143,7 @@ def test_a_send_whose_copy_was_collected_is_refused_and_never_names_a_missing_fi
     file = attach("a.txt", "content")
     finished(file)
     sender = office.bus("sender")
-    draft = sender.draft
+    draft = sender.desk.draft
 
     def draft_and_let_prune(*arguments, **options):
         drafted = draft(*arguments, **options)
@@ -151,7 +151,7 @@ def test_a_send_whose_copy_was_collected_is_refused_and_never_names_a_missing_fi
         return drafted
 
     with monkeypatch.context() as patched, refused("busy"):
-        patched.setattr(sender, "draft", draft_and_let_prune)
+        patched.setattr(sender.desk, "draft", draft_and_let_prune)
         sender.send(to="w1", subject="again", attach=[file])
 
     assert leader.list(states_wanted=["pending"]).items == ()

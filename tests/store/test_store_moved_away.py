@@ -40,12 +40,12 @@ def test_an_attachment_makes_no_folder_for_a_store_that_is_gone(
 
 
 def test_a_hook_makes_no_folder_for_a_store_that_is_gone(office, tmp_path):
-    from inbox_orch.inbox.services.announcing import Announcing
+    from inbox_orch.inbox.services import announcing
 
     office.bus("leader").send(to="w", subject="s")
-    announcing = Announcing(office.bus("w").database, "w")
-    news = announcing.news()
+    desk = office.bus("w").desk
+    news = announcing.news(desk)
     top = office.path.parent
     os.rename(top, tmp_path / "away")
-    assert not announcing.announced(news)
+    assert not announcing.announced(desk, news)
     assert not top.exists()

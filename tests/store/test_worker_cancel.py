@@ -1,6 +1,6 @@
 """A worker that waits for an answer on a thread which is cancelled meanwhile."""
 
-from inbox_orch.inbox.services.working import Working
+from inbox_orch.inbox import Bus
 from inbox_orch.inbox.worker.job import RETRY_MS, Job, Phase
 from inbox_orch.inbox.worker.plan import Plan
 from inbox_orch.shared.errors import InboxOrchError
@@ -9,7 +9,7 @@ from inbox_orch.shared.errors import InboxOrchError
 def test_an_acknowledgement_that_is_refused_for_the_moment_is_tried_again(office, monkeypatch):
     leader = office.bus("leader")
     thread = leader.send(to="w1", subject="task").thread.id
-    with Working.open(office.path, agent="w1", clock=office.clock) as bus:
+    with Bus.open(office.path, agent="w1", clock=office.clock) as bus:
         happened = []
         job = Job(bus, Plan(("true",)), bus.claim(), happened.append, lambda text: None)
         # As it stands when the command has asked and ended.
@@ -52,7 +52,7 @@ def broken(office, bus) -> Job:
 
 def test_while_a_broken_jobs_command_is_being_ended_nobody_else_has_its_thread(office):
     office.bus("leader").send(to="w1", subject="task")
-    with Working.open(office.path, agent="w1", clock=office.clock) as bus:
+    with Bus.open(office.path, agent="w1", clock=office.clock) as bus:
         job = broken(office, bus)
         for _ in range(3):
             office.clock.advance(3.1)
@@ -65,7 +65,7 @@ def test_while_a_broken_jobs_command_is_being_ended_nobody_else_has_its_thread(o
 def test_that_a_broken_jobs_thread_is_cancelled_is_acknowledged_only_when_its_command_ended(office):
     leader = office.bus("leader")
     sent = leader.send(to="w1", subject="task").thread.id
-    with Working.open(office.path, agent="w1", clock=office.clock) as bus:
+    with Bus.open(office.path, agent="w1", clock=office.clock) as bus:
         job = broken(office, bus)
         leader.cancel(sent)
         for _ in range(2):

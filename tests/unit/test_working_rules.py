@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.inbox.domain.working import Hold, Standing, Verdict, verdict
+from inbox_orch.inbox.services import working
 from inbox_orch.inbox.worker.plan import find_command
 from inbox_orch.inbox.worker.task import BadTask, since_then, terms_of
 from inbox_orch.shared.endings import Ending
@@ -167,17 +168,17 @@ def test_a_command_that_cannot_be_run_is_a_wrong_call(tmp_path, monkeypatch, arg
 @pytest.fixture
 def held(office):
     """A thread that w1 holds for 60 s: (services of a worker, id, token)."""
-    from inbox_orch.inbox.services.working import Working
+    from inbox_orch.inbox import Bus
 
     office.bus("leader").send(to="w1", subject="task", body="do it")
-    with Working.open(office.path, agent="w1", clock=office.clock) as bus:
-        claimed = bus.claim_if_any((), lease_seconds=60)
+    with Bus.open(office.path, agent="w1", clock=office.clock) as bus:
+        claimed = working.claim_if_any(bus.desk, (), lease_seconds=60)
         yield bus, claimed.thread.id, claimed.lease.token
 
 
 def test_a_live_lease_is_due_for_renewal_after_a_third(office, held):
     bus, thread, token = held
-    seen = bus.standing(thread, token)
+    seen = working.standing(bus.desk, thread, token)
     assert (seen.hold, seen.question_open, seen.answer_unread) == (Hold.LIVE, False, False)
     assert seen.renew_at - office.clock.monotonic_ms == 20_000
     assert seen.expires_at - office.clock.monotonic_ms == 60_000
@@ -186,56 +187,56 @@ def test_a_live_lease_is_due_for_renewal_after_a_third(office, held):
 def test_an_expired_lease_stands_until_somebody_notices(office, held):
     bus, thread, token = held
     office.clock.advance(61)
-    assert bus.standing(thread, token).hold is Hold.LIVE
+    assert working.standing(bus.desk, thread, token).hold is Hold.LIVE
     office.bus("w2").claim(mailboxes=["w1"])
-    assert bus.standing(thread, token).hold is Hold.LOST
+    assert working.standing(bus.desk, thread, token).hold is Hold.LOST
 
 
 def test_a_cancel_is_seen_without_being_acknowledged(office, held):
     bus, thread, token = held
     office.bus("leader").cancel(thread)
-    assert bus.standing(thread, token).hold is Hold.CANCELLED
-    assert not bus.standing(thread, token).thread.cancel_seen
+    assert working.standing(bus.desk, thread, token).hold is Hold.CANCELLED
+    assert not working.standing(bus.desk, thread, token).thread.cancel_seen
 
 
 def test_what_the_command_did_stands_also_after_a_take_over(office, held):
     bus, thread, token = held
     bus.release(thread, token)
-    assert not bus.standing(thread, token).taken_over
+    assert not working.standing(bus.desk, thread, token).taken_over
     office.bus("w2").claim(mailboxes=["w1"])
-    seen = bus.standing(thread, token)
+    seen = working.standing(bus.desk, thread, token)
     assert (seen.hold, seen.ended_by, seen.taken_over) == (Hold.ENDED, "released", True)
 
 
 def test_an_answer_is_unread_until_the_command_was_given_it(office, held):
     bus, thread, token = held
     bus.ask(thread, token, body="Which?")
-    assert bus.standing(thread, token).question_open
+    assert working.standing(bus.desk, thread, token).question_open
     answer = office.bus("leader").reply(thread, body="this")
-    assert bus.standing(thread, token).answer_unread
-    bus.note_given(token, answer.message.id)
-    seen = bus.standing(thread, token)
+    assert working.standing(bus.desk, thread, token).answer_unread
+    working.note_given(bus.desk, token, answer.message.id)
+    seen = working.standing(bus.desk, thread, token)
     assert (seen.question_open, seen.answer_unread) == (False, False)
 
 
 def test_a_mere_message_is_no_answer(office, held):
     bus, thread, token = held
     office.bus("leader").reply(thread, body="by the way")
-    assert not bus.standing(thread, token).answer_unread
+    assert not working.standing(bus.desk, thread, token).answer_unread
 
 
 def test_the_deadline_of_a_question_is_noticed_by_looking(office, held):
     bus, thread, token = held
     bus.ask(thread, token, body="Which?", deadline_seconds=5)
     office.clock.advance(6)
-    seen = bus.standing(thread, token)
+    seen = working.standing(bus.desk, thread, token)
     assert (seen.question_open, seen.answer_unread) == (False, True)
 
 
 def test_an_empty_mailbox_says_when_to_look_again(office, held):
     bus, _, _ = held
     office.bus("leader").send(to="w1", subject="later", delay_seconds=30)
-    look = bus.claim_if_any((), lease_seconds=60)
+    look = working.claim_if_any(bus.desk, (), lease_seconds=60)
     assert look.due_wall_ms == office.clock.wall_ms + 30_000
     office.clock.advance(30)
-    assert bus.claim_if_any((), lease_seconds=60).thread.subject == "later"
+    assert working.claim_if_any(bus.desk, (), lease_seconds=60).thread.subject == "later"
