@@ -13,7 +13,7 @@ from inbox_orch.inbox.services import claiming, holding, reaping
 from inbox_orch.inbox.store import leases
 from inbox_orch.shared import bells, events, waits
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.sqlite.sessions import Transaction
 
 
 def break_guarantee(name: str) -> None:
