@@ -14,7 +14,7 @@ from io import BufferedReader
 from typing import BinaryIO, NamedTuple
 
 from .errors import InboxOrchError, usage
-from .folders import make_private_folder, refuse_links
+from .folders import make_private_folder, refuse_links, sync_folder
 from .gate import file_failure
 from .ids import printable, quoted
 from .live import is_live, refuse_live
@@ -269,15 +269,6 @@ def _write_all(target: BinaryIO, chunk: bytes) -> None:
     view = memoryview(chunk)
     while view:
         view = view[target.write(view) :]
-
-
-def sync_folder(folder: str) -> None:
-    """Put on disk that a file in the folder has got its name (fsync(2))."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _status(path: str, unreadable: Unreadable) -> os.stat_result | None:

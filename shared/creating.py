@@ -6,12 +6,11 @@ import re
 import sqlite3
 from collections.abc import Iterable
 
-from .artifacts import sync_folder
 from .clock import Clock, SystemClock
 from .connecting import uri_path
 from .database import DEFAULT_BUSY_SECONDS, size_of
 from .errors import InboxOrchError, usage
-from .folders import refuse_links
+from .folders import refuse_links, sync_folder
 from .gate import Gate, file_failure
 from .ids import new_id, printable
 from .layout import FOLDER_NAME, Layout, layout_of

@@ -50,3 +50,12 @@ def unsafe_link(path: str) -> InboxOrchError:
         "elsewhere, let its whole folder be a link",
         details={"path": path},
     )
+
+
+def sync_folder(folder: str) -> None:
+    """Put on disk that a file in the folder has got its name (fsync(2))."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

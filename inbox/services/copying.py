@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from inbox_orch.shared import events, processes
-from inbox_orch.shared.artifacts import ArtifactStore, sync_folder
+from inbox_orch.shared.artifacts import ArtifactStore
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.folders import refuse_links
+from inbox_orch.shared.folders import refuse_links, sync_folder
 from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.layout import Layout, layout_of

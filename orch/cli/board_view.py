@@ -10,7 +10,7 @@ from inbox_orch.shared.terminal import lines_of
 from ..domain.states import TASK_FINAL
 from ..services.boarding import Board
 from ..services.viewing import Question, Row
-from .status import row_of
+from .standings import row_of
 
 _ORDER = (
     "blocked", "base_conflict", "active", "failed", "unreachable", "backing_off", "ready",

@@ -12,7 +12,7 @@ from inbox_orch.shared.output import Output
 from ..demo.story import Ending, Story
 from ..demo.workshop import Workshop
 from ..services.viewing import Status
-from .status import blocks as status_blocks
+from .standings import blocks as status_blocks
 
 
 @click.command("demo", cls=Verb, examples=("orch demo", "orch demo --keep"))

@@ -15,8 +15,8 @@ from ..services.driving import Driven, Line, Step
 from ..services.scheduler import Scheduler
 from ..services.viewing import Status
 from .base import base_conflict
-from .status import blocks as status_blocks
-from .status import row_of
+from .standings import blocks as status_blocks
+from .standings import row_of
 
 _ORDER = ("blocked", "active", "base_conflict", "backing_off", "ready", "waiting")
 _AROUND = 5

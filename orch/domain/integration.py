@@ -189,14 +189,3 @@ def merge_message(run: Run, piece: Piece) -> str:
     """The message of the merge that brings a piece in."""
     task, attempt = piece.task, piece.attempt
     return f"Integrate {task.key}: {task.title}\n\nRun {run.name}, attempt {attempt.number}."
-
-
-def conflict_account(onto: str, paths: Sequence[str], head: str, branch: str | None) -> str:
-    """What the next worker has to know of a conflict, and how to go on."""
-    return (
-        f"Accepted, but it does not merge with what was integrated before it ({onto}), which your"
-        f" branch starts from. They conflict in: {', '.join(paths)}.\n"
-        f"Bring that work in and resolve the conflict: git merge {head}"
-        + (f"  (it is branch {branch})" if branch else "")
-        + "\nThen see that everything still works, and commit the merge."
-    )

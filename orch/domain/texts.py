@@ -97,3 +97,14 @@ def _cut_to_fit(earlier: Sequence[str], *, attached: bool) -> str:
 def _beginning(text: str, most_bytes: int) -> str:
     cut = text.encode("utf-8", "surrogateescape")[: most_bytes - len(_CUT.encode())]
     return cut.decode("utf-8", "ignore") + _CUT
+
+
+def conflict_account(onto: str, paths: Sequence[str], head: str, branch: str | None) -> str:
+    """What the next worker has to know of a conflict, and how to go on."""
+    return (
+        f"Accepted, but it does not merge with what was integrated before it ({onto}), which your"
+        f" branch starts from. They conflict in: {', '.join(paths)}.\n"
+        f"Bring that work in and resolve the conflict: git merge {head}"
+        + (f"  (it is branch {branch})" if branch else "")
+        + "\nThen see that everything still works, and commit the merge."
+    )

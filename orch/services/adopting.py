@@ -19,8 +19,10 @@ from ..git import borrowed, worktrees
 from ..git.heads import Heads, commits_beyond
 from ..git.repository import Found, Repository
 from ..git.worktrees import Place
+from ..journal import owners
+from ..journal import rows as journal_rows
 from ..store import attempts, runs, tasks
-from . import borrowing, checking, folding, verifying
+from . import borrowing, checking, folding, moving, verifying
 from .desk import Desk
 from .equipping import Equipment, SetupFailed, equip
 from .late import late_ref
@@ -194,7 +196,7 @@ def _begin_adoption(
 ) -> None:
     """Write down that this process is at it, and what it is about to make."""
     with desk.database.transaction() as tx:
-        open_now = attempts.open_intents(tx, run.id)
+        open_now = journal_rows.open_intents(tx, run.id)
         if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
             raise InboxOrchError(
                 "busy",
@@ -211,7 +213,7 @@ def _is_still_adoptable(desk: Desk, task: Task, attempt: Attempt) -> bool:
     with desk.database.snapshot() as snapshot:
         present = tasks.by_id(snapshot, task.id)
         live = attempts.live_of_task(snapshot, task.id)
-        mine = attempts.owns_intent(snapshot, attempt.id, "verify", desk.this_process())
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "verify", owners.this_process(desk))
     return mine and live is None and present.state in ADOPTABLE
 
 
@@ -248,7 +250,8 @@ def _take(
         of_task = attempts.of_task(tx, task.id)
         _require_adoptable(runs.get(tx, run.id) or run, present, of_task)
         adopted = _mark_adopted(desk, tx, run, attempt, work, results)
-        after = desk.move_task(
+        after = moving.move_task(
+            desk,
             tx,
             run,
             present,
@@ -295,7 +298,7 @@ def _mark_adopted(
     after = attempts.get(tx, attempt.id)
     assert after is not None
     verifying.keep_accepted(desk, run, after)
-    desk.record_attempt(tx, run, after, "attempt_adopted", {"adopted": facts})
+    moving.record_attempt(desk, tx, run, after, "attempt_adopted", {"adopted": facts})
     if attempt.thread_id is not None:
         told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"
         checking.tell(desk, run, attempt, told.strip(), results or ())

@@ -6,7 +6,7 @@ from inbox_orch.shared import events, waits
 from inbox_orch.shared.events import Event
 
 from ..domain.model import Run
-from . import governing, viewing, waiting
+from . import governing, timing, viewing
 from .desk import Desk
 from .viewing import Question, Status
 
@@ -39,7 +39,7 @@ def board(desk: Desk, run: Run) -> Board:
 
 def board_due(desk: Desk, run: Run) -> waits.Look:
     """When something of the run falls due by itself, as a wait takes it."""
-    return waiting.due(desk, run)
+    return timing.due(desk, run)
 
 
 def board_topics(run: Run) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from ..domain import names
 from ..domain.model import Attempt, Run
 from ..git import borrowed
 from ..git.worktrees import Place
+from ..journal.rows import Intent
 from ..store import tasks
-from ..store.attempts import Intent
 from .desk import Desk
 
 

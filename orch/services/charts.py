@@ -8,7 +8,7 @@ from ..domain.critical import CriticalPath, critical_path
 from ..domain.model import Attempt, Run
 from ..domain.readiness import Picture
 from ..store import attempts
-from . import viewing
+from . import folding, moving
 from .desk import Desk
 
 
@@ -123,18 +123,18 @@ class Timeline(NamedTuple):
 
 def graph(desk: Desk, run: Run) -> Graph:
     """Every task as it stands, and every dependency, after folding in what the bus says."""
-    stale = viewing.fold_if_writable(desk, run)
+    stale = folding.fold_if_writable(desk, run)
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
     return Graph(picture.run, picture, stale)
 
 
 def critical(desk: Desk, run: Run) -> Critical:
     """The chain that sets the end, by the time of attempts as far as it is known."""
-    stale = viewing.fold_if_writable(desk, run)
+    stale = folding.fold_if_writable(desk, run)
     now_ms = desk.database.clock.now().wall_ms
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, now_ms)
+        picture = moving.picture(desk, snapshot, run, now_ms)
         all_attempts = attempts.of_run(snapshot, run.id)
     seconds: dict[str, float] = {}
     for attempt in all_attempts:
@@ -147,10 +147,10 @@ def critical(desk: Desk, run: Run) -> Critical:
 
 def timeline(desk: Desk, run: Run, *, most: int) -> Timeline:
     """The newest `most` attempts of a run."""
-    stale = viewing.fold_if_writable(desk, run)
+    stale = folding.fold_if_writable(desk, run)
     now_ms = desk.database.clock.now().wall_ms
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, now_ms)
+        picture = moving.picture(desk, snapshot, run, now_ms)
         every = attempts.of_run(snapshot, run.id)
     shown = every[-most:]
     keys = {a.task_id: picture.of(a.task_id).task.key for a in shown}

@@ -19,21 +19,22 @@ from ..domain.config import config_of
 from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
 from ..domain.masking import masked
 from ..domain.model import Attempt, Run, Task
+from ..domain.secrets import secrets_of
 from ..git.repository import is_there
 from ..git.standing import require_here
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..journal.rows import Intent
 from ..store import attempts, tasks
-from ..store.attempts import Intent
-from . import borrowing, verifying
+from . import borrowing, moving, verifying
 from .desk import Desk
-from .surroundings import command_environment, secrets_of
+from .surroundings import command_environment
 from .turns import finished
 from .verifying import Verdict, checks_of, details_with, needs_checks, was_seen
 
 if TYPE_CHECKING:
     from .running import Check, Outcome
 
-VERIFIER_LOOK_MS = 2000
-"""So often a wait looks whether another process that runs checks is still there."""
 _SLACK_SECONDS = 60.0
 
 # What this process is verifying now. An intent of its own that is not here was left behind by an
@@ -93,7 +94,7 @@ def put_back_abandoned(desk: Desk, run: Run) -> int:
     with desk.database.snapshot() as snapshot:
         begun = [
             (intent, attempts.get(snapshot, intent.attempt_id))
-            for intent in attempts.open_intents(snapshot, run.id)
+            for intent in journal_rows.open_intents(snapshot, run.id)
             if intent.kind == "verify" and intent.attempt_id is not None
         ]
     return sum(
@@ -112,7 +113,7 @@ def _begin_checks(desk: Desk, run: Run, attempt: Attempt) -> Attempt | None:
         assert present is not None
         if present.state != "submitted":
             return None  # another leader was quicker
-        moved = desk.move_attempt(tx, run, present, "verifying", cause="its checks are run")
+        moved = moving.move_attempt(desk, tx, run, present, "verifying", cause="its checks are run")
         open_verification(desk, tx, run, attempt, {})
         return moved
 
@@ -122,13 +123,13 @@ def open_verification(
 ) -> None:
     """Write down that this process is at it, until `close_verification`."""
     AT_WORK.add(attempt.id)
-    attempts.open_intent(
+    journal_rows.open_intent(
         tx,
         run_id=run.id,
         attempt_id=attempt.id,
         kind="verify",
         data=data,
-        owner=desk.this_process(),
+        owner=owners.this_process(desk),
         now_ms=tx.now.wall_ms,
     )
 
@@ -286,15 +287,15 @@ def _note_group(desk: Desk, attempt: Attempt, group: int) -> bool:
     """So that whoever takes the verification over can see to the check that still runs."""
     data = {"group": group, "group_started": processes.start_time(group)}
     with desk.database.transaction(durable=False) as tx:
-        me = desk.this_process()
-        return attempts.note_in_intent(tx, attempt.id, "verify", data, me)
+        me = owners.this_process(desk)
+        return journal_rows.note_in_intent(tx, attempt.id, "verify", data, me)
 
 
 def _note_results(desk: Desk, attempt: Attempt, results: Sequence[Checked]) -> bool:
     with desk.database.transaction() as tx:
         present = attempts.get(tx, attempt.id)
         assert present is not None
-        mine = attempts.owns_intent(tx, attempt.id, "verify", desk.this_process())
+        mine = journal_rows.owns_intent(tx, attempt.id, "verify", owners.this_process(desk))
         details = details_with(present, checks=[r.as_json() for r in results])
         columns = {"details": details, "updated_at": tx.now.wall_ms}
         return mine and attempts.update(tx, attempt.id, columns, expected_state="verifying")
@@ -305,7 +306,9 @@ def _is_wanted(desk: Desk, attempt: Attempt) -> bool:
     try:
         with desk.database.snapshot() as snapshot:
             present = attempts.get(snapshot, attempt.id)
-            mine = attempts.owns_intent(snapshot, attempt.id, "verify", desk.this_process())
+            mine = journal_rows.owns_intent(
+                snapshot, attempt.id, "verify", owners.this_process(desk)
+            )
     except InboxOrchError as error:
         if error.code != "busy":
             raise
@@ -346,8 +349,8 @@ def tell(desk: Desk, run: Run, attempt: Attempt, text: str, results: Sequence[Ch
 
 def close_verification(desk: Desk, tx: Transaction, attempt: Attempt, outcome: str) -> bool:
     """False when another process has taken it over."""
-    me = desk.this_process()
-    return attempts.close_intent(tx, attempt.id, "verify", outcome, me, tx.now.wall_ms)
+    me = owners.this_process(desk)
+    return journal_rows.close_intent(tx, attempt.id, "verify", outcome, me, tx.now.wall_ms)
 
 
 def _put_back(desk: Desk, run: Run, attempt: Attempt, cause: str) -> None:
@@ -357,7 +360,7 @@ def _put_back(desk: Desk, run: Run, attempt: Attempt, cause: str) -> None:
             present = attempts.get(tx, attempt.id)
             assert present is not None
             if present.state == "verifying":
-                desk.move_attempt(tx, run, present, "submitted", cause=cause)
+                moving.move_attempt(desk, tx, run, present, "submitted", cause=cause)
 
 
 # -- taking over -------------------------------------------------------------------------
@@ -368,8 +371,8 @@ def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attemp
         return False
     end_orphan(intent, desk.database.clock.now().boot_id)
     with desk.database.transaction() as tx:
-        me = desk.this_process()
-        if not attempts.take_over_intent(tx, intent.number, intent.owner, me):
+        me = owners.this_process(desk)
+        if not journal_rows.take_over_intent(tx, intent.number, intent.owner, me):
             return False
     try:
         borrowing.clear_borrowed(desk, run, intent, attempt)
@@ -380,12 +383,12 @@ def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attemp
 
 
 def _is_verification_abandoned(desk: Desk, intent: Intent, attempt: Attempt) -> bool:
-    if intent.owner == desk.this_process():
+    if intent.owner == owners.this_process(desk):
         return attempt.id not in AT_WORK
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
     each = (task.limits.check_seconds or DEFAULT_CHECK_SECONDS) + _SLACK_SECONDS
-    return desk.is_abandoned(intent, FOREIGN_SECONDS + len(task.checks) * each)
+    return owners.is_abandoned(desk, intent, FOREIGN_SECONDS + len(task.checks) * each)
 
 
 # -- helpers -----------------------------------------------------------------------------

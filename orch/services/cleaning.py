@@ -18,9 +18,11 @@ from ..git import mending, removal, salvage, worktrees
 from ..git.failures import shown
 from ..git.removal import Deleted, Deletion, Trash
 from ..git.repository import Repository
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..journal.rows import Intent
 from ..store import attempts, tasks
-from ..store.attempts import Intent
-from . import folding, inspecting, provisioning, work
+from . import folding, inspecting, moving, provisioning, work
 from . import remaining as remaining_refs
 from .beginnings import release_base
 from .desk import Desk
@@ -208,7 +210,7 @@ def _may_begin(desk: Desk, run: Run, attempt: Attempt) -> bool:
     """In the attempt's lock: whether its worktree is there still, after finishing or undoing
     what a process that is gone has begun."""
     with desk.database.snapshot() as snapshot:
-        intent = _cleanup_of(attempts.open_intents(snapshot, run.id), attempt.id)
+        intent = _cleanup_of(journal_rows.open_intents(snapshot, run.id), attempt.id)
     if intent is not None and provisioning.take_over(desk, intent):
         _settle(desk, run, attempt, removal_from(intent.data))
     with desk.database.snapshot() as snapshot:
@@ -266,7 +268,7 @@ def _begin_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> boo
     """Write down what is about to be done; False when somebody was quicker."""
     with desk.database.transaction() as tx:
         present = attempts.get(tx, attempt.id)
-        begun = attempts.open_intents(tx, run.id)
+        begun = journal_rows.open_intents(tx, run.id)
         if (
             present is None
             or present.live
@@ -274,13 +276,13 @@ def _begin_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> boo
             or any(intent.attempt_id == attempt.id for intent in begun)
         ):
             return False
-        attempts.open_intent(
+        journal_rows.open_intent(
             tx,
             run_id=run.id,
             attempt_id=attempt.id,
             kind="cleanup",
             data=plan.as_data(),
-            owner=desk.this_process(),
+            owner=owners.this_process(desk),
             now_ms=tx.now.wall_ms,
         )
         return True
@@ -324,8 +326,8 @@ def _undo(desk: Desk, repository: Repository, attempt: Attempt, plan: Removal) -
         with worktrees.locked(repository):
             repository.drop(salvage.ref_of(attempt.id), plan.salvage)
     with desk.database.transaction() as tx:
-        me = desk.this_process()
-        attempts.close_intent(tx, attempt.id, "cleanup", "undone", me, tx.now.wall_ms)
+        me = owners.this_process(desk)
+        journal_rows.close_intent(tx, attempt.id, "cleanup", "undone", me, tx.now.wall_ms)
 
 
 def _finish_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> Deleted:
@@ -349,8 +351,8 @@ def _confirm_removal(
     deleted: Sequence[Deletion],
     trash: Trash,
 ) -> None:
-    me, now_ms = desk.this_process(), tx.now.wall_ms
-    if not attempts.close_intent(tx, attempt.id, "cleanup", "done", me, now_ms):
+    me, now_ms = owners.this_process(desk), tx.now.wall_ms
+    if not journal_rows.close_intent(tx, attempt.id, "cleanup", "done", me, now_ms):
         return  # another leader has taken it over, and does the same
     present = attempts.get(tx, attempt.id)
     assert present is not None
@@ -363,7 +365,7 @@ def _confirm_removal(
         "deleted_refs": {d.ref: d.commit for d in deleted},
         "trash": trash.worktree if plan.was_there else None,
     }
-    desk.record_attempt(tx, run, present, "worktree_removed", facts)
+    moving.record_attempt(desk, tx, run, present, "worktree_removed", facts)
     if plan.salvage is not None and attempt.thread_id is not None:
         desk.bus.reply(attempt.thread_id, body=_notice(attempt), agent=run.leader)
 
@@ -377,7 +379,7 @@ def finish_cleanups(desk: Desk, run: Run) -> int:
     with desk.database.snapshot() as snapshot:
         begun = [
             (intent, attempts.get(snapshot, str(intent.attempt_id)))
-            for intent in attempts.open_intents(snapshot, run.id)
+            for intent in journal_rows.open_intents(snapshot, run.id)
             if intent.kind == "cleanup"
         ]
     return sum(
@@ -390,7 +392,7 @@ def finish_cleanups(desk: Desk, run: Run) -> int:
 def _is_left(desk: Desk, intent: Intent) -> bool:
     """Whether nobody is at it: this process, too, may have come to no end with it earlier.
     Should it be at it after all, it has the attempt's lock."""
-    return intent.owner == desk.this_process() or desk.is_abandoned(intent)
+    return intent.owner == owners.this_process(desk) or owners.is_abandoned(desk, intent)
 
 
 def _finish_cleanup(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:

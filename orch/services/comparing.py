@@ -15,7 +15,7 @@ from ..git.comparing import comparison
 from ..git.repository import Repository
 from ..git.standing import require_here
 from ..store import attempts, integrations, tasks
-from . import viewing
+from . import folding
 from .desk import Desk
 
 
@@ -36,7 +36,7 @@ def conflicts(desk: Desk, run: Run, *, most_pairs: int = DEFAULT_PAIRS) -> Confl
     Of what is not committed only the names are compared. Errors: `usage` (a run without a
     repository), those of git.
     """
-    stale = viewing.fold_if_writable(desk, run)
+    stale = folding.fold_if_writable(desk, run)
     repository = desk.repository(run)
     tip = repository.ref_commit(f"refs/heads/{integration.branch_of(run)}")
     sides = _sides(desk, run, repository, tip)

@@ -15,7 +15,7 @@ from inbox_orch.shared.store.engine import Session, Transaction
 from ..domain.councils import COUNTED, Round, StoredReply, StoredSeat
 from ..domain.model import Attempt, Run, Task
 from ..store import attempts, councils, runs, tasks
-from . import council_desk, dispatching, finishing, folding, provisioning
+from . import council_desk, dispatching, finishing, folding, moving, provisioning
 from .bases import Base
 from .council_desk import (
     REPLIES,
@@ -206,13 +206,14 @@ def _move_on(
 ) -> str | None:
     """The attempt and its task after a reply was read."""
     if attempt.state == "submitted":
-        attempt = desk.move_attempt(tx, run, attempt, "verifying", cause="a reply is there")
+        attempt = moving.move_attempt(desk, tx, run, attempt, "verifying", cause="a reply is there")
     task = tasks.by_id(tx, attempt.task_id)
     reason = None if outcome.reason is None else outcome.reason[:1000]
     if outcome.state in (*COUNTED, "abstained"):
-        desk.move_attempt(tx, run, attempt, "succeeded", cause=outcome.state)
+        moving.move_attempt(desk, tx, run, attempt, "succeeded", cause=outcome.state)
         changes = {"accepted_attempt": attempt.id, "reason": reason}
-        desk.move_task(
+        moving.move_task(
+            desk,
             tx,
             run,
             task,
@@ -222,9 +223,12 @@ def _move_on(
             attempt_id=attempt.id,
         )
         return None
-    desk.move_attempt(tx, run, attempt, "rejected", cause=outcome.state, changes={"reason": reason})
+    moving.move_attempt(
+        desk, tx, run, attempt, "rejected", cause=outcome.state, changes={"reason": reason}
+    )
     target = "pending" if mend else "failed"
-    task = desk.move_task(
+    task = moving.move_task(
+        desk,
         tx,
         run,
         task,

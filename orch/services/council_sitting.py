@@ -10,7 +10,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from ..domain.limits import DEFAULT_WAIT_SECONDS
 from ..domain.model import Run
 from ..store import councils, runs
-from . import council_desk, council_settling, waiting
+from . import council_desk, council_settling, timing
 from .council_desk import CouncilView, missing_reason
 from .desk import Desk
 
@@ -95,7 +95,7 @@ def _due_in(desk: Desk, view: CouncilView) -> waits.Look:
     a seat."""
     present = view.open_round
     assert present is not None
-    due = waiting.due(desk, view.run)
+    due = timing.due(desk, view.run)
     now_ms = desk.database.clock.now().wall_ms
     seats = view.seats_of(present.number)
     clocks = [present.deadline_at, *(seat.overdue_at for seat in seats)]

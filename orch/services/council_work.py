@@ -9,11 +9,11 @@ from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git.worktrees import Hold, make_read_only
 from ..store import attempts, councils
-from . import council_settling, work
+from . import council_settling, moving, work
 from .council_desk import REPLIES
 from .council_settling import fresh_word
 from .desk import Desk
-from .recounting import FirstMessage
+from .kinds import FirstMessage
 
 
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
@@ -59,7 +59,8 @@ def offer(
         sealed=round_now.open,
         agent=run.leader,
     )
-    return desk.move_attempt(
+    return moving.move_attempt(
+        desk,
         tx,
         run,
         attempt,

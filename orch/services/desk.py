@@ -1,32 +1,26 @@
 """What every service of the scheduler stands on: the bus, who calls, the run, recording."""
 
 import json
-import os
 import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import events, processes, requests
+from inbox_orch.shared import events, requests
 from inbox_orch.shared.database import Database
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_key, check_name, printable
 from inbox_orch.shared.nearest import did_you_mean, nearest
 from inbox_orch.shared.store.engine import Session, Transaction
 
-from ..domain import readiness, states
+from ..domain import states
 from ..domain.config import config_of
-from ..domain.limits import FOREIGN_SECONDS
-from ..domain.model import Attempt, Run, Task
-from ..domain.readiness import Picture
+from ..domain.model import Run, Task
+from ..domain.secrets import secrets_of
 from ..git.commands import keep_secret
 from ..git.recognising import copy_around, is_of_run
 from ..git.repository import Repository
-from ..store import attempts, runs, tasks
-from ..store.attempts import Intent, Owner
-from . import kinds
-from .bases import Heads
-from .surroundings import secrets_of
+from ..store import runs, tasks
 
 
 class Answer(NamedTuple):
@@ -124,121 +118,6 @@ class Desk:
         require_own_place(self.database.layout.database, run)
         return Repository(run.repository)
 
-    def picture(self, tx: Session, run: Run, now_ms: int) -> Picture:
-        """The run as it stands, also if it was paused, cancelled or closed since `run` was read."""
-        run = runs.get(tx, run.id) or run
-        conflicts = {}
-        of_run = tasks.of_run(tx, run.id, bodies=False)
-        dependencies = tasks.dependencies_of_run(tx, run.id)
-        found = tasks.base_conflicts(tx, run.id)
-        heads = Heads(of_run, dependencies) if found else None
-        for task in of_run if heads is not None else ():
-            # Void as soon as the heads are not those any more for which it was found.
-            if heads is not None and task.id in found and task.state == "pending":
-                conflicting, paths = found[task.id]
-                if set(conflicting) == set(heads.basis(task)):
-                    conflicts[task.id] = paths
-        return readiness.picture(run, of_run, dependencies, conflicts, now_ms)
-
-    # -- recording ---------------------------------------------------------------------------
-
-    def record_attempt(
-        self, tx: Transaction, run: Run, attempt: Attempt, kind: str, data: Mapping[str, Any]
-    ) -> None:
-        """Append an event about an attempt. Every one carries its state after the change."""
-        facts = {
-            "to": attempt.state,
-            "number": attempt.number,
-            "reason": attempt.reason,
-            "head": attempt.head_commit,
-        }
-        events.append(
-            tx,
-            kind,
-            self.actor(run),
-            {**facts, **data},
-            run_id=run.id,
-            task_id=attempt.task_id,
-            attempt_id=attempt.id,
-            thread_id=self.thread_behind(tx, attempt),
-        )
-
-    def thread_behind(self, tx: Transaction, attempt: Attempt) -> str | None:
-        """The thread on which events about an attempt stand, so that who may not see a sealed one
-        does not see them either.
-        """
-        if attempt.thread_id is not None or attempt.number == 1:
-            return attempt.thread_id
-        return kinds.of_run(tx, attempt.run_id).thread_behind(tx, attempt)
-
-    def record_task(
-        self,
-        tx: Transaction,
-        run: Run,
-        task: Task,
-        kind: str,
-        data: Mapping[str, Any],
-        attempt_id: str | None = None,
-    ) -> None:
-        """Append an event about a task. Every one carries its state after the change."""
-        facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
-        attempt = None if attempt_id is None else attempts.get(tx, attempt_id)
-        events.append(
-            tx,
-            kind,
-            self.actor(run),
-            {**facts, **data},
-            run_id=run.id,
-            task_id=task.id,
-            attempt_id=attempt_id,
-            thread_id=None if attempt is None else self.thread_behind(tx, attempt),
-        )
-
-    def move_attempt(
-        self,
-        tx: Transaction,
-        run: Run,
-        attempt: Attempt,
-        target: str,
-        *,
-        cause: str,
-        changes: Mapping[str, Any] | None = None,
-    ) -> Attempt:
-        """One transition of an attempt, guarded, with its event; returns it as it is then."""
-        states.require("attempt", attempt.state, target)
-        columns: dict[str, Any] = {**(changes or {}), "state": target}
-        columns["updated_at"] = tx.now.wall_ms
-        if target in states.ATTEMPT_ENDED:
-            columns["ended_at"] = tx.now.wall_ms
-        changed = attempts.update(tx, attempt.id, columns, expected_state=attempt.state)
-        assert changed, "the attempt changed under the write lock"
-        after = attempts.get(tx, attempt.id)
-        assert after is not None
-        facts = {"from": attempt.state, "cause": cause}
-        self.record_attempt(tx, run, after, f"attempt_{target}", facts)
-        return after
-
-    def move_task(
-        self,
-        tx: Transaction,
-        run: Run,
-        task: Task,
-        target: str,
-        *,
-        cause: str,
-        changes: Mapping[str, Any] | None = None,
-        attempt_id: str | None = None,
-    ) -> Task:
-        """One transition of a task, guarded, with its event; returns it as it is then."""
-        states.require("task", task.state, target)
-        columns = {**(changes or {}), "state": target, "updated_at": tx.now.wall_ms}
-        changed = tasks.update(tx, task.id, columns, expected_state=task.state)
-        assert changed, "the task changed under the write lock"
-        after = tasks.by_id(tx, task.id)
-        facts = {"from": task.state, "cause": cause}
-        self.record_task(tx, run, after, f"task_{target}", facts, attempt_id)
-        return after
-
     def move_run(
         self,
         tx: Transaction,
@@ -302,27 +181,6 @@ class Desk:
             now_ms=tx.now.wall_ms,
         )
         return Answer(data, False)
-
-    def this_process(self) -> Owner:
-        """Who carries out an intent: this process, so that its death can be told."""
-        number = os.getpid()
-        boot_id = self.database.clock.now().boot_id
-        started = processes.start_time(number) or 0
-        return Owner(boot_id, number, started, processes.namespace())
-
-    def is_abandoned(self, intent: Intent, foreign_seconds: float = FOREIGN_SECONDS) -> bool:
-        """Whether the process that was carrying out an intent is doing so no more.
-
-        A process in another container cannot be seen from here: it counts as alive for a time.
-        To be wrong is a waste and no harm, since what was begun is done under a lock and
-        confirmed only by its owner.
-        """
-        now, owner = self.database.clock.now(), intent.owner
-        if owner.boot_id != now.boot_id:
-            return True
-        if owner.namespace != processes.namespace():
-            return now.wall_ms - intent.opened_at > foreign_seconds * 1000
-        return not processes.is_running(owner.process, owner.started)
 
 
 def require_own_place(database: str, run: Run) -> None:

@@ -20,8 +20,10 @@ from ..domain.readiness import Picture, Standing
 from ..domain.slots import Slots
 from ..git.joining import is_unrelated
 from ..git.standing import require_apart
+from ..journal import owners
+from ..journal import rows as journal_rows
 from ..store import attempts, runs, tasks
-from . import finishing, folding, provisioning, verifying
+from . import finishing, folding, moving, provisioning, verifying
 from .bases import Base, Heads, base_for
 from .beginnings import keep_base
 from .desk import Desk
@@ -153,7 +155,7 @@ def _choose(
     desk: Desk, run: Run, asked: "_Asked", *, store: bool
 ) -> tuple[list[Chosen], tuple[dict[str, Any], ...]]:
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
         dependencies = tasks.dependencies_of_run(snapshot, run.id)
         # By id, since a task can be named twice: by its key and by its id.
         named = list({t.id: t for t in (desk.task(snapshot, run, n) for n in asked.names)}.values())
@@ -205,7 +207,7 @@ def _held_back(desk: Desk, run: Run, asked: "_Asked", planned: Sequence[Chosen] 
         slots = Slots(run, [a.mailbox for a in attempts.live_of_run(snapshot, run.id)])
         if asked.names or not slots.bounded():
             return HeldBack()
-        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
     for choice in planned:
         slots.take(choice.mailbox)
     taken = {choice.task.id for choice in planned}
@@ -232,7 +234,7 @@ def _store_conflict(desk: Desk, run: Run, task: Task, base: Base) -> None:
             return  # another leader was quicker
         tasks.store_base_conflict(tx, task.id, base.heads, base.conflicts, tx.now.wall_ms)
         facts = {"heads": list(base.heads), "paths": list(base.conflicts)}
-        desk.record_task(tx, run, present, "base_conflict_found", facts)
+        moving.record_task(desk, tx, run, present, "base_conflict_found", facts)
 
 
 def _refuse_dirty(
@@ -284,7 +286,7 @@ def _allocate(
         assert present is not None
         if present.state != "open":
             raise states.refuse("run", run.name, present.state, "dispatch")
-        picture = desk.picture(tx, present, tx.now.wall_ms)
+        picture = moving.picture(desk, tx, present, tx.now.wall_ms)
         slots = Slots(present, [a.mailbox for a in attempts.live_of_run(tx, run.id)])
         still = [_as_it_is_now(c, picture, asked) for c in chosen]
         if asked.names:
@@ -340,21 +342,21 @@ def allocate_one(
             "dirty_paths": json.dumps(list(dirty)) if dirty else None,
         }
     attempts.insert(tx, values)
-    attempts.open_intent(
+    journal_rows.open_intent(
         tx,
         run_id=run.id,
         attempt_id=attempt_id,
         kind="dispatch",
         data={"merged_base": chosen.base is not None and chosen.base.source == "merge"},
-        owner=desk.this_process(),
+        owner=owners.this_process(desk),
         now_ms=tx.now.wall_ms,
     )
     made = attempts.get(tx, attempt_id)
     assert made is not None
-    desk.record_attempt(tx, run, made, "attempt_allocating", {"from": None})
+    moving.record_attempt(desk, tx, run, made, "attempt_allocating", {"from": None})
     changes = {"attempts": number, "not_before": None}
-    desk.move_task(
-        tx, run, task, "active", cause="dispatch", changes=changes, attempt_id=attempt_id
+    moving.move_task(
+        desk, tx, run, task, "active", cause="dispatch", changes=changes, attempt_id=attempt_id
     )
     return attempt_id
 

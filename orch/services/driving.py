@@ -19,7 +19,7 @@ from ..domain.readiness import Picture, Standing
 from ..domain.states import TASK_FINAL
 from ..git.commands import FAILURES
 from ..store import attempts, runs
-from . import checking, dispatching, provisioning, viewing, waiting
+from . import checking, dispatching, moving, provisioning, timing, viewing, waiting
 from .desk import Desk
 from .viewing import Question
 from .waiting import CHANGES
@@ -204,7 +204,7 @@ def _dispatch_ready(desk: Desk, course: "_Course") -> None:
     if run.state != "open" or now.monotonic_ms < course.held_until:
         return
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, now.wall_ms)
+        picture = moving.picture(desk, snapshot, run, now.wall_ms)
         live = len(attempts.live_of_run(snapshot, run.id))
         newest = events.latest(snapshot)
     full = run.max_parallel is not None and live >= run.max_parallel
@@ -249,7 +249,7 @@ def _see_on(desk: Desk, course: "_Course") -> Step | None:
 
 def _see(desk: Desk, course: "_Course") -> Step | None:
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, course.run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, course.run, desk.database.clock.now().wall_ms)
         found = events.after(
             snapshot,
             course.position,
@@ -344,7 +344,7 @@ def _ending_at_rest(
 
 def _out_of_time(desk: Desk, course: "_Course", wait_seconds: float) -> Step:
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, course.run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, course.run, desk.database.clock.now().wall_ms)
     driven = _driven(desk, course, picture, str(course.position))
     message = f"run {driven.run.name}: not over within {wait_seconds:g} s"
     hint = driven.obstacle or "call again to drive on; nothing is missed in between"
@@ -358,12 +358,12 @@ def _out_of_time(desk: Desk, course: "_Course", wait_seconds: float) -> Step:
 
 def _next_look(desk: Desk, course: "_Course") -> waits.Look:
     """When something falls due by itself; to dispatch after a back-off is this drive's."""
-    due = waiting.due(desk, course.run)
+    due = timing.due(desk, course.run)
     now = desk.database.clock.now()
     wall, monotonic = [due.due_wall_ms], [due.due_monotonic_ms]
     if course.run.state == "open":
         with desk.database.snapshot() as snapshot:
-            picture = desk.picture(snapshot, course.run, now.wall_ms)
+            picture = moving.picture(desk, snapshot, course.run, now.wall_ms)
         wall += [s.until for s in picture.standings]
         if course.held is not None:
             monotonic.append(int(course.held_until))

@@ -13,13 +13,13 @@ from inbox_orch.shared.signals import Signalled
 
 from ..domain.checks import MAX_TAIL_BYTES
 from ..domain.config import Config
+from ..domain.secrets import secrets_of
 from ..git import manifest, worktrees
 from ..git.copying import copy_untracked
 from ..git.filling import Filling
 from ..git.repository import Repository
 from ..git.standing import require_here
 from ..git.worktrees import Hold, Place
-from .surroundings import secrets_of
 
 
 class SetupFailed(Exception):

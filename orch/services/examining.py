@@ -13,7 +13,9 @@ from ..git import repository as git_repository
 from ..git import settings, stale, worktrees
 from ..git.failures import shown
 from ..git.standing import require_apart, require_here
-from ..store import attempts, care, runs
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..store import care, runs
 from .desk import Desk
 
 _MOST_ITEMS = 20
@@ -26,7 +28,7 @@ def doctor(desk: Desk, *, verify: bool = False) -> Examined:
         newest = events.latest(snapshot)
         live = care.with_worktree(snapshot)
         open_runs = runs.not_closed(snapshot)
-        open_intents = [i for run in open_runs for i in attempts.open_intents(snapshot, run.id)]
+        open_intents = [i for run in open_runs for i in journal_rows.open_intents(snapshot, run.id)]
         disagreements = (
             folding.differences(folding.fold(care.facts(snapshot)), care.stored(snapshot))
             if verify
@@ -34,7 +36,9 @@ def doctor(desk: Desk, *, verify: bool = False) -> Examined:
         )
     checks = [_git(), _repositories(desk, open_runs)]
     abandoned = [
-        i.attempt_id or f"{i.kind} of run {i.run_id}" for i in open_intents if desk.is_abandoned(i)
+        i.attempt_id or f"{i.kind} of run {i.run_id}"
+        for i in open_intents
+        if owners.is_abandoned(desk, i)
     ]
     checks.append(
         _check(

@@ -14,7 +14,7 @@ from ..domain.config import config_of
 from ..domain.model import Attempt, Run
 from ..domain.retries import consequence
 from ..store import attempts, tasks
-from . import stopping
+from . import moving, stopping
 from .desk import Desk
 
 
@@ -69,7 +69,7 @@ def end_attempt(
     was `called_off` before anybody had it counts nothing: its task is pending again."""
     import random
 
-    ended = desk.move_attempt(tx, run, attempt, ended_as, cause=cause, changes=changes)
+    ended = moving.move_attempt(desk, tx, run, attempt, ended_as, cause=cause, changes=changes)
     task = tasks.by_id(tx, attempt.task_id)
     outcome = consequence(
         task,
@@ -85,7 +85,8 @@ def end_attempt(
     }
     if outcome.delay_seconds is not None:
         columns["not_before"] = tx.now.wall_ms + int(outcome.delay_seconds * 1000)
-    desk.move_task(
+    moving.move_task(
+        desk,
         tx,
         run,
         task,
@@ -159,7 +160,7 @@ def _move_with_thread(
         )
         return
     else:
-        desk.move_attempt(tx, run, attempt, target, cause=cause)
+        moving.move_attempt(desk, tx, run, attempt, target, cause=cause)
     stopping.task_follows(desk, tx, run, attempt, target)
 
 
@@ -202,3 +203,11 @@ def _cancel_the_others(desk: Desk, tx: Transaction, run: Run, failed_key: str) -
     others = attempts.live_of_run(tx, run.id)
     running = [other for other in others if other.state in states.WITH_WORKER]
     return sum(stopping.stop(desk, tx, run, other, "cancelled", cause) for other in running)
+
+
+def fold_if_writable(desk: Desk, run: Run) -> bool:
+    """Fold, unless the database cannot be written here; returns whether that was so."""
+    if not desk.database.may_note:
+        return True
+    fold(desk, run)
+    return False

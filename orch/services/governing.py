@@ -8,7 +8,7 @@ from inbox_orch.shared.store.engine import Transaction
 from ..domain import states
 from ..domain.model import Run
 from ..store import attempts, runs, tasks
-from . import folding, stopping
+from . import folding, moving, stopping
 from .desk import Desk
 
 _MOST_NAMED = 20
@@ -119,7 +119,7 @@ def _present(tx: Transaction, run: Run) -> Run:
 
 
 def _governed(desk: Desk, tx: Transaction, run: Run, *, already: bool = False) -> Governed:
-    picture = desk.picture(tx, run, tx.now.wall_ms)
+    picture = moving.picture(desk, tx, run, tx.now.wall_ms)
     ending = tuple(
         picture.of(a.task_id).task.key
         for a in attempts.live_of_run(tx, run.id)

@@ -22,6 +22,7 @@ from ..git.failures import shown
 from ..git.merged import Proof, Target
 from ..git.repository import Repository
 from ..git.worktrees import Place
+from ..journal import rows as journal_rows
 from ..store import attempts
 from . import work
 from .desk import Desk
@@ -105,7 +106,7 @@ def _still_used(desk: Desk, run: Run, attempt: Attempt) -> Reason | None:
         if desk.bus.cancel_settles_at(thread.id) is not None or thread.state == "claimed":
             return about("live_lease", f"it may be worked on still{_held(desk, attempt)}")
     with desk.database.snapshot() as snapshot:
-        begun = attempts.open_intents(snapshot, run.id)
+        begun = journal_rows.open_intents(snapshot, run.id)
     if any(i.attempt_id == attempt.id and i.kind != "cleanup" for i in begun):
         return about("unfinished", "something was begun and not finished: `orch reconcile`")
     return None

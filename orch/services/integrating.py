@@ -21,9 +21,11 @@ from ..git import integrating as git_integrating
 from ..git import mending, worktrees
 from ..git.integrating import Moved
 from ..git.repository import Repository
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..journal.rows import Intent
 from ..store import attempts, integrations, runs, tasks
-from ..store.attempts import Intent
-from . import dispatching, merging, provisioning, trying
+from . import dispatching, merging, moving, provisioning, trying
 from .desk import Desk
 from .merging import Plan, Work
 from .provisioning import LATER
@@ -176,11 +178,11 @@ def _begin(desk: Desk, run: Run, plan: Plan) -> int | None:
             task = tasks.by_id(tx, result.piece.task.id)
             if task.accepted_attempt != result.piece.attempt.id:
                 return None
-        return integrations.open_intent(
+        return journal_rows.open_integration(
             tx,
             run_id=run.id,
             data=_facts(plan),
-            owner=desk.this_process(),
+            owner=owners.this_process(desk),
             now_ms=tx.now.wall_ms,
         )
 
@@ -209,15 +211,15 @@ def _moved(repository: Repository, plan: Plan) -> bool:
 def _confirm(desk: Desk, tx: Transaction, run: Run, number: int, facts: dict[str, Any]) -> None:
     """The branch has moved: say so, and give back what conflicts, unless another leader has
     taken this over and done it."""
-    me = desk.this_process()
-    if not integrations.close_intent(tx, number, "done", me, tx.now.wall_ms):
+    me = owners.this_process(desk)
+    if not journal_rows.close_by_number(tx, number, "done", me, tx.now.wall_ms):
         return
     present = runs.get(tx, run.id)
     assert present is not None
     for attempt_id, commit in facts["merged"]:
         attempt = attempts.get(tx, attempt_id)
         assert attempt is not None
-        desk.record_attempt(tx, present, attempt, "attempt_integrated", {"commit": commit})
+        moving.record_attempt(desk, tx, present, attempt, "attempt_integrated", {"commit": commit})
     for task_id in integrations.starting_from_integration(tx, run.id):
         tasks.update(tx, task_id, {"next_base": facts["tip"]}, expected_state="pending")
     for attempt_id, paths in facts["conflicts"]:
@@ -239,7 +241,7 @@ def _record_conflict(
         changes = {"conflict": stored, "updated_at": tx.now.wall_ms}
         attempts.update(tx, attempt.id, changes, expected_state=attempt.state)
         facts = {**conflict, "reason": f"conflict in {', '.join(paths)}"[:1000]}
-        desk.record_attempt(tx, run, attempt, "attempt_conflict", facts)
+        moving.record_attempt(desk, tx, run, attempt, "attempt_conflict", facts)
     if run.state in ("open", "paused"):
         _give_back(desk, tx, run, task, attempt, onto, paths)
 
@@ -254,7 +256,8 @@ def _give_back(
     paths: Sequence[str],
 ) -> None:
     reason = f"does not merge with what was integrated before: {', '.join(paths)}"
-    desk.move_task(
+    moving.move_task(
+        desk,
         tx,
         run,
         task,
@@ -323,7 +326,7 @@ def _has_room_for(desk: Desk, run: Run, task: Task) -> bool:
     with desk.database.snapshot() as snapshot:
         present = runs.get(snapshot, run.id)
         assert present is not None
-        standing = desk.picture(snapshot, present, desk.database.clock.now().wall_ms)
+        standing = moving.picture(desk, snapshot, present, desk.database.clock.now().wall_ms)
         live = attempts.live_of_run(snapshot, run.id)
         mailbox = tasks.by_id(snapshot, task.id).mailbox
     free = Slots(present, (attempt.mailbox for attempt in live)).free(mailbox)
@@ -337,7 +340,7 @@ def finish_integrations(desk: Desk, run: Run) -> int:
     """Confirm what a process that is gone has moved; forget what it had not moved yet, which
     were only objects. Returns how many there were."""
     with desk.database.snapshot() as snapshot:
-        begun = [i for i in attempts.open_intents(snapshot, run.id) if i.kind == "integrate"]
+        begun = [i for i in journal_rows.open_intents(snapshot, run.id) if i.kind == "integrate"]
     return sum(_finish_integration(desk, run, intent) for intent in begun)
 
 
@@ -347,7 +350,7 @@ def _finish_integration(desk: Desk, run: Run, intent: Intent) -> bool:
     except InboxOrchError:
         return False  # until it is there again
     facts = intent.data
-    if not desk.is_abandoned(intent, facts.get("patience_seconds", FOREIGN_SECONDS)):
+    if not owners.is_abandoned(desk, intent, facts.get("patience_seconds", FOREIGN_SECONDS)):
         return False
     if facts["step"] == "check":
         return provisioning.take_over(desk, intent) and trying.clear_after_check(desk, run, intent)

@@ -5,8 +5,9 @@ another, and a plain task is carried out without a look at any other kind.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from inbox_orch.shared.artifacts import Stored
 from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..domain.model import Attempt, Run, Task
@@ -15,13 +16,19 @@ from ..store import runs
 if TYPE_CHECKING:
     from ..git.worktrees import Hold
     from .desk import Desk
-    from .recounting import FirstMessage
 
 _WORK = "inbox_orch.orch.services.work"
 _COUNCIL = "inbox_orch.orch.services.council_work"
 # Words that anybody may give a task of theirs, too: the module itself knows its own.
 _OF_TASKS = {"review": _COUNCIL, "ballot": _COUNCIL}
 _OF_RUNS = {"council": _COUNCIL}
+
+
+class FirstMessage(NamedTuple):
+    """The text of a task's thread, and what is attached to it."""
+
+    body: str
+    files: tuple[Stored, ...] = ()
 
 
 class Kind(Protocol):
@@ -39,7 +46,7 @@ class Kind(Protocol):
         run: Run,
         task: Task,
         attempt: Attempt,
-        text: "FirstMessage",
+        text: FirstMessage,
     ) -> Attempt:
         """Send the first message and say so, in one transaction."""
 

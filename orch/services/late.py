@@ -12,6 +12,7 @@ from ..git.commands import FAILURES
 from ..git.heads import Heads, commits_beyond
 from ..git.repository import Repository
 from ..store import attempts
+from . import moving
 from .desk import Desk
 from .verifying import details_of, details_with
 
@@ -70,7 +71,7 @@ def _note_late(desk: Desk, run: Run, attempt: Attempt, head: str, count: int) ->
             return False  # another leader was quicker
         columns = {"details": details_with(present, late=facts)}
         attempts.update(tx, attempt.id, columns, expected_state=present.state)
-        desk.record_attempt(tx, run, present, "late_work_kept", {"late": facts})
+        moving.record_attempt(desk, tx, run, present, "late_work_kept", {"late": facts})
         return True
 
 

@@ -15,12 +15,14 @@ from ..domain.model import Attempt, Run, Task
 from ..git import mending, worktrees
 from ..git.commands import FAILURES
 from ..git.worktrees import Hold
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..journal.rows import Intent
 from ..store import attempts, tasks
-from ..store.attempts import Intent
-from . import folding, kinds, recounting, work
+from . import folding, kinds, moving, recounting, work
 from .desk import Desk
 from .equipping import SetupFailed
-from .recounting import FirstMessage
+from .kinds import FirstMessage
 
 LATER = ("busy", "io_error", "outcome_unknown", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
@@ -37,9 +39,9 @@ def may_carry_out(desk: Desk, run: Run, attempt_id: str) -> bool:
 
 
 def _is_ours(desk: Desk, intent: Intent) -> bool:
-    if intent.owner == desk.this_process():
+    if intent.owner == owners.this_process(desk):
         return True
-    return desk.is_abandoned(intent) and take_over(desk, intent)
+    return owners.is_abandoned(desk, intent) and take_over(desk, intent)
 
 
 def finish_dispatches(desk: Desk, run: Run) -> int:
@@ -55,7 +57,7 @@ def finish_dispatches(desk: Desk, run: Run) -> int:
     with desk.database.snapshot() as snapshot:
         begun = [
             (intent, attempts.get(snapshot, intent.attempt_id))
-            for intent in attempts.open_intents(snapshot, run.id)
+            for intent in journal_rows.open_intents(snapshot, run.id)
             if intent.kind == "dispatch" and intent.attempt_id is not None
         ]
     finished = sum(
@@ -82,7 +84,9 @@ def _finish(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
 
 def take_over(desk: Desk, intent: Intent) -> bool:
     with desk.database.transaction() as tx:
-        return attempts.take_over_intent(tx, intent.number, intent.owner, desk.this_process())
+        return journal_rows.take_over_intent(
+            tx, intent.number, intent.owner, owners.this_process(desk)
+        )
 
 
 def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
@@ -109,7 +113,7 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
         present = attempts.get(snapshot, attempt.id)
         intent = _intent_of(snapshot, run, attempt.id)
     assert present is not None
-    mine = intent is not None and intent.owner == desk.this_process()
+    mine = intent is not None and intent.owner == owners.this_process(desk)
     if present.state != "allocating" or not mine:
         return present
     if work.is_cancelled(desk, run):
@@ -138,7 +142,7 @@ def call_off(desk: Desk, run: Run, task_ids: Collection[str]) -> None:
     with desk.database.snapshot() as snapshot:
         begun = [
             (intent, attempts.get(snapshot, intent.attempt_id))
-            for intent in attempts.open_intents(snapshot, run.id)
+            for intent in journal_rows.open_intents(snapshot, run.id)
             if intent.kind == "dispatch" and intent.attempt_id is not None
         ]
     for intent, attempt in begun:
@@ -161,8 +165,8 @@ def _hand_out(desk: Desk, run: Run, task: Task, attempt: Attempt, text: FirstMes
         if present is None:
             return _as_it_is(tx, attempt)
         changes = {} if attempt.details is None else {"details": attempt.details}
-        provisioned = desk.move_attempt(
-            tx, run, present, "provisioned", cause="the worktree is there", changes=changes
+        provisioned = moving.move_attempt(
+            desk, tx, run, present, "provisioned", cause="the worktree is there", changes=changes
         )
         return kinds.of_task(task).offer(desk, tx, run, task, provisioned, text)
 
@@ -212,11 +216,11 @@ def _confirmed(
     present = _as_it_is(tx, attempt)
     if present.state != "allocating":
         return None
-    me = desk.this_process()
+    me = owners.this_process(desk)
     if outcome is None:
-        mine = attempts.owns_intent(tx, attempt.id, "dispatch", me)
+        mine = journal_rows.owns_intent(tx, attempt.id, "dispatch", me)
     else:
-        mine = attempts.close_intent(tx, attempt.id, "dispatch", outcome, me, tx.now.wall_ms)
+        mine = journal_rows.close_intent(tx, attempt.id, "dispatch", outcome, me, tx.now.wall_ms)
     return present if mine else None
 
 
@@ -234,8 +238,8 @@ def _clear_away(desk: Desk, run: Run, attempt: Attempt) -> bool:
     except InboxOrchError:
         return False
     with desk.database.transaction() as tx:
-        me = desk.this_process()
-        return attempts.close_intent(tx, attempt.id, "dispatch", "undone", me, tx.now.wall_ms)
+        me = owners.this_process(desk)
+        return journal_rows.close_intent(tx, attempt.id, "dispatch", "undone", me, tx.now.wall_ms)
 
 
 def _cleared_alone(desk: Desk, run: Run, attempt: Attempt) -> bool:
@@ -278,5 +282,5 @@ def handed_out(desk: Desk, run: Run, attempt: Attempt) -> dict[str, Any]:
 
 def _intent_of(tx: Session, run: Run, attempt_id: str) -> Intent | None:
     """What was begun for an attempt and is not confirmed."""
-    found = attempts.open_intents(tx, run.id)
+    found = journal_rows.open_intents(tx, run.id)
     return next((intent for intent in found if intent.attempt_id == attempt_id), None)

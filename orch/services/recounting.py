@@ -1,28 +1,20 @@
 """What earlier attempts at a task came to, told to the next worker."""
 
 import json
-from typing import NamedTuple
 
 from inbox_orch.inbox.domain.model import Message
-from inbox_orch.shared.artifacts import Stored
 from inbox_orch.shared.errors import InboxOrchError
 
-from ..domain import integration, texts
+from ..domain import texts
 from ..domain.checks import Checked
 from ..domain.model import Attempt, Run, Task
 from ..git import salvage
 from ..store import attempts
 from .desk import Desk
+from .kinds import FirstMessage
 from .verifying import checks_of, details_of
 
 _TOLD = ("question", "reply", "failure", "result")
-
-
-class FirstMessage(NamedTuple):
-    """The text of a task's thread, and what is attached to it."""
-
-    body: str
-    files: tuple[Stored, ...] = ()
 
 
 def first_message(desk: Desk, run: Run, task: Task) -> FirstMessage:
@@ -99,4 +91,4 @@ def _is_cut(check: Checked) -> bool:
 def _conflict_account(attempt: Attempt) -> str:
     found = json.loads(str(attempt.conflict))
     head = str(attempt.head_commit)
-    return integration.conflict_account(found["onto"], found["paths"], head, attempt.branch)
+    return texts.conflict_account(found["onto"], found["paths"], head, attempt.branch)

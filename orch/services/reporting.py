@@ -17,7 +17,7 @@ from ..domain.model import Attempt, Run
 from ..domain.readiness import Picture
 from ..git.repository import Changed, Repository
 from ..store import attempts
-from . import viewing
+from . import folding, moving
 from .desk import Desk
 
 
@@ -111,10 +111,10 @@ class Report(NamedTuple):
 
 def report(desk: Desk, run: Run, *, most: int) -> Report:
     """A run with its newest `most` attempts. What git cannot tell any more is left out."""
-    stale = viewing.fold_if_writable(desk, run)
+    stale = folding.fold_if_writable(desk, run)
     now_ms = desk.database.clock.now().wall_ms
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, now_ms)
+        picture = moving.picture(desk, snapshot, run, now_ms)
         every = attempts.of_run(snapshot, run.id)
     shown = every[-most:]
     repository = _repository_if_there(desk, picture.run)

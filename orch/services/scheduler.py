@@ -11,6 +11,7 @@ from inbox_orch.shared.database import Database
 from inbox_orch.shared.later import Later
 
 from ..domain.limits import DEFAULT_PAIRS, DEFAULT_WAIT_SECONDS
+from . import folding
 from .desk import Desk
 from .planning import DEFAULTS
 
@@ -293,7 +294,7 @@ class Scheduler:
         """Fold, unless the database cannot be written here; returns whether that was
         so.
         """
-        return viewing.fold_if_writable(self.desk, run)
+        return folding.fold_if_writable(self.desk, run)
 
     def show_task(self, run: Run, name: str) -> TaskShown:
         """One task of a run. Error `not_found`."""

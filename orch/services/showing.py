@@ -6,7 +6,7 @@ from ..domain import readiness
 from ..domain.model import Attempt, Dependency, Run
 from ..domain.readiness import Picture, Standing
 from ..store import attempts, tasks
-from . import viewing
+from . import folding, moving, viewing
 from .desk import Desk
 from .viewing import Question
 
@@ -54,11 +54,11 @@ class TaskShown(NamedTuple):
 
 def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
     """One task of a run. Error `not_found`."""
-    stale = viewing.fold_if_writable(desk, run)
+    stale = folding.fold_if_writable(desk, run)
     questions = viewing.questions(desk, run)
     with desk.database.snapshot() as snapshot:
         task = desk.task(snapshot, run, name)
-        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
         edges = tasks.dependencies_of_run(snapshot, run.id)
         of_task = attempts.of_task(snapshot, task.id)
     return TaskShown(

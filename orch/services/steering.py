@@ -15,7 +15,7 @@ from ..domain import states
 from ..domain.model import Attempt, Run, Task
 from ..git.repository import Repository
 from ..store import attempts, tasks
-from . import finishing, folding, provisioning, stopping
+from . import finishing, folding, moving, provisioning, stopping
 from .bases import tip_of
 from .desk import Desk
 from .verifying import details_of
@@ -168,7 +168,7 @@ def _cancel(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
         return False
     if task.state == "pending":
         columns = {"not_before": None, "reason": _ENDS}
-        desk.move_task(tx, run, task, "cancelled", cause="cancel", changes=columns)
+        moving.move_task(desk, tx, run, task, "cancelled", cause="cancel", changes=columns)
         return True
     attempt = _stoppable(desk, tx, run, task, "cancel")
     if attempt is None:
@@ -190,7 +190,7 @@ def _skip(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
     if task.state != "pending":
         raise _refused(task, "skip")
     columns = {"not_before": None, "reason": "skipped by the leader"}
-    desk.move_task(tx, run, task, "skipped", cause="skip", changes=columns)
+    moving.move_task(desk, tx, run, task, "skipped", cause="skip", changes=columns)
     return True
 
 
@@ -207,7 +207,7 @@ def _reassign(desk: Desk, tx: Transaction, run: Run, task: Task, mailbox: str) -
         columns = {"mailbox": mailbox, "updated_at": tx.now.wall_ms}
         tasks.update(tx, task.id, columns, expected_state=task.state)
         facts = {"mailbox": mailbox, "was": task.mailbox}
-        desk.record_task(tx, run, tasks.by_id(tx, task.id), "task_reassigned", facts)
+        moving.record_task(desk, tx, run, tasks.by_id(tx, task.id), "task_reassigned", facts)
     return changed
 
 
@@ -253,7 +253,7 @@ def _retry(
         columns |= {"next_base": start, "next_base_source": "attempt"}
     elif task.next_base_source == "attempt":
         columns |= {"next_base": None, "next_base_source": None}
-    desk.move_task(tx, run, task, "pending", cause="retry", changes=columns)
+    moving.move_task(desk, tx, run, task, "pending", cause="retry", changes=columns)
     return True
 
 

@@ -12,7 +12,7 @@ from inbox_orch.shared.store.engine import Transaction
 from ..domain import states
 from ..domain.model import Attempt, Run
 from ..store import attempts, runs, tasks
-from . import timing
+from . import moving, timing
 from .desk import Desk
 
 STOPPABLE = (*states.WITH_WORKER, "submitted", "verifying")
@@ -30,7 +30,7 @@ def begin_ending(
 ) -> Attempt:
     """The thread was cancelled: the attempt keeps its slot until its holder knows."""
     columns = {"ending_as": ended_as, "reason": cause[:1000], **(changes or {})}
-    return desk.move_attempt(tx, run, attempt, "ending", cause=cause, changes=columns)
+    return moving.move_attempt(desk, tx, run, attempt, "ending", cause=cause, changes=columns)
 
 
 def task_follows(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, target: str) -> None:
@@ -38,7 +38,9 @@ def task_follows(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, target
     task = tasks.by_id(tx, attempt.task_id)
     wanted = "blocked" if target == "blocked" else "active"
     if task.state != wanted:
-        desk.move_task(tx, run, task, wanted, cause=f"attempt {target}", attempt_id=attempt.id)
+        moving.move_task(
+            desk, tx, run, task, wanted, cause=f"attempt {target}", attempt_id=attempt.id
+        )
 
 
 def live_thread(desk: Desk, tx: Transaction, attempt: Attempt) -> Thread | None:
@@ -104,7 +106,7 @@ def sweep(desk: Desk, tx: Transaction, run: Run) -> list[str]:
     cancelled = []
     for task in tasks.pending_of_run(tx, run.id):
         columns = {"not_before": None, "reason": RUN_CANCELLED}
-        desk.move_task(tx, run, task, "cancelled", cause="run cancel", changes=columns)
+        moving.move_task(desk, tx, run, task, "cancelled", cause="run cancel", changes=columns)
         cancelled.append(task.id)
     for attempt in attempts.live_of_run(tx, run.id):
         stop(desk, tx, run, attempt, "cancelled", RUN_CANCELLED)

@@ -3,13 +3,22 @@
 from typing import NamedTuple
 
 from inbox_orch.inbox.domain.model import Thread, WorkTimes
+from inbox_orch.shared import waits
 from inbox_orch.shared.store.engine import Session
 
 from ..domain import clocks, states
 from ..domain.clocks import Due, Working
+from ..domain.config import config_of
 from ..domain.model import Attempt, Run, Task
+from ..journal import owners
+from ..journal import rows as journal_rows
 from ..store import attempts, tasks
 from .desk import Desk
+
+OTHERS_LOOK_SECONDS = 1.0
+"""How often a wait looks whether another process that has begun something is still there."""
+VERIFIER_LOOK_MS = 2000
+"""So often a wait looks whether another process that runs checks is still there."""
 
 
 class Timed(NamedTuple):
@@ -68,3 +77,32 @@ def working(thread: Thread, times: dict[str, WorkTimes]) -> Working:
         asked_at=None if worked is None else worked.asked_at,
         heard_at=max(heard, default=None),
     )
+
+
+def due(desk: Desk, run: Run) -> waits.Look:
+    """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
+    when to look again whether another process still carries out what it has begun."""
+    now = desk.database.clock.now()
+    with desk.database.snapshot() as snapshot:
+        begun = journal_rows.open_intents(snapshot, run.id)
+        live = attempts.live_of_run(snapshot, run.id)
+        mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
+        due = desk.bus.due(snapshot, mailboxes, now)
+    ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
+    grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
+    graces = [a.updated_at + grace_ms for a in ending]
+    if any(a.state == "verifying" for a in live):
+        # No event tells of the death of the process that runs the checks.
+        graces.append(now.wall_ms + VERIFIER_LOOK_MS)
+    # A question of somebody else's may be long overdue; a clock or a grace of this run that
+    # has run out since the last look is worth another one at once.
+    question = due.due_wall_ms
+    if question is not None and question <= now.wall_ms:
+        question = None
+    wall = [t for t in (question, next_clock(desk, run), *graces) if t is not None]
+    ends = [desk.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
+    monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
+    if any(intent.owner != owners.this_process(desk) for intent in begun):
+        # That a process has died is no change of the database: nothing else tells of it.
+        monotonic.append(now.monotonic_ms + int(OTHERS_LOOK_SECONDS * 1000))
+    return waits.Look(None, min(wall, default=None), min(monotonic, default=None))

@@ -21,17 +21,19 @@ from ..domain.integration import Tried
 from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
 from ..domain.masking import masked
 from ..domain.model import Run
+from ..domain.secrets import secrets_of
 from ..git import worktrees
 from ..git.repository import Repository
 from ..git.standing import require_here
 from ..git.worktrees import Place
-from ..store import integrations
-from ..store.attempts import Intent
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..journal.rows import Intent
 from .checking import end_orphan
 from .desk import Desk
 from .equipping import Equipment, SetupFailed, equip
 from .merging import Plan
-from .surroundings import environment_for, secrets_of
+from .surroundings import environment_for
 
 if TYPE_CHECKING:
     from .running import Check, Runner
@@ -137,7 +139,7 @@ def _note_check(desk: Desk, number: int, group: int) -> bool:
     """So that whoever clears up after this process can see to the check that still runs."""
     data = {"group": group, "group_started": processes.start_time(group)}
     with desk.database.transaction(durable=False) as tx:
-        return integrations.note(tx, number, data, desk.this_process())
+        return journal_rows.note_by_number(tx, number, data, owners.this_process(desk))
 
 
 # -- the worktree ------------------------------------------------------------------------
@@ -159,11 +161,11 @@ def _tree_for(
         "patience_seconds": FOREIGN_SECONDS + checks * (_limit(run) + _SLACK_SECONDS),
     }
     with desk.database.transaction() as tx:
-        number = integrations.open_intent(
+        number = journal_rows.open_integration(
             tx,
             run_id=run.id,
             data=facts,
-            owner=desk.this_process(),
+            owner=owners.this_process(desk),
             now_ms=tx.now.wall_ms,
         )
     try:
@@ -204,8 +206,8 @@ def clear_after_check(desk: Desk, run: Run, intent: Intent) -> bool:
 def forget_integration(desk: Desk, number: int) -> None:
     """What was begun has changed nothing that stays."""
     with desk.database.transaction() as tx:
-        me = desk.this_process()
-        integrations.close_intent(tx, number, "undone", me, tx.now.wall_ms)
+        me = owners.this_process(desk)
+        journal_rows.close_by_number(tx, number, "undone", me, tx.now.wall_ms)
 
 
 def _failed_setup(run: Run, failure: SetupFailed) -> Tried:

@@ -19,7 +19,7 @@ from ..domain.states import NEEDS_WORKTREE
 from ..git.commands import NO_ANSWER
 from ..git.repository import Found, Repository, is_there
 from ..store import attempts, tasks
-from . import folding
+from . import folding, moving
 from .desk import Desk
 
 _REPOSITORY_GONE = ("git_failed", "usage")
@@ -95,7 +95,7 @@ def decide(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
     with desk.database.transaction() as tx:
         if not _is_still(tx, attempt):
             return False
-        moved = desk.move_attempt(tx, run, attempt, "verifying", cause="the worker is done")
+        moved = moving.move_attempt(desk, tx, run, attempt, "verifying", cause="the worker is done")
         settle(desk, tx, run, moved, verdict)
         return True
 
@@ -177,10 +177,13 @@ def gone(desk: Desk, run: Run, attempt: Attempt) -> Verdict | None:
 def _accept(
     desk: Desk, tx: Transaction, run: Run, attempt: Attempt, changes: dict[str, Any]
 ) -> None:
-    accepted = desk.move_attempt(tx, run, attempt, "succeeded", cause="accepted", changes=changes)
+    accepted = moving.move_attempt(
+        desk, tx, run, attempt, "succeeded", cause="accepted", changes=changes
+    )
     keep_accepted(desk, run, accepted)
     task = tasks.by_id(tx, attempt.task_id)
-    desk.move_task(
+    moving.move_task(
+        desk,
         tx,
         run,
         task,

@@ -15,7 +15,7 @@ from ..domain import readiness
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Standing
 from ..store import attempts, runs, tasks
-from . import folding, verifying
+from . import folding, moving, verifying
 from .desk import Desk
 
 _INTEREST = (
@@ -143,11 +143,11 @@ class Ready(NamedTuple):
 
 def status(desk: Desk, run: Run) -> Status:
     """Every task of a run, after folding in what the bus says."""
-    stale = fold_if_writable(desk, run)
+    stale = folding.fold_if_writable(desk, run)
     now_ms = desk.database.clock.now().wall_ms
     with desk.database.snapshot() as snapshot:
         run = runs.get(snapshot, run.id) or run
-        picture = desk.picture(snapshot, run, now_ms)
+        picture = moving.picture(desk, snapshot, run, now_ms)
         newest = attempts.latest_by_task(snapshot, run.id)
         wanted = [str(a.thread_id) for a in newest.values() if a.thread_id is not None]
         threads = desk.bus.threads(wanted)
@@ -167,9 +167,9 @@ def status(desk: Desk, run: Run) -> Status:
 
 def ready(desk: Desk, run: Run) -> Ready:
     """The tasks that `dispatch` would take, in its order, and those that only lack a base."""
-    stale = fold_if_writable(desk, run)
+    stale = folding.fold_if_writable(desk, run)
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
     order = readiness.dispatch_order(picture.standings, picture.dependencies)
     return Ready(
         tuple(picture.of(task.id) for task in order),
@@ -243,11 +243,3 @@ def _asking(desk: Desk, tx: Transaction, task: Task) -> str:
         hint="`orch blocked` lists the open questions",
         details={"task": task.id, "key": task.key, "state": task.state},
     )
-
-
-def fold_if_writable(desk: Desk, run: Run) -> bool:
-    """Fold, unless the database cannot be written here; returns whether that was so."""
-    if not desk.database.may_note:
-        return True
-    folding.fold(desk, run)
-    return False

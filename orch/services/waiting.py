@@ -8,15 +8,13 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.events import Event
 
 from ..domain import slots
-from ..domain.config import config_of
 from ..domain.limits import DEFAULT_WAIT_SECONDS
 from ..domain.model import Run
 from ..domain.readiness import Picture
 from ..domain.states import TASK_FINAL
 from ..store import attempts, runs
-from . import checking, finishing, folding, kinds, timing, verifying, viewing
+from . import checking, finishing, folding, kinds, moving, timing, verifying, viewing
 from . import late as late_work
-from .checking import VERIFIER_LOOK_MS
 from .desk import Desk
 from .viewing import Question
 
@@ -37,8 +35,6 @@ CHANGES = (
     "task_skipped",
 )
 _MOST_CHANGES = 1000
-OTHERS_LOOK_SECONDS = 1.0
-"""How often a wait looks whether another process that has begun something is still there."""
 
 
 class Reconciled(NamedTuple):
@@ -119,7 +115,7 @@ def reconcile(desk: Desk, run: Run, *, checks: bool = True) -> Reconciled:
     late = late_work.keep_late_work(desk, run)
     unchecked = checking.unchecked(desk, run)
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
     obstacle = verifying.obstacle(desk, run)
     return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
 
@@ -155,7 +151,7 @@ def wait(
             if waited is not None:
                 return waits.Look(waited)
             if not checks or checking.check_next(desk, run, deadline) is None:
-                return due(desk, run)
+                return timing.due(desk, run)
             ended.append(desk.database.clock.now().monotonic_ms)
 
     ended: list[int] = []  # when checks did
@@ -201,7 +197,7 @@ def start_of(desk: Desk, run: Run, after: str | None, agent: str | None) -> int:
 
 def _look(desk: Desk, run: Run, until: str, goal: str | None, start: int) -> Waited | None:
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
         changes = events.after(snapshot, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES)
         latest = events.latest(snapshot)
     waited = Waited(
@@ -236,40 +232,11 @@ def may_move(desk: Desk, picture: Picture) -> bool:
     return slots.may_move(picture, [attempt.mailbox for attempt in live])
 
 
-def due(desk: Desk, run: Run) -> waits.Look:
-    """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
-    when to look again whether another process still carries out what it has begun."""
-    now = desk.database.clock.now()
-    with desk.database.snapshot() as snapshot:
-        begun = attempts.open_intents(snapshot, run.id)
-        live = attempts.live_of_run(snapshot, run.id)
-        mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
-        due = desk.bus.due(snapshot, mailboxes, now)
-    ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
-    grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
-    graces = [a.updated_at + grace_ms for a in ending]
-    if any(a.state == "verifying" for a in live):
-        # No event tells of the death of the process that runs the checks.
-        graces.append(now.wall_ms + VERIFIER_LOOK_MS)
-    # A question of somebody else's may be long overdue; a clock or a grace of this run that
-    # has run out since the last look is worth another one at once.
-    question = due.due_wall_ms
-    if question is not None and question <= now.wall_ms:
-        question = None
-    wall = [t for t in (question, timing.next_clock(desk, run), *graces) if t is not None]
-    ends = [desk.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
-    monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
-    if any(intent.owner != desk.this_process() for intent in begun):
-        # That a process has died is no change of the database: nothing else tells of it.
-        monotonic.append(now.monotonic_ms + int(OTHERS_LOOK_SECONDS * 1000))
-    return waits.Look(None, min(wall, default=None), min(monotonic, default=None))
-
-
 def _timed_out(
     desk: Desk, run: Run, until: str, start: int, wait_seconds: float, overrun: float | None
 ) -> InboxOrchError:
     with desk.database.snapshot() as snapshot:
-        picture = desk.picture(snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
     ready = [s.task.key for s in picture.standings if s.state == "ready"]
     obstacle = verifying.obstacle(desk, run)
     hint = obstacle or "call again to go on waiting; nothing is missed in between"

@@ -13,11 +13,13 @@ from ..domain.config import config_of
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
 from ..git.worktrees import Hold, Place
+from ..journal import owners
+from ..journal import rows as journal_rows
 from ..store import attempts, runs
-from . import verifying
+from . import moving, verifying
 from .desk import Desk
 from .equipping import Equipment, equip
-from .recounting import FirstMessage
+from .kinds import FirstMessage
 from .surroundings import command_environment
 
 
@@ -43,7 +45,7 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
 def _is_wanted_still(desk: Desk, run: Run, attempt: Attempt) -> bool:
     with desk.database.snapshot() as snapshot:
         present = attempts.get(snapshot, attempt.id)
-        mine = attempts.owns_intent(snapshot, attempt.id, "dispatch", desk.this_process())
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "dispatch", owners.this_process(desk))
     wanted = mine and present is not None and present.state == "allocating"
     return wanted and not is_cancelled(desk, run)
 
@@ -84,7 +86,8 @@ def offer(
         agent=run.leader,
         thread_id=thread_id,
     )
-    return desk.move_attempt(
+    return moving.move_attempt(
+        desk,
         tx,
         run,
         attempt,

@@ -1,14 +1,10 @@
 """Rows that `integrate` reads and changes: accepted attempts, and intents that are of a run and not
 of one attempt."""
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from inbox_orch.shared.store.engine import Session
 
 from ..domain.model import Attempt
-from .attempts import OWNER, Owner, from_row
+from .attempts import from_row
 
 _COLUMNS = ", ".join("a." + column for column in Attempt._fields)
 
@@ -63,43 +59,3 @@ def starting_from_integration(tx: Session, run_id: str) -> list[str]:
         (run_id,),
     )
     return [str(row[0]) for row in rows]
-
-
-def open_intent(
-    tx: Session,
-    *,
-    run_id: str,
-    data: Mapping[str, Any],
-    owner: Owner,
-    now_ms: int,
-) -> int:
-    """Write down what is about to be done; returns the intent's number."""
-    return tx.add(
-        f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {OWNER})"
-        " VALUES (?, NULL, 'integrate', ?, ?, ?, ?, ?, ?)",
-        (run_id, json.dumps(data), now_ms, *owner),
-    )
-
-
-def note(tx: Session, number: int, data: Mapping[str, Any], owner: Owner) -> bool:
-    """Add to what an open intent says; False when it is not this owner's any more."""
-    return (
-        tx.run(
-            "UPDATE intent SET data = json_patch(data, ?)"
-            f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
-            (json.dumps(data), number, *owner),
-        )
-        == 1
-    )
-
-
-def close_intent(tx: Session, number: int, outcome: str, owner: Owner, now_ms: int) -> bool:
-    """It is done or undone; False when somebody else has closed it or taken it over."""
-    return (
-        tx.run(
-            "UPDATE intent SET closed_at = ?, outcome = ?"
-            f" WHERE number = ? AND closed_at IS NULL AND ({OWNER}) = (?, ?, ?, ?)",
-            (now_ms, outcome, number, *owner),
-        )
-        == 1
-    )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.orch.store import attempts
 from support.commands import command_path
@@ -72,7 +73,7 @@ class CleanUp(Scene):
         """Each worktree is there, whole, or gone, whole; no lock, no intent; nothing is lost."""
         with scheduler.database.snapshot() as snapshot:
             rows = attempts.of_run(snapshot, run.id)
-            assert attempts.open_intents(snapshot, run.id) == []
+            assert journal_rows.open_intents(snapshot, run.id) == []
             told = snapshot.one(
                 "SELECT count(*) FROM message WHERE kind = 'reply' AND body LIKE '%refs/orch/%'"
             )[0]

@@ -11,8 +11,8 @@ import pytest
 
 from inbox_orch.orch.domain.config import from_given
 from inbox_orch.orch.domain.integration import branch_of
+from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.services import trying
-from inbox_orch.orch.store import attempts
 from support.buses import refused
 from support.commands import command_path
 from support.processes import until
@@ -241,7 +241,7 @@ def test_checks_that_another_leader_has_taken_over_move_nothing(site: Site, run,
         (intent,) = site.open_intents(run)
         elsewhere = intent.owner._replace(process=4194303, started=1)
         with scheduler.database.transaction() as tx:
-            attempts.take_over_intent(tx, number, intent.owner, elsewhere)
+            journal_rows.take_over_intent(tx, number, intent.owner, elsewhere)
         return note(number, group)
 
     only_for(monkeypatch, scheduler, trying, "_note_check", lose_it)

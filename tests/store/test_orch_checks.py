@@ -13,6 +13,8 @@ import pytest
 
 from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.journal import owners
+from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.services import borrowing, checking, folding, running, verifying
 from inbox_orch.orch.store import attempts
 from inbox_orch.shared import processes
@@ -432,8 +434,8 @@ def test_a_verification_that_another_leader_has_taken_over_is_left_to_it(
     """Both have seen that the verifier is gone; whoever comes second must clear nothing away."""
     submitted(site, run, "true")
     dying, slow = site.leader(), site.leader()
-    gone = dying.desk.this_process()._replace(process=4194303, started=1)
-    monkeypatch.setattr(dying.desk, "this_process", lambda: gone)
+    gone = owners.this_process(dying.desk)._replace(process=4194303, started=1)
+    only_for(monkeypatch, dying, owners, "this_process", lambda: gone)
     folding.fold(dying.desk, run)
     verifying.verify(dying.desk, run)
     checking._begin_checks(dying.desk, run, site.attempts(run, "a")[-1])
@@ -468,9 +470,9 @@ def test_a_verifier_that_has_lost_its_attempt_decides_nothing(
         other = site.leader()
         if loss == "taken over":
             (intent,) = site.open_intents(run)
-            elsewhere = other.desk.this_process()._replace(process=4194303, started=1)
+            elsewhere = owners.this_process(other.desk)._replace(process=4194303, started=1)
             with other.database.transaction() as tx:
-                assert attempts.take_over_intent(tx, intent.number, intent.owner, elsewhere)
+                assert journal_rows.take_over_intent(tx, intent.number, intent.owner, elsewhere)
         else:
             other.cancel(run, ["a"])
         return conclude(run, attempt, found)
@@ -494,7 +496,7 @@ def test_the_check_of_a_verifier_that_is_gone_is_ended_and_nobody_elses(site: Si
     own = subprocess.Popen(["sleep", "600"], start_new_session=True)
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
-        me, boot_id = site.scheduler.desk.this_process(), site.clock.now().boot_id
+        me, boot_id = owners.this_process(site.scheduler.desk), site.clock.now().boot_id
         for process, started in ((own, 0), (other, 1)):
             data = {"group": process.pid}
             data["group_started"] = (processes.start_time(process.pid) or 0) + started

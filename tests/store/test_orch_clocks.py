@@ -3,7 +3,7 @@
 import pytest
 
 from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.services import folding, stopping, waiting
+from inbox_orch.orch.services import folding, stopping, timing
 from support.buses import refused
 from support.runs import Site
 
@@ -267,7 +267,7 @@ def test_the_database_folds_from_its_events_after_all_that(site: Site, run):
 def test_a_wait_knows_when_the_next_clock_runs_out(site: Site, run):
     offered(site, run, queue_seconds=60)
 
-    assert waiting.due(site.scheduler.desk, run).due_wall_ms == site.clock.wall_ms + 60_000
+    assert timing.due(site.scheduler.desk, run).due_wall_ms == site.clock.wall_ms + 60_000
 
 
 # -- slots by mailbox ------------------------------------------------------------------------

@@ -10,8 +10,9 @@ import pytest
 from inbox_orch.orch.domain.integration import branch_of
 from inbox_orch.orch.git import integrating as git_integrating
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.journal import owners
+from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.services import integrating, provisioning
-from inbox_orch.orch.store import attempts, integrations
 from inbox_orch.shared.gate import Gate
 from support.buses import refused
 from support.runs import Site, commit, git, only_for
@@ -534,9 +535,9 @@ def test_the_branch_of_the_integration_is_not_moved_under_somebody_who_works_on_
 
 def begun_by_one_that_is_gone(site: Site, run, tip: str, conflicts=()) -> None:
     facts = {"step": "move", "branch": branch_of(run), "before": None, "tip": tip}
-    gone = site.scheduler.desk.this_process()._replace(process=4194303, started=1)
+    gone = owners.this_process(site.scheduler.desk)._replace(process=4194303, started=1)
     with site.scheduler.database.transaction() as tx:
-        integrations.open_intent(
+        journal_rows.open_integration(
             tx,
             run_id=run.id,
             data={**facts, "merged": [], "conflicts": conflicts},
@@ -644,7 +645,7 @@ def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch)
         (intent,) = site.open_intents(run)
         gone = intent.owner._replace(process=4194303, started=1)
         with scheduler.database.transaction() as tx:
-            attempts.take_over_intent(tx, intent.number, intent.owner, gone)
+            journal_rows.take_over_intent(tx, intent.number, intent.owner, gone)
         assert other.reconcile(run).finished_intents == 1
         return moved
 

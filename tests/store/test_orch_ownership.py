@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.journal import owners
+from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.services import finishing, provisioning, work
 from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.orch.store import attempts, integrations, tasks
+from inbox_orch.orch.store import attempts, tasks
 from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
 from support.runs import Site, branches, only_for, worktree_paths
@@ -28,14 +30,16 @@ def run(site: Site):
 def seen_from_another_container(monkeypatch: pytest.MonkeyPatch, scheduler: Scheduler) -> None:
     """The scheduler's owner is as a process of another PID namespace writes it down: no process
     here has its number and its start."""
-    elsewhere = scheduler.desk.this_process()._replace(process=4194303, started=1, namespace=1)
-    monkeypatch.setattr(scheduler.desk, "this_process", lambda: elsewhere)
+    elsewhere = owners.this_process(scheduler.desk)._replace(
+        process=4194303, started=1, namespace=1
+    )
+    only_for(monkeypatch, scheduler, owners, "this_process", lambda: elsewhere)
 
 
 def seen_as_gone(monkeypatch: pytest.MonkeyPatch, scheduler: Scheduler) -> None:
     """The scheduler's owner is as a process that has ended leaves it."""
-    gone = scheduler.desk.this_process()._replace(process=4194303, started=1)
-    monkeypatch.setattr(scheduler.desk, "this_process", lambda: gone)
+    gone = owners.this_process(scheduler.desk)._replace(process=4194303, started=1)
+    only_for(monkeypatch, scheduler, owners, "this_process", lambda: gone)
 
 
 def while_it_makes_the_worktree(monkeypatch, scheduler: Scheduler, happening) -> None:
@@ -314,12 +318,12 @@ def test_the_brief_is_in_the_thread_too(site: Site, run):
 
 
 def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run):
-    me = site.scheduler.desk.this_process()
+    me = owners.this_process(site.scheduler.desk)
     other, third = me._replace(process=4194303), me._replace(started=1)
     attempt = site.dispatch(run)["a"]["id"]
     with site.scheduler.database.transaction() as tx:
         connection, now_ms = tx, tx.now.wall_ms
-        attempts.open_intent(
+        journal_rows.open_intent(
             connection,
             run_id=run.id,
             attempt_id=attempt,
@@ -328,36 +332,36 @@ def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run
             owner=me,
             now_ms=now_ms,
         )
-        (intent,) = attempts.open_intents(connection, run.id)
+        (intent,) = journal_rows.open_intents(connection, run.id)
 
-        assert not attempts.owns_intent(connection, attempt, "cleanup", other)
-        assert not attempts.note_in_intent(connection, attempt, "cleanup", {"x": 1}, other)
-        assert not attempts.close_intent(connection, attempt, "cleanup", "done", other, now_ms)
-        assert not attempts.take_over_intent(connection, intent.number, other, third)
-        assert attempts.open_intents(connection, run.id) == [intent]
+        assert not journal_rows.owns_intent(connection, attempt, "cleanup", other)
+        assert not journal_rows.note_in_intent(connection, attempt, "cleanup", {"x": 1}, other)
+        assert not journal_rows.close_intent(connection, attempt, "cleanup", "done", other, now_ms)
+        assert not journal_rows.take_over_intent(connection, intent.number, other, third)
+        assert journal_rows.open_intents(connection, run.id) == [intent]
 
-        assert attempts.take_over_intent(connection, intent.number, me, other)
-        assert not attempts.take_over_intent(connection, intent.number, me, third)
-        assert attempts.owns_intent(connection, attempt, "cleanup", other)
-        assert attempts.note_in_intent(connection, attempt, "cleanup", {"x": 1}, other)
-        assert attempts.close_intent(connection, attempt, "cleanup", "done", other, now_ms)
-        assert not attempts.owns_intent(connection, attempt, "cleanup", other)
+        assert journal_rows.take_over_intent(connection, intent.number, me, other)
+        assert not journal_rows.take_over_intent(connection, intent.number, me, third)
+        assert journal_rows.owns_intent(connection, attempt, "cleanup", other)
+        assert journal_rows.note_in_intent(connection, attempt, "cleanup", {"x": 1}, other)
+        assert journal_rows.close_intent(connection, attempt, "cleanup", "done", other, now_ms)
+        assert not journal_rows.owns_intent(connection, attempt, "cleanup", other)
 
 
 def test_only_the_owner_of_an_integration_notes_or_closes_it(site: Site, run):
-    me = site.scheduler.desk.this_process()
+    me = owners.this_process(site.scheduler.desk)
     other = me._replace(started=1)
     with site.scheduler.database.transaction() as tx:
         connection, now_ms = tx, tx.now.wall_ms
-        number = integrations.open_intent(
+        number = journal_rows.open_integration(
             connection, run_id=run.id, data={}, owner=me, now_ms=now_ms
         )
 
-        assert not integrations.note(connection, number, {"x": 1}, other)
-        assert not integrations.close_intent(connection, number, "done", other, now_ms)
-        assert integrations.note(connection, number, {"x": 1}, me)
-        assert integrations.close_intent(connection, number, "done", me, now_ms)
-        assert not integrations.close_intent(connection, number, "done", me, now_ms)
+        assert not journal_rows.note_by_number(connection, number, {"x": 1}, other)
+        assert not journal_rows.close_by_number(connection, number, "done", other, now_ms)
+        assert journal_rows.note_by_number(connection, number, {"x": 1}, me)
+        assert journal_rows.close_by_number(connection, number, "done", me, now_ms)
+        assert not journal_rows.close_by_number(connection, number, "done", me, now_ms)
 
 
 def test_a_change_for_a_state_that_has_passed_changes_nothing(site: Site, run):
@@ -372,11 +376,11 @@ def test_a_change_for_a_state_that_has_passed_changes_nothing(site: Site, run):
 
 def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
     """Its number alone may have been given out again."""
-    me = site.scheduler.desk.this_process()
+    me = owners.this_process(site.scheduler.desk)
 
     def is_abandoned(owner) -> bool:
         intent = attempts.Intent(1, "run", "attempt", "dispatch", {}, site.clock.wall_ms, owner)
-        return site.scheduler.desk.is_abandoned(intent)
+        return owners.is_abandoned(site.scheduler.desk, intent)
 
     assert not is_abandoned(me)
     assert is_abandoned(me._replace(started=me.started - 1))

@@ -16,9 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from inbox_orch.orch.domain.model import Limits
 from inbox_orch.orch.domain.states import TASK_FINAL, WITH_WORKER
+from inbox_orch.orch.journal import rows as journal_rows
+from inbox_orch.orch.journal.rows import Intent, Owner
+from inbox_orch.orch.services import moving
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.orch.store import attempts, runs
-from inbox_orch.orch.store.attempts import Intent, Owner
 from inbox_orch.shared import processes
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import Office
@@ -361,9 +363,9 @@ class Runs(RuleBasedStateMachine):
             return
         scheduler, run = self.leaders[0], self.present_run()
         with scheduler.database.snapshot() as snapshot:
-            picture = scheduler.desk.picture(snapshot, run, self.clock.wall_ms)
+            picture = moving.picture(scheduler.desk, snapshot, run, self.clock.wall_ms)
             live = attempts.live_of_run(snapshot, run.id)
-            begun = {intent.attempt_id for intent in attempts.open_intents(snapshot, run.id)}
+            begun = {intent.attempt_id for intent in journal_rows.open_intents(snapshot, run.id)}
         owners: dict[str, Any] = {}
         for attempt in live:
             assert attempt.task_id not in owners, "two live attempts of one task"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.orch.domain.model import Attempt, Run, Task
+from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.services.desk import Desk
 from inbox_orch.orch.services.scheduler import Scheduler
 from inbox_orch.orch.store import attempts, tasks
@@ -121,7 +122,7 @@ class Site:
     def open_intents(self, run: Run) -> list[Any]:
         """What was begun and not confirmed."""
         with self.scheduler.database.snapshot() as snapshot:
-            return attempts.open_intents(snapshot, run.id)
+            return journal_rows.open_intents(snapshot, run.id)
 
     # -- what a worker does ------------------------------------------------------------------
 

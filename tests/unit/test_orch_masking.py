@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.domain.masking import MaskedStream, masked, masked_bytes
+from inbox_orch.orch.domain.secrets import secrets_of
 from inbox_orch.orch.services.running import Masked
-from inbox_orch.orch.services.surroundings import secrets_of
 from support.timing import promptly
 
 # Few letters, so that secrets begin inside one another, and repeat themselves.

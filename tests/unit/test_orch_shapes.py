@@ -3,7 +3,7 @@ there is nothing."""
 
 import pytest
 
-from inbox_orch.orch.domain import integration
+from inbox_orch.orch.domain import integration, texts
 from inbox_orch.orch.domain.cleanup import (
     ALWAYS,
     ERRORS,
@@ -375,7 +375,7 @@ def test_the_branch_and_the_message_of_an_integration_name_the_run():
 
 @pytest.mark.parametrize("branch, named", [("b", "  (it is branch b)"), (None, "")])
 def test_who_resolves_a_conflict_is_told_how(branch, named):
-    assert integration.conflict_account("c7", ["a", "b"], "c2", branch) == (
+    assert texts.conflict_account("c7", ["a", "b"], "c2", branch) == (
         "Accepted, but it does not merge with what was integrated before it (c7), which your"
         " branch starts from. They conflict in: a, b.\n"
         f"Bring that work in and resolve the conflict: git merge c2{named}\n"
