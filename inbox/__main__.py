@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from inbox_orch.shared.program import run
+from inbox_orch.shared.shell.program import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import click
 
-    from inbox_orch.shared.declaring import Declared
+    from inbox_orch.shared.shell.declaring import Declared
 
 
 def main() -> NoReturn:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inbox_orch.shared.database import DEFAULT_BUSY_SECONDS
 from inbox_orch.shared.later import Later
+from inbox_orch.shared.store.sqlite.database import DEFAULT_BUSY_SECONDS
 
 from .domain import limits
 from .services.desk import Desk
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any, BinaryIO
 
-    from inbox_orch.shared.artifacts import ArtifactStore, Stored
     from inbox_orch.shared.clock import Clock, Moment
-    from inbox_orch.shared.database import Database
+    from inbox_orch.shared.store.artifacts import ArtifactStore, Stored
     from inbox_orch.shared.store.engine import Session, Transaction
-    from inbox_orch.shared.waits import Look
+    from inbox_orch.shared.store.sqlite.database import Database
+    from inbox_orch.shared.store.waits import Look
 
     from .domain.model import Artifact, Message, Thread, WorkTimes
     from .services import (

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from inbox_orch.shared.program import run
+from inbox_orch.shared.shell.program import run
 
 if TYPE_CHECKING:
     import click

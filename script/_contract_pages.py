@@ -1,12 +1,13 @@
 """Makes docs/exit-codes.md, docs/environment.md and docs/json.md: the contract as pages.
 
-What a code or a variable means stands in shared/contract.py, from which `inbox help` takes it, too.
+What a code or a variable means stands in shared/shell/contract.py, from which `inbox help` takes it.
 Tests hold that no code and no variable is left out.
 """
 
 from pathlib import Path
 
-from inbox_orch.shared.contract import (
+from inbox_orch.shared.errors import EXIT_CODES, EXIT_MEANINGS, EXITS_WITH_DATA, InboxOrchError
+from inbox_orch.shared.shell.contract import (
     ABOUT_EXITS,
     ABOUT_VARIABLES,
     ERRORS,
@@ -15,10 +16,9 @@ from inbox_orch.shared.contract import (
     JSON,
     VARIABLES,
 )
-from inbox_orch.shared.errors import EXIT_CODES, EXIT_MEANINGS, EXITS_WITH_DATA, InboxOrchError
 
 ROOT = Path(__file__).resolve().parent.parent
-MADE = "<!-- Made by script/reference. Change shared/contract.py, not this page. -->\n"
+MADE = "<!-- Made by script/reference. Change shared/shell/contract.py, not this page. -->\n"
 
 EXIT_CODES_PAGE = """\
 {made}

@@ -12,9 +12,9 @@ import click
 from inbox_orch.inbox.cli import program as inbox_program
 from inbox_orch.inbox.domain.states import TRANSITIONS
 from inbox_orch.orch.cli import program as orch_program
-from inbox_orch.orch.domain.states import TABLES
-from inbox_orch.shared.commandline import Shell
-from inbox_orch.shared.output import Output
+from inbox_orch.orch.runs.states import TABLES
+from inbox_orch.shared.shell.commandline import Shell
+from inbox_orch.shared.shell.output import Output
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- Made by script/reference. Change the commands or the tables, not this page. -->\n"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inbox_orch.shared.declaring import Declared
+    from inbox_orch.shared.shell.declaring import Declared
 
     from .tree import program
 
@@ -61,7 +61,7 @@ HOOKS = {
 def find(words: Sequence[str]) -> "tuple[Declared, int] | None":
     """The command that the first words name, and how many words that are; None where only the
     whole program can tell."""
-    from inbox_orch.shared.declaring import Declared
+    from inbox_orch.shared.shell.declaring import Declared
 
     commands, count = (HOOKS, 2) if words[:1] == ["hook"] else (COMMANDS, 1)
     known = commands.get(words[count - 1]) if len(words) >= count else None

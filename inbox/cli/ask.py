@@ -1,6 +1,6 @@
 """`inbox ask`."""
 
-from inbox_orch.shared.declaring import Context, Number, option, verb
+from inbox_orch.shared.shell.declaring import Context, Number, option, verb
 
 from ..domain import limits
 from .base import body_options, held, key_option, lease_arguments, open_bus, required_body, say

@@ -1,7 +1,7 @@
 """`inbox backup`."""
 
-from inbox_orch.shared.blocks import Sentence
-from inbox_orch.shared.declaring import PATH, Context, argument, option, shell_of, verb
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.declaring import PATH, Context, argument, option, shell_of, verb
 
 from .base import open_bus
 

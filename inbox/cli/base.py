@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from inbox_orch.shared.blocks import Block, Body, Facts, Sentence, Table, When
-from inbox_orch.shared.declaring import PATH, Context, Number, argument, option, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.inputs import given_text, read_input, warn_of_delimiter
-from inbox_orch.shared.shell import Shell
+from inbox_orch.shared.shell.blocks import Block, Body, Facts, Sentence, Table, When
+from inbox_orch.shared.shell.declaring import PATH, Context, Number, argument, option, shell_of
+from inbox_orch.shared.shell.inputs import given_text, read_input, warn_of_delimiter
+from inbox_orch.shared.shell.shell import Shell
 
 from ..bus import Bus
 from ..domain import limits

@@ -1,6 +1,6 @@
 """`inbox cancel`."""
 
-from inbox_orch.shared.declaring import Context, argument, verb
+from inbox_orch.shared.shell.declaring import Context, argument, verb
 
 from .base import body_options, body_text, open_bus, say
 

@@ -2,9 +2,9 @@
 
 import os
 
-from inbox_orch.shared.blocks import Block, Facts, harmless
-from inbox_orch.shared.declaring import Context, argument, option, shell_of, verb
 from inbox_orch.shared.errors import usage
+from inbox_orch.shared.shell.blocks import Block, Facts, harmless
+from inbox_orch.shared.shell.declaring import Context, argument, option, shell_of, verb
 
 from ..domain import limits
 from ..services.claiming import Claimed

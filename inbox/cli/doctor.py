@@ -1,8 +1,8 @@
 """`inbox doctor`."""
 
-from inbox_orch.shared.blocks import Block, Facts, Sentence, Table
-from inbox_orch.shared.declaring import Context, option, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.blocks import Block, Facts, Sentence, Table
+from inbox_orch.shared.shell.declaring import Context, option, shell_of, verb
 
 from ..services.examining import Examined, recovery_hint
 from .base import open_bus

@@ -1,6 +1,6 @@
 """`inbox done`."""
 
-from inbox_orch.shared.declaring import Context, verb
+from inbox_orch.shared.shell.declaring import Context, verb
 
 from .base import (
     attach_option,

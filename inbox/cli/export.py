@@ -1,6 +1,6 @@
 """`inbox export`."""
 
-from inbox_orch.shared.declaring import Context, shell_of, verb
+from inbox_orch.shared.shell.declaring import Context, shell_of, verb
 
 from .base import open_bus
 

@@ -1,6 +1,6 @@
 """`inbox fail`."""
 
-from inbox_orch.shared.declaring import Context, option, verb
+from inbox_orch.shared.shell.declaring import Context, option, verb
 
 from .base import DELAY, body_options, held, lease_arguments, open_bus, required_body, say
 

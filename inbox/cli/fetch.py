@@ -1,8 +1,8 @@
 """`inbox fetch`."""
 
-from inbox_orch.shared.blocks import Block, Sentence, Table
-from inbox_orch.shared.declaring import Context, option, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+from inbox_orch.shared.shell.declaring import Context, option, shell_of, verb
 
 from ..domain import limits
 from ..domain.model import Message, Thread

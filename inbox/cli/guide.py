@@ -1,7 +1,7 @@
 """`inbox guide`."""
 
-from inbox_orch.shared.declaring import Context, shell_of, verb
-from inbox_orch.shared.texts import packaged
+from inbox_orch.shared.shell.declaring import Context, shell_of, verb
+from inbox_orch.shared.shell.texts import packaged
 
 
 @verb("guide", examples=("inbox guide", "inbox guide >> AGENTS.md", "inbox guide --json"))

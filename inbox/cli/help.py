@@ -1,5 +1,5 @@
 """`inbox help`."""
 
-from inbox_orch.shared.topics import help_command
+from inbox_orch.shared.shell.topics import help_command
 
 command = help_command("inbox")

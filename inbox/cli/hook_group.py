@@ -4,9 +4,9 @@ from typing import Any, NoReturn
 
 import click
 
-from inbox_orch.shared.commandline import Program, shell_of, usage_error
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Output
+from inbox_orch.shared.shell.commandline import Program, shell_of, usage_error
+from inbox_orch.shared.shell.output import Output
 
 from .hooking import let_pass
 

@@ -18,9 +18,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.declaring import Context, Declared, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Output
+from inbox_orch.shared.shell.declaring import Context, Declared, shell_of, verb
+from inbox_orch.shared.shell.output import Output
 
 from ..domain.model import Thread
 from ..services import announcing

@@ -1,12 +1,12 @@
 """`inbox init`."""
 
-from inbox_orch.shared import creating, database
-from inbox_orch.shared.blocks import Sentence
-from inbox_orch.shared.declaring import PATH, Context, argument, option, shell_of, verb
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.folders import refuse_links
-from inbox_orch.shared.layout import database_in
-from inbox_orch.shared.locate import absolute, project_root, working_folder
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.declaring import PATH, Context, argument, option, shell_of, verb
+from inbox_orch.shared.store.folders import refuse_links
+from inbox_orch.shared.store.layout import database_in
+from inbox_orch.shared.store.locate import absolute, project_root, working_folder
+from inbox_orch.shared.store.sqlite import creating, database
 
 
 @verb("init", examples=("inbox init", "inbox init ~/project"))

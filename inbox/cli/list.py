@@ -1,7 +1,7 @@
 """`inbox list`."""
 
-from inbox_orch.shared.blocks import Block, Sentence
-from inbox_orch.shared.declaring import Choice, Context, option, shell_of, verb
+from inbox_orch.shared.shell.blocks import Block, Sentence
+from inbox_orch.shared.shell.declaring import Choice, Context, option, shell_of, verb
 
 from ..domain import limits, states
 from .base import LIMIT, open_bus, thread_table

@@ -3,9 +3,9 @@
 import os
 from typing import Any
 
-from inbox_orch.shared.mcp_command import mcp_command
-from inbox_orch.shared.texts import packaged
-from inbox_orch.shared.tools import Result, Tool
+from inbox_orch.shared.shell.texts import packaged
+from inbox_orch.shared.tools.mcp_command import mcp_command
+from inbox_orch.shared.tools.tools import Result, Tool
 
 _LEASE = frozenset({"thread", "token"})
 

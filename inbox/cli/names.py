@@ -5,9 +5,9 @@ Reads only, and waits for nobody.
 
 import click
 
-from inbox_orch.shared.commandline import shell_of
-from inbox_orch.shared.completion import MOST_SUGGESTED, Suggestion, commands_and
-from inbox_orch.shared.topics import TOPICS
+from inbox_orch.shared.shell.commandline import shell_of
+from inbox_orch.shared.shell.completion import MOST_SUGGESTED, Suggestion, commands_and
+from inbox_orch.shared.shell.topics import TOPICS
 
 from ..bus import Bus
 from ..domain.states import BLOCKED, CLAIMED, PENDING

@@ -2,10 +2,10 @@
 
 import os
 
-from inbox_orch.shared.declaring import Context, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.texts import packaged
+from inbox_orch.shared.shell.declaring import Context, shell_of, verb
+from inbox_orch.shared.shell.texts import packaged
 
 from .base import open_bus
 

@@ -1,7 +1,7 @@
 """`inbox prune`."""
 
-from inbox_orch.shared.blocks import Facts
-from inbox_orch.shared.declaring import Context, Number, option, shell_of, verb
+from inbox_orch.shared.shell.blocks import Facts
+from inbox_orch.shared.shell.declaring import Context, Number, option, shell_of, verb
 
 from ..services.pruning import MOST_DAYS
 from .base import open_bus

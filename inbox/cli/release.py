@@ -1,6 +1,6 @@
 """`inbox release`."""
 
-from inbox_orch.shared.declaring import Context, option, verb
+from inbox_orch.shared.shell.declaring import Context, option, verb
 
 from .base import DELAY, body_options, body_text, held, lease_arguments, open_bus, say
 

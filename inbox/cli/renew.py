@@ -1,6 +1,6 @@
 """`inbox renew`."""
 
-from inbox_orch.shared.declaring import Context, option, verb
+from inbox_orch.shared.shell.declaring import Context, option, verb
 
 from .base import LEASE, held, lease_arguments, open_bus, say
 

@@ -1,6 +1,6 @@
 """`inbox reply`."""
 
-from inbox_orch.shared.declaring import Context, argument, verb
+from inbox_orch.shared.shell.declaring import Context, argument, verb
 
 from .base import attach_option, body_options, key_option, open_bus, required_body, say
 

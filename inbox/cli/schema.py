@@ -4,10 +4,10 @@ import json
 
 import click
 
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import not_found
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.nearest import did_you_mean
+from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.shared.shell.nearest import did_you_mean
 
 from ..schemas import COMMANDS, AllSchemas, OneSchema, command_schema
 

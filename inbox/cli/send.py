@@ -1,6 +1,6 @@
 """`inbox send`."""
 
-from inbox_orch.shared.declaring import Context, Number, option, verb
+from inbox_orch.shared.shell.declaring import Context, Number, option, verb
 
 from ..domain import limits
 from .base import (

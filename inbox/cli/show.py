@@ -3,11 +3,11 @@
 import os
 from typing import BinaryIO
 
-from inbox_orch.shared.blocks import Block, Sentence
-from inbox_orch.shared.declaring import PATH, Context, argument, option, shell_of, verb
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.output import Output
-from inbox_orch.shared.writing import write_file
+from inbox_orch.shared.shell.blocks import Block, Sentence
+from inbox_orch.shared.shell.declaring import PATH, Context, argument, option, shell_of, verb
+from inbox_orch.shared.shell.output import Output
+from inbox_orch.shared.shell.writing import write_file
 
 from ..domain.model import Artifact
 from .base import artifact_table, mailbox_option, message_block, open_bus, thread_facts

@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.commandline import Program
+from inbox_orch.shared.shell.commandline import Program
 
 _HERE = "inbox_orch.inbox.cli"
 

@@ -1,6 +1,6 @@
 """`inbox skill install`."""
 
-from inbox_orch.shared.skills import install_command
-from inbox_orch.shared.texts import packaged
+from inbox_orch.shared.shell.texts import packaged
+from inbox_orch.shared.tools.skills import install_command
 
 command = install_command("inbox", lambda: packaged("inbox_orch.inbox", "SKILL.md"))

@@ -1,7 +1,7 @@
 """`inbox stats`."""
 
-from inbox_orch.shared.blocks import Facts, Table
-from inbox_orch.shared.declaring import Context, option, shell_of, verb
+from inbox_orch.shared.shell.blocks import Facts, Table
+from inbox_orch.shared.shell.declaring import Context, option, shell_of, verb
 
 from ..domain import states
 from .base import open_bus

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from inbox_orch.shared.commandline import Program, shell_of
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.commandline import Program, shell_of
 
 from . import COMMANDS
 from .base import overview

@@ -1,6 +1,6 @@
 """`inbox unseal`."""
 
-from inbox_orch.shared.declaring import Context, argument, verb
+from inbox_orch.shared.shell.declaring import Context, argument, verb
 
 from .base import open_bus, say
 

@@ -1,6 +1,6 @@
 """`inbox update`."""
 
-from inbox_orch.shared.declaring import Context, Number, option, verb
+from inbox_orch.shared.shell.declaring import Context, Number, option, verb
 
 from .base import (
     attach_option,

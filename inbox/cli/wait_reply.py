@@ -1,7 +1,7 @@
 """`inbox wait-reply`."""
 
-from inbox_orch.shared.declaring import Context, option, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.declaring import Context, option, shell_of, verb
 
 from .base import held, lease_arguments, message_block, open_bus, wait_default_option
 

@@ -1,6 +1,6 @@
 """`inbox watch`."""
 
-from inbox_orch.shared.declaring import Context, option, shell_of, verb
+from inbox_orch.shared.shell.declaring import Context, option, shell_of, verb
 
 from .base import open_bus, wait_default_option
 

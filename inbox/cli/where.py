@@ -1,9 +1,9 @@
 """`inbox where`."""
 
-from inbox_orch.shared.blocks import Facts
-from inbox_orch.shared.database import Database
-from inbox_orch.shared.declaring import Context, shell_of, verb
-from inbox_orch.shared.locate import locate
+from inbox_orch.shared.shell.blocks import Facts
+from inbox_orch.shared.shell.declaring import Context, shell_of, verb
+from inbox_orch.shared.store.locate import locate
+from inbox_orch.shared.store.sqlite.database import Database
 
 
 @verb("where", examples=("inbox where", "inbox where --json"))

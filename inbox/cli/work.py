@@ -2,12 +2,12 @@
 
 import click
 
-from inbox_orch.shared.blocks import Sentence
-from inbox_orch.shared.declaring import Context, Number, argument, option, shell_of, verb
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.output import Output
-from inbox_orch.shared.signals import Signalled
-from inbox_orch.shared.temporary import temporary_place
+from inbox_orch.shared.processes.signals import Signalled
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.declaring import Context, Number, argument, option, shell_of, verb
+from inbox_orch.shared.shell.output import Output
+from inbox_orch.shared.store.temporary import temporary_place
 
 from ..domain import limits
 from ..worker.happenings import Happening, Summary

@@ -4,7 +4,7 @@ import json
 from typing import Any, NoReturn
 
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.json_words import once_each, whole_number
+from inbox_orch.shared.shell.json_words import once_each, whole_number
 
 DEFAULT_LEASE_SECONDS = 300.0
 MIN_LEASE_SECONDS, MAX_LEASE_SECONDS = 1.0, 24 * 3600.0

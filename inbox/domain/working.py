@@ -6,7 +6,7 @@ Pure: the worker brings what it has seen, and does what it is told here.
 from enum import Enum
 from typing import NamedTuple
 
-from inbox_orch.shared.endings import Ending
+from inbox_orch.shared.processes.endings import Ending
 
 from .model import Thread
 

@@ -17,15 +17,7 @@ from .agents import (
     ToolDescribed,
     Toolset,
 )
-from .envelope import (
-    Contract,
-    Data,
-    Error,
-    Failure,
-    FailureWithData,
-    Partial,
-    Success,
-)
+from .envelope import Contract, Data, Error, Failure, FailureWithData, Partial, Success
 from .lines import (
     ArtifactLine,
     CursorLine,

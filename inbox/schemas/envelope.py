@@ -6,9 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from inbox_orch.shared.errors import EXIT_CODES
 
-from .things import (
-    Shape,
-)
+from .things import Shape
 
 Data = TypeVar("Data", bound=Shape)
 Partial = TypeVar("Partial")

@@ -12,8 +12,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.folders import make_private_folder
 from inbox_orch.shared.ids import new_token
+from inbox_orch.shared.store.folders import make_private_folder
 
 from ..domain import states
 from ..domain.model import Message, Thread

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared import waits
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_token
+from inbox_orch.shared.store import waits
 from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import limits, states
@@ -257,7 +257,7 @@ def _nothing_in(tx: Transaction, reads: Sequence[str]) -> InboxOrchError:
     refusal = limits.nothing_available("nothing to claim in " + ", ".join(reads))
     empty = [box for box in reads[1:] if not threads.has_any(tx, box)]
     if empty:
-        from inbox_orch.shared.nearest import nearest
+        from inbox_orch.shared.shell.nearest import nearest
 
         from ..store import names
 

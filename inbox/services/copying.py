@@ -10,18 +10,19 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from inbox_orch.shared import events, processes
-from inbox_orch.shared.artifacts import ArtifactStore
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.folders import refuse_links, sync_folder
-from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.layout import Layout, layout_of
-from inbox_orch.shared.refusals import translated
+from inbox_orch.shared.processes import processes
+from inbox_orch.shared.store import events
+from inbox_orch.shared.store.artifacts import ArtifactStore
 from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.folders import refuse_links, sync_folder
+from inbox_orch.shared.store.layout import Layout, layout_of
 from inbox_orch.shared.store.sqlite import care as sqlite_care
 from inbox_orch.shared.store.sqlite import copies as sqlite_copies
+from inbox_orch.shared.store.sqlite.gate import file_failure
+from inbox_orch.shared.store.sqlite.refusals import translated
 
 from ..store import care, copies
 from .desk import Desk

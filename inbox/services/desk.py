@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
-from inbox_orch.shared import events, requests
 from inbox_orch.shared.clock import Clock, Moment
-from inbox_orch.shared.database import DEFAULT_BUSY_SECONDS, Database
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_id, check_key, check_name, refuse_text
-from inbox_orch.shared.locate import locate
+from inbox_orch.shared.store import events, requests
 from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.locate import locate
+from inbox_orch.shared.store.sqlite.database import DEFAULT_BUSY_SECONDS, Database
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Lease, Message, Thread
@@ -21,7 +21,7 @@ from ..domain.routing import destinations
 from ..store import cursors, messages, threads
 
 if TYPE_CHECKING:
-    from inbox_orch.shared.artifacts import ArtifactStore, Stored
+    from inbox_orch.shared.store.artifacts import ArtifactStore, Stored
 
 Kind = TypeVar("Kind", Message, Lease)
 
@@ -159,7 +159,7 @@ class Desk:
     @property
     def artifacts(self) -> "ArtifactStore":
         """The files beside the database; loaded only by those who have to do with files."""
-        from inbox_orch.shared.artifacts import ArtifactStore
+        from inbox_orch.shared.store.artifacts import ArtifactStore
 
         return ArtifactStore(self.database.layout.artifacts)
 
@@ -373,7 +373,7 @@ class Desk:
         wanted = text.strip().upper()
         if not (_LEAST_OF_AN_ID <= len(wanted) <= _MOST_OF_AN_ID and wanted.isascii()):
             return None
-        from inbox_orch.shared.nearest import nearest
+        from inbox_orch.shared.shell.nearest import nearest
 
         from ..store import names
 

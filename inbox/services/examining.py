@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from inbox_orch.migrations import SCHEMA_VERSION
-from inbox_orch.shared import bells, database, events, refusals
-from inbox_orch.shared.creating import UNSAFE_FILESYSTEMS, filesystem_type
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.layout import FOLDER_NAME, Layout
+from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Session
 from inbox_orch.shared.store.findings import Tally
+from inbox_orch.shared.store.layout import FOLDER_NAME, Layout
+from inbox_orch.shared.store.sqlite import bells, database, refusals
 from inbox_orch.shared.store.sqlite import care as sqlite_care
+from inbox_orch.shared.store.sqlite.creating import UNSAFE_FILESYSTEMS, filesystem_type
 
 from ..store import care
 from . import verifying

@@ -7,9 +7,9 @@ flushed.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared import waits
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store import waits
 from inbox_orch.shared.store.engine import Session
 
 from ..domain import limits

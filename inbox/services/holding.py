@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import refuse_text
-from inbox_orch.shared.requests import digest_of
 from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.requests import digest_of
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread
@@ -23,7 +23,7 @@ from .desk import ENDED, Desk, Draft, Written, artifact_facts
 from .reaping import question_is_overdue
 
 if TYPE_CHECKING:
-    from inbox_orch.shared.artifacts import Stored
+    from inbox_orch.shared.store.artifacts import Stored
 
 
 class Held(NamedTuple):

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
-from inbox_orch.shared.database import size_of
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import refuse_text
 from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.sqlite.database import size_of
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread, WorkTimes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.store.engine import Session, Transaction
-from inbox_orch.shared.waits import Look
+from inbox_orch.shared.store.waits import Look
 
 from ..domain import limits
 from ..domain.model import Thread

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, check_key, check_name, new_thread_id
-from inbox_orch.shared.requests import digest_of
 from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.requests import digest_of
 
 from ..domain import limits, states
 from ..domain.limits import check_number
@@ -17,7 +17,7 @@ from .desk import ENDED, Desk, Draft, Written, message_facts
 from .reaping import question_closed
 
 if TYPE_CHECKING:
-    from inbox_orch.shared.artifacts import Stored
+    from inbox_orch.shared.store.artifacts import Stored
 
 
 def send(

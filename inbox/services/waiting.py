@@ -7,12 +7,12 @@ written and flushed.
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared import events, waits
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.events import Event
 from inbox_orch.shared.ids import check_name, refuse_text
+from inbox_orch.shared.store import events, waits
 from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.events import Event
 
 from ..domain import limits
 from ..domain.model import Message, Thread

@@ -6,9 +6,9 @@ task file, and moving what counts as read when a command is started with them.
 
 from collections.abc import Sequence
 
-from inbox_orch.shared import waits
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.store import waits
 from inbox_orch.shared.store.engine import Session
 
 from ..domain import limits

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from inbox_orch.shared.clock import Moment, rfc3339
-from inbox_orch.shared.events import every as every_event
-from inbox_orch.shared.events import latest as latest_event
 from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.events import every as every_event
+from inbox_orch.shared.store.events import latest as latest_event
 from inbox_orch.shared.store.sqlite.care import schema_version
 
 from ..domain.model import Artifact, Lease

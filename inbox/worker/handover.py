@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from inbox_orch.shared.artifacts import ArtifactStore, SourceFailed, Stored
-from inbox_orch.shared.endings import Ending, ending_text
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.kept import Kept
+from inbox_orch.shared.processes.endings import Ending, ending_text
+from inbox_orch.shared.processes.kept import Kept
+from inbox_orch.shared.store.artifacts import ArtifactStore, SourceFailed, Stored
 
 from ..bus import Bus
 from ..domain.model import Thread

@@ -12,11 +12,11 @@ import shutil
 from collections.abc import Callable
 from enum import Enum
 
-from inbox_orch.shared.children import Child
-from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.kept import Kept
-from inbox_orch.shared.temporary import make_temporary_folder
+from inbox_orch.shared.processes.children import Child
+from inbox_orch.shared.processes.endings import Ending
+from inbox_orch.shared.processes.kept import Kept
+from inbox_orch.shared.store.temporary import make_temporary_folder
 
 from ..bus import Bus
 from ..domain.leases import backoff_seconds

@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from inbox_orch.shared import events, waits
-from inbox_orch.shared.bells import Bells
-from inbox_orch.shared.children import Child
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.groups import Leftovers
-from inbox_orch.shared.guardian import Guardian
-from inbox_orch.shared.noting import Signals
-from inbox_orch.shared.signals import Signalled
-from inbox_orch.shared.waits import doorbell_off
+from inbox_orch.shared.processes.children import Child
+from inbox_orch.shared.processes.groups import Leftovers
+from inbox_orch.shared.processes.guardian import Guardian
+from inbox_orch.shared.processes.noting import Signals
+from inbox_orch.shared.processes.signals import Signalled
+from inbox_orch.shared.store import events, waits
+from inbox_orch.shared.store.sqlite.bells import Bells
+from inbox_orch.shared.store.waits import doorbell_off
 
 from ..bus import Bus
 from ..services import working

@@ -4,10 +4,10 @@ import os
 import stat
 from typing import NamedTuple
 
-from inbox_orch.shared.artifacts import MAX_ARTIFACT_BYTES
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.inputs import decode_body
-from inbox_orch.shared.live import is_live
+from inbox_orch.shared.shell.inputs import decode_body
+from inbox_orch.shared.store.artifacts import MAX_ARTIFACT_BYTES
+from inbox_orch.shared.store.sqlite.live import is_live
 
 from ..domain import limits
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.surroundings import without_repository
+from inbox_orch.shared.processes.surroundings import without_repository
 
 from ..bus import Bus
 from ..domain import limits

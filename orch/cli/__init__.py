@@ -5,7 +5,7 @@ A command has no SQL, no rule and no print in it.
 
 import click
 
-from inbox_orch.shared.commandline import Program
+from inbox_orch.shared.shell.commandline import Program
 
 _HERE = "inbox_orch.orch.cli"
 

@@ -2,11 +2,11 @@
 
 import click
 
-from inbox_orch.shared.blocks import Sentence
-from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
-from ..domain import limits
-from .base import chosen_run, open_scheduler, run_option
+from ..runs import limits
+from .parts.base import chosen_run, open_scheduler, run_option
 
 
 @click.command(

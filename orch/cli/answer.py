@@ -2,11 +2,11 @@
 
 import click
 
-from inbox_orch.shared.blocks import Sentence
-from inbox_orch.shared.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.errors import usage
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
 
-from .base import chosen_run, key_option, open_scheduler, read_body, run_option
+from .parts.base import chosen_run, key_option, open_scheduler, read_body, run_option
 
 
 @click.command("answer", cls=Verb, agent=True, examples=("orch answer lexer --body 'the new one'",))

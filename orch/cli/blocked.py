@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import click
 
-from inbox_orch.shared.blocks import Block, Body, Sentence
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.shell.blocks import Block, Body, Sentence
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..services.viewing import Question
-from .base import chosen_run, open_scheduler, run_option
+from ..views.status import Question
+from .parts.base import chosen_run, open_scheduler, run_option
 
 
 @click.command("blocked", cls=Verb, agent=True, examples=("orch blocked --json",))

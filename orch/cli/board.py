@@ -2,16 +2,16 @@
 
 import click
 
-from inbox_orch.shared import waits
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.screen import Key, Screen, require_terminal
+from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.shared.shell.screen import Key, Screen, require_terminal
+from inbox_orch.shared.store import waits
 
-from ..domain.model import Run
-from ..services.boarding import Board
-from ..services.scheduler import Scheduler
-from .base import open_scheduler, run_option
-from .board_view import Place, Typing, lines, pages
+from ..leader.board import Board
+from ..leader.scheduler import Scheduler
+from ..runs.model import Run
+from .parts.base import open_scheduler, run_option
+from .parts.board_view import Place, Typing, lines, pages
 
 _ELSEWHERE = "`orch status --json` tells how a run stands, `orch drive` goes on telling"
 

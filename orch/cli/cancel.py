@@ -2,10 +2,10 @@
 
 import click
 
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .base import chosen_run, open_scheduler, run_option
-from .steering import steered
+from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.steering import steered
 
 
 @click.command("cancel", cls=Verb, agent=True, examples=("orch cancel lexer", "orch cancel a b"))

@@ -4,12 +4,12 @@ import os
 
 import click
 
-from inbox_orch.shared.blocks import Block, Sentence, Table
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..services.cleaning import KEPT, Cleaned, Item
-from .base import chosen_run, open_scheduler, run_option
+from ..cleanup.clean import KEPT, Cleaned, Item
+from .parts.base import chosen_run, open_scheduler, run_option
 
 
 @click.command(

@@ -2,12 +2,12 @@
 
 import click
 
-from inbox_orch.shared.blocks import Block, Sentence, Table
-from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
-from ..domain.comparing import Conflicts, Pair
-from ..domain.limits import DEFAULT_PAIRS, MOST_PAIRS
-from .base import chosen_run, open_scheduler, run_option
+from ..integration.pairs import Conflicts, Pair
+from ..runs.limits import DEFAULT_PAIRS, MOST_PAIRS
+from .parts.base import chosen_run, open_scheduler, run_option
 
 
 @click.command(

@@ -2,11 +2,11 @@
 
 import click
 
-from inbox_orch.shared.blocks import Sentence, Table
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.shell.blocks import Sentence, Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..domain.critical import Step
-from .base import chosen_run, open_scheduler, run_option
+from ..runs.critical import Step
+from .parts.base import chosen_run, open_scheduler, run_option
 
 _MEASURES = {
     "durations": "by the time of their attempts",

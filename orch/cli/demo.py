@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import click
 
-from inbox_orch.shared.blocks import Block, Sentence, Table
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Output
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.shared.shell.output import Output
 
 from ..demo.story import Ending, Story
 from ..demo.workshop import Workshop
-from ..services.viewing import Status
-from .standings import blocks as status_blocks
+from ..views.status import Status
+from .parts.standings import blocks as status_blocks
 
 
 @click.command("demo", cls=Verb, examples=("orch demo", "orch demo --keep"))

@@ -4,12 +4,12 @@ import os
 
 import click
 
-from inbox_orch.shared.blocks import Block, Table
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.blocks import Block, Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..services.dispatching import Dispatched
-from .base import base_conflict, chosen_run, key_option, open_scheduler, run_option
+from ..attempts.dispatch import Dispatched
+from .parts.base import base_conflict, chosen_run, key_option, open_scheduler, run_option
 
 
 @click.command(

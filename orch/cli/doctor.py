@@ -3,11 +3,11 @@
 import click
 
 from inbox_orch.inbox.services.examining import Examined
-from inbox_orch.shared.blocks import Block, Sentence, Table
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .base import open_scheduler
+from .parts.base import open_scheduler
 
 
 @click.command(

@@ -5,12 +5,12 @@ import os
 
 import click
 
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..services.driving import Step
-from .base import WAIT, chosen_run, no_verify_option, open_scheduler, run_option
-from .progress import Progress
+from ..leader.drive import Step
+from .parts.base import WAIT, chosen_run, no_verify_option, open_scheduler, run_option
+from .parts.progress import Progress
 
 
 @click.command(

@@ -2,11 +2,11 @@
 
 import click
 
-from inbox_orch.shared.blocks import Lines
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.shell.blocks import Lines
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .base import chosen_run, open_scheduler, run_option
-from .pictures import hand_out, rows_of, target_option
+from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.pictures import hand_out, rows_of, target_option
 
 
 @click.command(

@@ -4,13 +4,13 @@ import os
 
 import click
 
-from inbox_orch.shared.blocks import Block, Body, Sentence, Table
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.blocks import Block, Body, Sentence, Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..domain.integration import Result
-from ..services.integrating import Integrated
-from .base import chosen_run, open_scheduler, run_option
+from ..integration.integrate import Integrated
+from ..integration.rules import Result
+from .parts.base import chosen_run, open_scheduler, run_option
 
 
 @click.command(

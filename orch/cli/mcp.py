@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from inbox_orch.shared.mcp_command import mcp_command
-from inbox_orch.shared.texts import packaged
-from inbox_orch.shared.tools import Tool
+from inbox_orch.shared.shell.texts import packaged
+from inbox_orch.shared.tools.mcp_command import mcp_command
+from inbox_orch.shared.tools.tools import Tool
 
 _NO_VERIFY = frozenset({"no_verify"})
 

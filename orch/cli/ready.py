@@ -2,10 +2,17 @@
 
 import click
 
-from inbox_orch.shared.blocks import Table
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.shell.blocks import Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .base import base_conflict, chosen_run, limit_option, open_scheduler, run_option, tell_left_out
+from .parts.base import (
+    base_conflict,
+    chosen_run,
+    limit_option,
+    open_scheduler,
+    run_option,
+    tell_left_out,
+)
 
 
 @click.command("ready", cls=Verb, agent=True, examples=("orch ready --json",))

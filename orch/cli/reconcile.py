@@ -2,10 +2,10 @@
 
 import click
 
-from inbox_orch.shared.blocks import Facts
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.shell.blocks import Facts
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .base import chosen_run, no_verify_option, open_scheduler, run_option
+from .parts.base import chosen_run, no_verify_option, open_scheduler, run_option
 
 
 @click.command(

@@ -2,13 +2,13 @@
 
 import click
 
-from inbox_orch.shared.blocks import Block, Facts, Table, When
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import usage
+from inbox_orch.shared.shell.blocks import Block, Facts, Table, When
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..services.reporting import Report
-from .base import chosen_run, limit_option, open_scheduler, run_option
-from .pictures import hand_out, target_option
+from ..views.report import Report
+from .parts.base import chosen_run, limit_option, open_scheduler, run_option
+from .parts.pictures import hand_out, target_option
 
 
 @click.command(

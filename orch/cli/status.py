@@ -2,16 +2,10 @@
 
 import click
 
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .base import (
-    chosen_run,
-    limit_option,
-    open_scheduler,
-    run_option,
-    tell_left_out,
-)
-from .standings import blocks
+from .parts.base import chosen_run, limit_option, open_scheduler, run_option, tell_left_out
+from .parts.standings import blocks
 
 
 @click.command("status", cls=Verb, agent=True, examples=("orch status", "orch status --json"))

@@ -2,15 +2,22 @@
 
 import click
 
-from inbox_orch.shared.blocks import Block, Sentence, Table
 from inbox_orch.shared.clock import rfc3339
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..domain import limits
-from ..services.waiting import Waited
-from .base import WAIT, chosen_run, no_verify_option, obstacle_block, open_scheduler, run_option
+from ..leader.wait import Waited
+from ..runs import limits
 from .blocked import question_blocks
+from .parts.base import (
+    WAIT,
+    chosen_run,
+    no_verify_option,
+    obstacle_block,
+    open_scheduler,
+    run_option,
+)
 
 
 @click.command(

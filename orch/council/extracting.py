@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.json_words import once_each, whole_number, words_of
+from inbox_orch.shared.shell.json_words import once_each, whole_number, words_of
 
 _FENCE_LINE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _OBJECT_START = re.compile(r"\{[ \t\r\n]*[\"}]")

@@ -11,14 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .likeness import Likeness
-from .linking import (
-    Word,
-    about_groups,
-    by_place,
-    rests_on,
-    words_in_replies,
-    words_on_ballots,
-)
+from .linking import Word, about_groups, by_place, rests_on, words_in_replies, words_on_ballots
 from .model import Merge, Override, Parameters, Vote
 
 

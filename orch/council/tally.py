@@ -12,17 +12,7 @@ from typing import Any, NamedTuple
 from .banners import banners_of
 from .grouping import Grouped, group
 from .likeness import Likeness
-from .model import (
-    SEVERITIES,
-    Council,
-    Decision,
-    Item,
-    Merge,
-    Override,
-    Pair,
-    Seat,
-    Vote,
-)
+from .model import SEVERITIES, Council, Decision, Item, Merge, Override, Pair, Seat, Vote
 
 SCHEMA = "orch.council.tally/1"
 _ON_PAIRS = ("merge", "split")

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from ..services.scheduler import Scheduler
-from ..services.viewing import Status
+from ..leader.scheduler import Scheduler
+from ..views.status import Status
 from .workshop import SHORT_LEASE_SECONDS, TRY_AGAIN, Workshop
 
 TASKS = (

@@ -14,9 +14,9 @@ from typing import Any
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.gate import file_failure
-from inbox_orch.shared.signals import postponed
-from inbox_orch.shared.temporary import make_temporary_folder, temporary_place
+from inbox_orch.shared.processes.signals import postponed
+from inbox_orch.shared.store.sqlite.gate import file_failure
+from inbox_orch.shared.store.temporary import make_temporary_folder, temporary_place
 
 COMMAND_SECONDS = 180.0
 TRY_AGAIN = "try again on a machine with less to do; --keep leaves the folder to look at"

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import check_name, quoted
 
-from ..domain.config import DEFAULT_SETUP_SECONDS, Config, from_given
-from ..domain.limits import CANCEL_GRACE_SECONDS, MOST_PARALLEL
+from ..runs.config import DEFAULT_SETUP_SECONDS, Config, from_given
+from ..runs.limits import CANCEL_GRACE_SECONDS, MOST_PARALLEL
 from .parts import ClockSeconds, Command, Commands, LimitsPart, Part, Tries, checked, validated
 from .reading import read_document
 

@@ -7,8 +7,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from ..domain import limits
-from ..domain.model import Limits
+from ..runs import limits
+from ..runs.model import Limits
 from .problems import Path, problems_of
 from .reading import Source
 

@@ -6,16 +6,10 @@ from pydantic import BeforeValidator, Field
 
 from inbox_orch.shared.ids import check_name
 
-from ..domain.config import Config
-from ..domain.limits import (
-    MAX_PRIORITY,
-    MIN_PRIORITY,
-    MOST_PARALLEL,
-    check_task_body,
-    check_title,
-)
-from ..domain.names import check_task_key
-from ..domain.plans import Link, Opening, Plan, PlannedTask
+from ..runs.config import Config
+from ..runs.limits import MAX_PRIORITY, MIN_PRIORITY, MOST_PARALLEL, check_task_body, check_title
+from ..runs.names import check_task_key
+from ..runs.plan import Link, Opening, Plan, PlannedTask
 from .config import ConfigPart, Mailbox
 from .parts import Commands, LimitsPart, Part, Tries, checked, validated
 from .reading import Source, read_document

@@ -16,8 +16,8 @@ import yaml
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.inputs import read_input
-from inbox_orch.shared.json_words import whole_number, words_of
+from inbox_orch.shared.shell.inputs import read_input
+from inbox_orch.shared.shell.json_words import whole_number, words_of
 
 from .problems import Path, Problem, refusal
 

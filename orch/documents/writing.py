@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from inbox_orch.shared.blocks import harmless_json
+from inbox_orch.shared.shell.blocks import harmless_json
 
-from ..domain.plans import Link, Opening, Plan, PlannedTask
+from ..runs.plan import Link, Opening, Plan, PlannedTask
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 # Of YAML 1.1, where a document may be read by others.

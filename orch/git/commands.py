@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.signals import postponed
-from inbox_orch.shared.temporary import temporary_place
+from inbox_orch.shared.processes.signals import postponed
+from inbox_orch.shared.store.temporary import temporary_place
 
-from ..domain.masking import masked
 from .failures import named_failures, shown
+from .masking import masked
 
 # Called from a hook, git's own variables would send our commands into the user's index. These
 # few say how git is to be run rather than on what, and stay: what counts for the user's git counts

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Sequence
 
-from inbox_orch.shared import processes
+from inbox_orch.shared.processes import processes
 
 STALE_SECONDS = 60.0
 """Git has a lock for moments. Where processes cannot be looked at, so long only one that will not

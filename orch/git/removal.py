@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.folders import make_private_folders, refuse_links
+from inbox_orch.shared.store.folders import make_private_folders, refuse_links
 
 from . import administration
 from .commands import FAILURES, git

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.signals import postponed
+from inbox_orch.shared.processes.signals import postponed
 
 from .commands import git, git_bytes
 from .failures import failure, shown, temporary_folder

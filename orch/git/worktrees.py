@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.folders import make_private_folders
-from inbox_orch.shared.gate import Gate
+from inbox_orch.shared.store.folders import make_private_folders
+from inbox_orch.shared.store.sqlite.gate import Gate
 
 from .commands import git, is_transient, pause
 from .failures import named_failures

@@ -2,10 +2,10 @@
 
 import os
 
-from inbox_orch.shared import processes
+from inbox_orch.shared.processes import processes
 
-from ..domain.limits import FOREIGN_SECONDS
-from ..services.desk import Desk
+from ..runs.desk import Desk
+from ..runs.limits import FOREIGN_SECONDS
 from .rows import Intent, Owner
 
 

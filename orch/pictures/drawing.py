@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..domain import graph
-from ..domain.model import Dependency
-from ..domain.readiness import Standing
+from ..runs import graph
+from ..runs.model import Dependency
+from ..runs.readiness import Standing
 
 
 class Node(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from inbox_orch.shared.blocks import harmless
+from inbox_orch.shared.shell.blocks import harmless
 
 from .drawing import COLOURS, Drawing, states_in
 

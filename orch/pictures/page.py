@@ -9,14 +9,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 
-from inbox_orch.shared.blocks import harmless
 from inbox_orch.shared.clock import rfc3339
-from inbox_orch.shared.texts import packaged
+from inbox_orch.shared.shell.blocks import harmless
+from inbox_orch.shared.shell.texts import packaged
 
-from ..domain.costs import Cost
-from ..domain.readiness import Standing
 from ..git.repository import Changed
-from ..services.reporting import Exchange, Report, Told
+from ..runs.costs import Cost
+from ..runs.readiness import Standing
+from ..views.report import Exchange, Report, Told
 from .drawing import drawing_of
 from .svg import graph_svg, xml
 from .timeline import bar_of, how_long, timeline_svg

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 
-from ..domain.model import Attempt
+from ..runs.model import Attempt
 from .drawing import COLOURS
 from .svg import HEADING, LEAST_WIDTH, LEGEND, MARGIN, legend, opening, xml
 from .text import Piece

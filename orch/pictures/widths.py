@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from inbox_orch.shared.blocks import harmless
+from inbox_orch.shared.shell.blocks import harmless
 
 
 def cells(text: str) -> int:

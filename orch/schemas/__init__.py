@@ -32,14 +32,7 @@ from .council import (
     Tallied,
     Template,
 )
-from .driving import (
-    ChangeLine,
-    ConflictLine,
-    DispatchedLine,
-    Driven,
-    NoticeLine,
-    QuestionLine,
-)
+from .driving import ChangeLine, ConflictLine, DispatchedLine, Driven, NoticeLine, QuestionLine
 from .envelope import Contract
 from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported

@@ -4,16 +4,7 @@ from typing import Literal
 
 from inbox_orch.inbox.schemas import Count, Seconds, Serial, Shape
 
-from .things import (
-    BaseConflict,
-    Change,
-    HandedOut,
-    Key,
-    Outcome,
-    Question,
-    Run,
-    StandingState,
-)
+from .things import BaseConflict, Change, HandedOut, Key, Outcome, Question, Run, StandingState
 
 
 class DispatchedLine(HandedOut):

@@ -48,8 +48,8 @@ def measure(repository: Path, attempts: int) -> dict[str, Any]:
     `merge-tree` and `commit-tree` processes alone.
     """
     from inbox_orch.inbox import Bus
-    from inbox_orch.orch.services.scheduler import Scheduler
-    from inbox_orch.shared import creating
+    from inbox_orch.orch.leader.scheduler import Scheduler
+    from inbox_orch.shared.store.sqlite import creating
 
     database = repository / ".inbox" / "bus.db"
     creating.create(str(database))

@@ -20,10 +20,10 @@ from typing import Any
 from common import machine, parser, report, say, scratch, summary, table
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.domain.model import Run
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.shared import creating
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.model import Run
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store.sqlite import creating
 
 SIZES = (10_000, 100_000)
 CHAIN = 2_000

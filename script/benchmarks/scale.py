@@ -21,7 +21,7 @@ from common import machine, parser, report, say, scratch, summary, table
 from stock import BODY, MAILBOX, SENDER, WORKER, stock
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 
 SIZES = (1_000, 100_000, 1_000_000)
 LIMIT_RATIO = 1.5

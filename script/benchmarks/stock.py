@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 
 MAILBOX, SENDER, WORKER = "workers", "leader", "worker"
 BODY = "x" * 200

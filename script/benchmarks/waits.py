@@ -21,8 +21,9 @@ from typing import Any
 from common import machine, parser, report, say, scratch, summary, table
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import bells, creating, waits
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store import waits
+from inbox_orch.shared.store.sqlite import bells, creating
 
 IDLERS, PAIRS = 10, 8
 AROUND_SECONDS = 0.05

@@ -25,8 +25,8 @@ from crew import CREW, GIT_CREW, Crew
 from nemesis import Nemesis
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.shared import creating
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.shared.store.sqlite import creating
 
 OUTCOME = "outcome.json"
 COUNT_SECONDS = 5.0

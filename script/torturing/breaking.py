@@ -11,8 +11,9 @@ from typing import Any
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.services import claiming, holding, reaping
 from inbox_orch.inbox.store import leases
-from inbox_orch.shared import bells, events, waits
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store import events, waits
+from inbox_orch.shared.store.sqlite import bells
 from inbox_orch.shared.store.sqlite.sessions import Transaction
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from actors import Actor
 
-from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.leader.scheduler import Scheduler
 
 MAILBOX = "coders"
 MOST_LIVE = 12

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ..clock import Clock, Moment
-from ..layout import Layout
+from .layout import Layout
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 

@@ -9,7 +9,7 @@ import pytest
 
 from inbox_orch.inbox import schemas
 from inbox_orch.inbox.cli import program
-from inbox_orch.shared.commandline import PATH, Number, Text, execute
+from inbox_orch.shared.shell.commandline import PATH, Number, Text, execute
 from support.clicktree import Choice, numbers, parameters
 from support.commands import Project
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.shared.completion import SHELLS
+from inbox_orch.shared.shell.completion import SHELLS
 from support.commands import command_path, locked_by_another, run
 from support.orch_matrix import Enterprise
 from support.terminals import Viewed

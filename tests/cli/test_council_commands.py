@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.services import council_desk
+from inbox_orch.orch.council import views
 from support.chambers import BRIEF, WAL
 from support.commands import Outcome
 from support.orch_matrix import Enterprise, orch_cells_council
@@ -25,7 +25,7 @@ def ended(
     `agent` that one answers for all."""
     council = orch_cells_council.opened(project)
     with project.scheduler() as scheduler:
-        sha256 = council_desk.view(scheduler.desk, scheduler.council(None)).council.brief_sha256
+        sha256 = views.view(scheduler.desk, scheduler.council(None)).council.brief_sha256
     reply = {
         "schema": "orch.council.reply/1",
         "council_id": council,

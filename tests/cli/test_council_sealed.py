@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox.cli import COMMANDS
-from inbox_orch.orch.services import council_desk, council_settling
+from inbox_orch.orch.council import take_in, views
 from support.commands import Outcome
 from support.orch_matrix import Enterprise, orch_cells_council
 
@@ -51,16 +51,16 @@ class Panel(Enterprise):
         self.hand_in("ada", json.dumps(reply))
         self.hand_in("eve", '{"verdict": "' + MARK)
         with self.scheduler() as scheduler:
-            council_settling.refresh(scheduler.desk, scheduler.council(None))
+            take_in.refresh(scheduler.desk, scheduler.council(None))
             states = {s.seat.reviewer: s.stands.state for s in self.seats(scheduler)}
         assert states == {"ada": "valid", "bob": "pending", "eve": "pending"}
 
     def seats(self, scheduler):
-        return council_desk.view(scheduler.desk, scheduler.council(None)).seats
+        return views.view(scheduler.desk, scheduler.council(None)).seats
 
     def brief_sha256(self) -> str:
         with self.scheduler() as scheduler:
-            return council_desk.view(scheduler.desk, scheduler.council(None)).council.brief_sha256
+            return views.view(scheduler.desk, scheduler.council(None)).council.brief_sha256
 
     def hand_in(self, reviewer: str, body: str) -> None:
         with self.bus(reviewer) as bus:
@@ -165,7 +165,7 @@ def test_once_the_round_is_closed_everybody_may_look(panel: Panel):
         claimed = bus.claim()
         bus.fail(claimed.thread.id, str(claimed.lease.token), body="declined")
     with panel.scheduler() as scheduler:
-        council_settling.refresh(scheduler.desk, scheduler.council(None))
+        take_in.refresh(scheduler.desk, scheduler.council(None))
 
     shown = panel.as_bob("show", panel.threads["ada"], "--full")
 

@@ -9,10 +9,10 @@ import pytest
 
 from inbox_orch.orch import schemas
 from inbox_orch.orch.cli import program
-from inbox_orch.orch.domain import readiness, states
+from inbox_orch.orch.runs import readiness, states
 from inbox_orch.orch.schemas import things
-from inbox_orch.shared.commandline import Program, Verb
 from inbox_orch.shared.errors import EXITS_WITH_DATA
+from inbox_orch.shared.shell.commandline import Program, Verb
 from support.commands import locked_by_another, silence
 from support.contracts import validated
 from support.matrix import OUTCOMES, Cell, Never, calls, missing_database, name_of

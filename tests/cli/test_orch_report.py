@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.pictures.drawing import COLOURS
-from inbox_orch.shared.texts import packaged
+from inbox_orch.shared.shell.texts import packaged
 from support.orch_matrix import Enterprise, the_run
 from support.runs import commit
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.council import replies
-from inbox_orch.shared.artifacts import check_artifact_name
+from inbox_orch.shared.store.artifacts import check_artifact_name
 from support.buses import refused
 from support.commands import Outcome, command_path
 from support.orch_matrix import Enterprise

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.shared.texts import packaged
+from inbox_orch.shared.shell.texts import packaged
 from support.commands import HeldThread, Outcome, Project
 from support.orch_matrix import Enterprise
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.services import council_desk, council_settling
-from inbox_orch.orch.services.council_asking import check_asked
-from inbox_orch.orch.services.council_counting import rendered
-from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.council import take_in, views
+from inbox_orch.orch.council.ask import check_asked
+from inbox_orch.orch.council.count import rendered
+from inbox_orch.orch.leader.scheduler import Scheduler
 from support import killing
 from support.chambers import BRIEF, REVIEWERS, WAL, Chamber
 from support.scenes import apart
@@ -43,7 +43,7 @@ class Starting:
 
     def check(self, scheduler: Scheduler) -> None:
         for view in scheduler.councils():
-            council_settling.refresh(scheduler.desk, view.run)
+            take_in.refresh(scheduler.desk, view.run)
         start(scheduler)
         assert len(scheduler.councils()) == 1
         assert threads(scheduler) == dict.fromkeys(REVIEWERS, 1)
@@ -63,10 +63,8 @@ class Settling:
 
     def check(self, scheduler: Scheduler) -> None:
         run = scheduler.council(None)
-        council_settling.refresh(scheduler.desk, run)
-        seats = {
-            s.seat.reviewer: s.stands.state for s in council_desk.view(scheduler.desk, run).seats
-        }
+        take_in.refresh(scheduler.desk, run)
+        seats = {s.seat.reviewer: s.stands.state for s in views.view(scheduler.desk, run).seats}
         assert seats == {"ada": "valid", "bob": "pending", "eve": "valid_after_kill"}
         assert threads(scheduler) == {"ada": 1, "bob": 2, "eve": 1}
         with scheduler.database.snapshot() as snapshot:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.services import council_counting
+from inbox_orch.orch.council import count as council_counting
 from support.chambers import BRIEF
 from support.commands import command_path
 from support.orch_matrix import Enterprise, orch_cells_council

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
-from inbox_orch.shared.layout import layout_of
-from inbox_orch.shared.reserve import keep_reserve
+from inbox_orch.shared.store.layout import layout_of
+from inbox_orch.shared.store.sqlite import creating
+from inbox_orch.shared.store.sqlite.reserve import keep_reserve
 from support.commands import run
 from support.runs import Site
 

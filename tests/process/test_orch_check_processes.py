@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.services import stopping
-from inbox_orch.orch.services.running import GRACE_SECONDS
-from inbox_orch.shared import processes
+from inbox_orch.orch.attempts import stop
+from inbox_orch.orch.gates.running import GRACE_SECONDS
+from inbox_orch.orch.runs.model import Limits
+from inbox_orch.shared.processes import processes
 from support.commands import command_path
 from support.orch_matrix import Enterprise, the_run
 from support.processes import linger, until
@@ -325,7 +325,7 @@ def test_a_cancelled_attempt_does_not_go_on_being_checked(project: Enterprise, g
     (first,) = gate.beginnings
     with project.scheduler() as scheduler, scheduler.database.transaction() as tx:
         run = the_run(scheduler)
-        stopping.stop(
+        stop.stop(
             scheduler.desk,
             tx,
             run,

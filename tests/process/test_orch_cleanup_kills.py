@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.journal import rows as journal_rows
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.orch.store import attempts
+from inbox_orch.orch.leader.scheduler import Scheduler
 from support.commands import command_path
 from support.lengths import LONG
 from support.predicaments import contents

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.leader.scheduler import Scheduler
 from support.commands import command_path
 from support.lengths import LONG
 from support.processes import start_json

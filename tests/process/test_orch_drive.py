@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.orch import schemas
-from inbox_orch.orch.domain.config import Config, Setup
+from inbox_orch.orch.runs.config import Config, Setup
 from support.commands import command_path
 from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.config import from_given
-from inbox_orch.orch.domain.integration import branch_of
+from inbox_orch.orch.integration import trial
+from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.journal import rows as journal_rows
-from inbox_orch.orch.services import trying
+from inbox_orch.orch.runs.config import from_given
 from support.buses import refused
 from support.commands import command_path
 from support.processes import until
@@ -235,7 +235,7 @@ def test_a_check_sees_nothing_of_a_calling_hook_and_none_of_a_lease(site: Site, 
 
 def test_checks_that_another_leader_has_taken_over_move_nothing(site: Site, run, monkeypatch):
     scheduler = site.scheduler
-    note = functools.partial(trying._note_check, scheduler.desk)
+    note = functools.partial(trial._note_check, scheduler.desk)
 
     def lose_it(number, group):
         (intent,) = site.open_intents(run)
@@ -244,7 +244,7 @@ def test_checks_that_another_leader_has_taken_over_move_nothing(site: Site, run,
             journal_rows.take_over_intent(tx, number, intent.owner, elsewhere)
         return note(number, group)
 
-    only_for(monkeypatch, scheduler, trying, "_note_check", lose_it)
+    only_for(monkeypatch, scheduler, trial, "_note_check", lose_it)
     with refused("busy"):
         scheduler.integrate(run, checks=["true"])
     monkeypatch.undo()

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.domain.integration import branch_of
-from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.integration.rules import branch_of
+from inbox_orch.orch.leader.scheduler import Scheduler
 from support.commands import command_path
 from support.processes import until, until_idle
 from support.runs import Site, git, lock_files, worktree_paths

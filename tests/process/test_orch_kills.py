@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.domain.config import Config, Setup
-from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.config import Config, Setup
 from support.commands import command_path
 from support.lengths import LONG
 from support.processes import start_json, until

@@ -61,7 +61,7 @@ title=$(head -n 1 "$INBOX_TASK_FILE")
 case $title in
 "Find what waits for nothing")
     printf '\\n\\ndef roots(nodes, edges):
-    return [n for n in nodes if not edges.get(n)]\\n' >>orch/domain/graph.py
+    return [n for n in nodes if not edges.get(n)]\\n' >>orch/runs/graph.py
     printf 'from inbox_orch.orch.domain.graph import roots\\n\\n\\ndef test_roots():
     assert roots("abc", {"b": "a", "c": "b"}) == ["a"]\\n' >tests/unit/test_roots.py
     commit "Find what waits for nothing" ;;
@@ -162,7 +162,7 @@ def test_a_copy_of_the_project_without_git_gets_a_history(tmp_path: Path, root: 
 
     assert int(git(tmp_path / "made", "rev-list", "--count", "HEAD")) > 10
     tracked = git(tmp_path / "made", "ls-files").splitlines()
-    assert "orch/domain/graph.py" in tracked
+    assert "orch/runs/graph.py" in tracked
     assert [name for name in tracked if "__pycache__" in name] == []
 
 

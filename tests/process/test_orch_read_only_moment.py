@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from inbox_orch.orch.attempts import work
 from inbox_orch.orch.git import worktrees
-from inbox_orch.orch.services import work
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.disks import small_disk

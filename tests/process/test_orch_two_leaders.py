@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.domain.states import ATTEMPT_ENDED
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.shared import events
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.states import ATTEMPT_ENDED
+from inbox_orch.shared.store import events
 from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.processes import until

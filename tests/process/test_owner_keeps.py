@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 from support.buses import refused
 from support.ledgers import all_events, owners_by_event
 from support.processes import Clerk, crew, run_json

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.shared import creating
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.shared.store.sqlite import creating
 from support.processes import Child, crew
 
 # The log as sqlite.org/fileformat2.html#the_write_ahead_log describes it.

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.domain.config import Config
-from inbox_orch.shared import bells, creating
+from inbox_orch.orch.runs.config import Config
+from inbox_orch.shared.store.sqlite import bells, creating
 from support.buses import refused
 from support.commands import Project, run
 from support.runs import Site

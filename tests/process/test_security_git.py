@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.config import Config
 from inbox_orch.orch.git.commands import output_of
 from inbox_orch.orch.git.nested import nested_repositories
+from inbox_orch.orch.runs.config import Config
 from support.buses import refused
 from support.runs import Site, commit, git, make_repository
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.config import Config, Setup
+from inbox_orch.orch.runs.config import Config, Setup
 from support.orch_matrix import Enterprise
 from support.runs import Site, git
 

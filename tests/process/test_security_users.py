@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import bells, creating
+from inbox_orch.shared.store.sqlite import bells, creating
 from support.commands import Project, run
 from support.processes import Child, crew
 from support.runs import Site

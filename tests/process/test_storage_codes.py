@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from inbox_orch.shared.layout import layout_of
-from inbox_orch.shared.refusals import named
+from inbox_orch.shared.store.layout import layout_of
+from inbox_orch.shared.store.sqlite.refusals import named
 
 NAMES = {
     "SQLITE_BUSY": ("busy", True),

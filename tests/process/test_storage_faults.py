@@ -8,8 +8,8 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating, database
-from inbox_orch.shared.gate import Gate
+from inbox_orch.shared.store.sqlite import creating, database
+from inbox_orch.shared.store.sqlite.gate import Gate
 from support.buses import refused
 from support.ledgers import integrity
 from support.processes import Child, crew, finish, run_json, start_json, until

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 from support.buses import refused
 from support.processes import Child, close_all
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from inbox_orch.shared import processes
+from inbox_orch.shared.processes import processes
 from support.commands import Project, command_path
 
 HOURS = 100_000

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from inbox_orch.shared.bells import Bells
+from inbox_orch.shared.store.sqlite.bells import Bells
 from support.processes import Child, Clerk, crew, until
 
 # Processes that wait for a thread, each with a database that it has opened itself.

@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 from support.ledgers import all_events
 from support.processes import Child, Clerk, Gun, close_all, crew
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import waits
+from inbox_orch.shared.store import waits
 from support.buses import Office, refused
 from support.clocks import SteppingClock
 from support.timing import PATIENCE_SECONDS, undisturbed
@@ -163,7 +163,7 @@ def test_a_watch_of_zero_seconds_gives_what_was_there_when_it_began(leader):
 
 
 def test_a_watch_for_one_kind_does_not_read_the_other_events_again_and_again(leader, monkeypatch):
-    from inbox_orch.shared import events
+    from inbox_orch.shared.store import events
 
     asked = []
     genuine = events.after

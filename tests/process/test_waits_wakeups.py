@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 from support.processes import Child, Clerk, crew, finish, start_json, until
 from support.timing import promptly, undisturbed
 

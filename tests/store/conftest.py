@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import connecting
-from inbox_orch.shared.layout import Layout
+from inbox_orch.shared.store.layout import Layout
+from inbox_orch.shared.store.sqlite import connecting
 from support.buses import Office
 from support.writing import Writing, watched
 

@@ -11,9 +11,9 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.services import copying
-from inbox_orch.shared import processes
-from inbox_orch.shared.artifacts import ArtifactStore
-from inbox_orch.shared.signals import Signalled
+from inbox_orch.shared.processes import processes
+from inbox_orch.shared.processes.signals import Signalled
+from inbox_orch.shared.store.artifacts import ArtifactStore
 from inbox_orch.shared.store.sqlite import copies
 from support.buses import refused
 

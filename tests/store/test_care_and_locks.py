@@ -3,7 +3,7 @@
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 from support.processes import Child
 from support.writing import Writing
 

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from inbox_orch.orch.attempts import fold as folding
+from inbox_orch.orch.council import take_in, views
+from inbox_orch.orch.council.ask import check_asked, parse_decision
+from inbox_orch.orch.council.count import rendered, shortfall
 from inbox_orch.orch.council.tally import canonical
-from inbox_orch.orch.services import council_desk, council_settling, folding
-from inbox_orch.orch.services.council_asking import check_asked, parse_decision
-from inbox_orch.orch.services.council_counting import rendered, shortfall
 from support.buses import refused
 from support.chambers import BACKUP, BRIEF, DECISION, QUEUE, REVIEWERS, WAL, Chamber
 
@@ -137,7 +138,7 @@ def test_what_comes_in_time_while_a_leader_looks_is_not_late(chamber, monkeypatc
         return folded
 
     monkeypatch.setattr(folding, "fold", fold_then_hear_the_last)
-    council_settling.refresh(leader.desk, run)
+    take_in.refresh(leader.desk, run)
     monkeypatch.undo()
 
     assert looks and chamber.states(run)["eve"] == "valid"
@@ -186,7 +187,7 @@ def test_the_time_of_a_seat_counts_from_its_claim(chamber):
     assert chamber.states(run)["ada"] == "leased", "its worker may still hand in what there is"
     chamber.clock.advance(10)
     assert chamber.states(run)["ada"] == "timed_out"
-    assert council_desk.view(chamber.scheduler.desk, run).open_round is not None
+    assert views.view(chamber.scheduler.desk, run).open_round is not None
 
 
 def test_the_round_ends_when_the_last_seat_is_final(chamber):
@@ -248,7 +249,7 @@ def test_a_wait_on_its_run_moves_a_council_on(chamber):
     waited = chamber.scheduler.wait(run, until="run", wait_seconds=0)
 
     assert (waited.outcome, waited.failure) == ("succeeded", None)
-    assert council_desk.view(chamber.scheduler.desk, run).status == "complete"
+    assert views.view(chamber.scheduler.desk, run).status == "complete"
 
 
 def test_beside_another_run_a_council_is_meant_only_when_it_is_named(chamber):
@@ -281,12 +282,12 @@ def test_a_repeated_start_with_its_key_asks_nobody_again(chamber):
 
 
 def test_what_a_leader_that_died_had_not_sent_is_sent_by_the_next_look(chamber, monkeypatch):
-    monkeypatch.setattr(council_settling, "refresh", lambda desk, run: False)
+    monkeypatch.setattr(take_in, "refresh", lambda desk, run: False)
     run = chamber.start()
     assert chamber.bus("ada").list(mailboxes=("ada",)).items == ()
     monkeypatch.undo()
 
-    council_settling.refresh(chamber.leader("another").desk, run)
+    take_in.refresh(chamber.leader("another").desk, run)
 
     for reviewer in REVIEWERS:
         assert len(chamber.bus(reviewer).list(mailboxes=(reviewer,)).items) == 1
@@ -462,7 +463,7 @@ def test_a_report_that_is_made_while_votes_come_in_is_sealed(chamber):
     run = chamber.start()
     for reviewer, item in zip(REVIEWERS, (WAL, BACKUP, QUEUE), strict=True):
         chamber.answer(run, reviewer, item)
-    council_settling.refresh(chamber.scheduler.desk, run)
+    take_in.refresh(chamber.scheduler.desk, run)
     chamber.scheduler.open_ballot(run, deadline_seconds=60)
     counted = chamber.tally(run)
 

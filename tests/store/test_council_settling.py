@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from inbox_orch.orch.council import rows as councils
+from inbox_orch.orch.council import take_in, views
+from inbox_orch.orch.council.count import Settled, rendered
 from inbox_orch.orch.council.tally import canonical
-from inbox_orch.orch.services import council_desk, council_settling
-from inbox_orch.orch.services.council_counting import Settled, rendered
-from inbox_orch.orch.store import councils
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.chambers import BACKUP, QUEUE, REVIEWERS, WAL, Chamber, recommendation
@@ -32,7 +32,7 @@ def run(chamber):
     chamber.answer(run, "ada", WAL, BACKUP)
     chamber.answer(run, "bob", WAL, QUEUE)
     chamber.answer(run, "eve", JOURNAL, AGAINST)
-    council_settling.refresh(chamber.scheduler.desk, run)
+    take_in.refresh(chamber.scheduler.desk, run)
     return run
 
 
@@ -251,14 +251,13 @@ def test_votes_do_not_count_while_the_ballot_is_open(chamber, run):
 def test_a_ballot_that_cannot_be_read_is_sent_back_once(chamber, run):
     chamber.scheduler.open_ballot(run, deadline_seconds=600)
     chamber.hand_in("ada", body='{"votes": [')
-    council_settling.refresh(chamber.scheduler.desk, run)
+    take_in.refresh(chamber.scheduler.desk, run)
 
     assert "could not be read" in chamber.asked("ada")
     vote(chamber, run, "ada", {"Queue writers at a lock file": "agree"})
-    council_settling.refresh(chamber.scheduler.desk, run)
+    take_in.refresh(chamber.scheduler.desk, run)
     states = {
-        s.seat.reviewer: s.stands.state
-        for s in council_desk.view(chamber.scheduler.desk, run).seats_of(2)
+        s.seat.reviewer: s.stands.state for s in views.view(chamber.scheduler.desk, run).seats_of(2)
     }
     assert states["ada"] == "valid"
 
@@ -279,4 +278,4 @@ def test_without_anything_to_vote_on_there_is_no_ballot(chamber):
         chamber.answer(run, reviewer, WAL)
     with refused("invalid_state"):
         chamber.scheduler.open_ballot(run, deadline_seconds=60)
-    assert len(council_desk.view(chamber.scheduler.desk, run).rounds) == 1
+    assert len(views.view(chamber.scheduler.desk, run).rounds) == 1

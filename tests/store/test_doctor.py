@@ -12,7 +12,7 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.services import examining
 from inbox_orch.inbox.store import care
-from inbox_orch.shared.signals import Signalled
+from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.store.sqlite import care as sqlite_care
 from support.buses import refused
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 from support.processes import Child
 from support.timing import PATIENCE_SECONDS, promptly
 

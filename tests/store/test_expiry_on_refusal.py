@@ -73,7 +73,7 @@ def test_a_key_conflict_of_the_holder_leaves_the_overdue_question_settled(office
 
 
 def test_what_was_kept_wakes_those_who_wait_for_it(office, leader, worker, monkeypatch):
-    from inbox_orch.shared import bells
+    from inbox_orch.shared.store.sqlite import bells
 
     thread, _ = claimed(leader, worker, max_deliveries=1)
     office.clock.advance(61)

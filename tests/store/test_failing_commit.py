@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import committing
-from inbox_orch.shared.layout import layout_of
+from inbox_orch.shared.store.layout import layout_of
+from inbox_orch.shared.store.sqlite import committing
 from support.buses import refused
 from support.commands import Project, command_path
 

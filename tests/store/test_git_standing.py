@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.attempts import dispatch
 from inbox_orch.orch.git import standing
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.standing import require_apart, require_here
-from inbox_orch.orch.services import dispatching
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.runs import Site, branches, commit, git, worktree_paths
@@ -112,7 +112,7 @@ def test_a_worktree_that_git_would_fill_elsewhere_is_not_filled(
         monkeypatch.setattr(Repository, "working_tree_at", lambda *_: None)
         setting.make()
 
-    monkeypatch.setattr(dispatching, "require_apart", meanwhile)
+    monkeypatch.setattr(dispatch, "require_apart", meanwhile)
     site.dispatch(run)
 
     (attempt,) = site.attempts(run, "a")

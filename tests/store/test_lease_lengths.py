@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import clock, creating
+from inbox_orch.shared import clock
+from inbox_orch.shared.store.sqlite import creating
 from support.buses import refused
 
 MILLISECOND = 1_000_000

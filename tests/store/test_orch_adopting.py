@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.config import Config
+from inbox_orch.orch.attempts import adopt, judge, late
 from inbox_orch.orch.git.repository import Repository
-from inbox_orch.orch.services import adopting, checking, late
+from inbox_orch.orch.runs.config import Config
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.runs import Site, branches, commit, git, lock_files, only_for, worktree_paths
@@ -337,7 +337,7 @@ def test_an_attempt_that_begins_while_the_checks_run_is_not_overtaken(site: Site
     site.scheduler.reconcile(run)
     site.clock.advance(300)
     other = site.leader()
-    original = functools.partial(checking.run_checks, other.desk)
+    original = functools.partial(judge.run_checks, other.desk)
 
     def interrupted(*arguments, **options):
         site.dispatch(run)
@@ -402,7 +402,7 @@ def test_what_is_kept_is_what_was_adopted_also_when_another_leader_was_quicker(
 ):
     item = failed(site, run)
     slow = site.leader()
-    check = adopting._require_sound
+    check = adopt._require_sound
     adopted = []
 
     def check_and_be_late(*arguments):
@@ -412,7 +412,7 @@ def test_what_is_kept_is_what_was_adopted_also_when_another_leader_was_quicker(
         git(item["worktree"], "commit", "--quiet", "--amend", "--all", "--no-edit")
         adopted.append(site.scheduler.adopt(run, "a")["attempt"]["head_commit"])
 
-    monkeypatch.setattr(adopting, "_require_sound", check_and_be_late)
+    monkeypatch.setattr(adopt, "_require_sound", check_and_be_late)
     with refused("invalid_state"):
         slow.adopt(run, "a")
 
@@ -423,13 +423,13 @@ def test_what_is_kept_is_what_was_adopted_also_when_another_leader_was_quicker(
 
 def before_its_checks(monkeypatch, scheduler, happening) -> None:
     """Let something happen when an adoption is written down, and before its first check."""
-    run_checks = functools.partial(checking.run_checks, scheduler.desk)
+    run_checks = functools.partial(judge.run_checks, scheduler.desk)
 
     def happen_first(*arguments, **options):
         happening()
         return run_checks(*arguments, **options)
 
-    only_for(monkeypatch, scheduler, checking, "run_checks", happen_first)
+    only_for(monkeypatch, scheduler, judge, "run_checks", happen_first)
 
 
 def test_what_somebody_is_adopting_nobody_else_adopts(site: Site, run, monkeypatch):

@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
-from inbox_orch.orch.services import folding, work
-from inbox_orch.shared import events
+from inbox_orch.orch.attempts import fold, work
+from inbox_orch.shared.store import events
 from support.buses import refused
 from support.runs import Site, branches, commit, git, only_for
 
@@ -321,7 +321,7 @@ def test_abort_reaches_an_attempt_that_was_being_made_when_the_task_failed(site:
 
     def fail_meanwhile(*arguments):
         site.fail(item, fatal=True)
-        folding.fold(site.scheduler.desk, run)
+        fold.fold(site.scheduler.desk, run)
         return make(*arguments)
 
     only_for(monkeypatch, other, work, "prepare", fail_meanwhile)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from inbox_orch.orch.cli.board_view import Place, Typing, lines, pages
-from inbox_orch.orch.services.boarding import Board
+from inbox_orch.orch.cli.parts.board_view import Place, Typing, lines, pages
+from inbox_orch.orch.leader.board import Board
 from support.runs import Site
 from support.terminals import SGR, width
 

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.config import Config
-from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.attempts import borrow, fold, judge
+from inbox_orch.orch.attempts import rows as attempts
+from inbox_orch.orch.attempts import verify as verifying
+from inbox_orch.orch.gates import running
 from inbox_orch.orch.journal import owners
 from inbox_orch.orch.journal import rows as journal_rows
-from inbox_orch.orch.services import borrowing, checking, folding, running, verifying
-from inbox_orch.orch.store import attempts
-from inbox_orch.shared import processes
+from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.runs.model import Limits
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.signals import Signalled
+from inbox_orch.shared.processes import processes
+from inbox_orch.shared.processes.signals import Signalled
 from support.buses import refused
 from support.limits import limited_once_written
 from support.runs import Site, commit, git, only_for
@@ -386,17 +388,17 @@ def test_a_leader_that_has_seen_it_submitted_runs_no_check_that_another_has_run(
 ):
     submitted(site, run, one_more_run(tmp_path))
     slow = site.leader()
-    folding.fold(slow.desk, run)
+    fold.fold(slow.desk, run)
     verifying.verify(slow.desk, run)
-    begin = functools.partial(checking._begin_checks, slow.desk)
+    begin = functools.partial(judge._begin_checks, slow.desk)
 
     def begin_late(*arguments):
         site.scheduler.reconcile(run)
         return begin(*arguments)
 
-    only_for(monkeypatch, slow, checking, "_begin_checks", begin_late)
+    only_for(monkeypatch, slow, judge, "_begin_checks", begin_late)
 
-    assert checking.check_next(slow.desk, run) is None
+    assert judge.check_next(slow.desk, run) is None
     assert marked_runs(tmp_path) == ["ran"]
     assert site.attempts(run, "a")[-1].state == "succeeded"
 
@@ -407,9 +409,9 @@ def test_what_a_slow_leader_sees_after_the_checks_have_begun_decides_nothing(
     """The check itself makes the tree dirty, and the wait ends before the next one."""
     submitted(site, run, "touch made.txt", "true")
     slow = site.leader()
-    folding.fold(slow.desk, run)
+    fold.fold(slow.desk, run)
     look, first = functools.partial(verifying._verdict, slow.desk), site.scheduler
-    note = functools.partial(checking._note_results, first.desk)
+    note = functools.partial(judge._note_results, first.desk)
 
     def note_and_let_time_pass(*arguments):
         site.clock.advance(10)
@@ -417,10 +419,10 @@ def test_what_a_slow_leader_sees_after_the_checks_have_begun_decides_nothing(
 
     def look_late(*arguments):
         verifying.verify(first.desk, run)
-        checking.check_next(first.desk, run, starts_before_ms=site.clock.now().monotonic_ms + 5000)
+        judge.check_next(first.desk, run, starts_before_ms=site.clock.now().monotonic_ms + 5000)
         return look(*arguments)
 
-    only_for(monkeypatch, first, checking, "_note_results", note_and_let_time_pass)
+    only_for(monkeypatch, first, judge, "_note_results", note_and_let_time_pass)
     only_for(monkeypatch, slow, verifying, "_verdict", look_late)
 
     assert verifying.verify(slow.desk, run) == 0
@@ -436,9 +438,9 @@ def test_a_verification_that_another_leader_has_taken_over_is_left_to_it(
     dying, slow = site.leader(), site.leader()
     gone = owners.this_process(dying.desk)._replace(process=4194303, started=1)
     only_for(monkeypatch, dying, owners, "this_process", lambda: gone)
-    folding.fold(dying.desk, run)
+    fold.fold(dying.desk, run)
     verifying.verify(dying.desk, run)
-    checking._begin_checks(dying.desk, run, site.attempts(run, "a")[-1])
+    judge._begin_checks(dying.desk, run, site.attempts(run, "a")[-1])
     cleared = []
 
     def come_second(*arguments):
@@ -446,15 +448,15 @@ def test_a_verification_that_another_leader_has_taken_over_is_left_to_it(
         only_for(
             monkeypatch,
             slow,
-            borrowing,
+            borrow,
             "clear_borrowed",
             lambda *arguments: cleared.append(arguments),
         )
-        assert checking.put_back_abandoned(site.scheduler.desk, run) == 1
+        assert judge.put_back_abandoned(site.scheduler.desk, run) == 1
 
-    monkeypatch.setattr(checking, "end_orphan", come_second)
+    monkeypatch.setattr(judge, "end_orphan", come_second)
 
-    assert checking.put_back_abandoned(slow.desk, run) == 0
+    assert judge.put_back_abandoned(slow.desk, run) == 0
     assert cleared == []
     assert site.attempts(run, "a")[-1].state == "submitted"
 
@@ -464,7 +466,7 @@ def test_a_verifier_that_has_lost_its_attempt_decides_nothing(
     site: Site, run, monkeypatch, loss: str
 ):
     submitted(site, run, "true")
-    conclude, verifier = functools.partial(checking._conclude, site.scheduler.desk), site.scheduler
+    conclude, verifier = functools.partial(judge._conclude, site.scheduler.desk), site.scheduler
 
     def lose_it(run, attempt, found):
         other = site.leader()
@@ -477,7 +479,7 @@ def test_a_verifier_that_has_lost_its_attempt_decides_nothing(
             other.cancel(run, ["a"])
         return conclude(run, attempt, found)
 
-    only_for(monkeypatch, verifier, checking, "_conclude", lose_it)
+    only_for(monkeypatch, verifier, judge, "_conclude", lose_it)
 
     verifier.reconcile(run)
 
@@ -501,7 +503,7 @@ def test_the_check_of_a_verifier_that_is_gone_is_ended_and_nobody_elses(site: Si
             data = {"group": process.pid}
             data["group_started"] = (processes.start_time(process.pid) or 0) + started
             thread = threading.Thread(
-                target=checking.end_orphan,
+                target=judge.end_orphan,
                 args=(attempts.Intent(1, "run", "attempt", "verify", data, 0, me), boot_id),
             )
             thread.start()
@@ -548,8 +550,8 @@ def test_a_signal_ends_the_wait_also_where_the_attempt_cannot_be_put_back(
     def busy(*arguments):
         raise InboxOrchError("busy", "another program holds the write lock")
 
-    only_for(monkeypatch, site.scheduler, checking, "run_checks", run_checks)
-    only_for(monkeypatch, site.scheduler, checking, "_put_back", busy)
+    only_for(monkeypatch, site.scheduler, judge, "run_checks", run_checks)
+    only_for(monkeypatch, site.scheduler, judge, "_put_back", busy)
     with pytest.raises(Signalled) as signalled:
         site.scheduler.reconcile(run)
 

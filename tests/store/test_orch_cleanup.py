@@ -13,12 +13,13 @@ from typing import get_args
 
 import pytest
 
-from inbox_orch.orch.domain.cleanup import ERRORS
-from inbox_orch.orch.domain.config import Config
+from inbox_orch.orch.attempts import judge
+from inbox_orch.orch.attempts.judge import AT_WORK
+from inbox_orch.orch.cleanup import clean, inspect
+from inbox_orch.orch.cleanup.reasons import ERRORS
 from inbox_orch.orch.git import removal, salvage
+from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.schemas.cleanup import ReasonCode
-from inbox_orch.orch.services import checking, cleaning, inspecting
-from inbox_orch.orch.services.checking import AT_WORK
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
@@ -750,13 +751,13 @@ def test_a_removal_that_cannot_be_finished_now_keeps_nothing_else_from_it(
 def before_it_begins(monkeypatch, scene: Scene, happening) -> None:
     """Let something happen after the first look, and before the removal is written down."""
     scheduler = scene.site.scheduler
-    begin = functools.partial(cleaning._begin_removal, scheduler.desk)
+    begin = functools.partial(clean._begin_removal, scheduler.desk)
 
     def happen_first(run, attempt, plan):
         happening(attempt)
         return begin(run, attempt, plan)
 
-    only_for(monkeypatch, scheduler, cleaning, "_begin_removal", happen_first)
+    only_for(monkeypatch, scheduler, clean, "_begin_removal", happen_first)
 
 
 def test_a_process_that_enters_after_the_first_look_keeps_the_worktree(scene: Scene, monkeypatch):
@@ -780,7 +781,7 @@ def test_no_removal_begins_of_what_somebody_has_begun_to_adopt(scene: Scene, mon
 
     def adopt(attempt):
         with other.database.transaction() as tx:
-            checking.open_verification(other.desk, tx, scene.run, attempt, {})
+            judge.open_verification(other.desk, tx, scene.run, attempt, {})
 
     before_it_begins(monkeypatch, scene, adopt)
     (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
@@ -795,13 +796,13 @@ def test_no_removal_begins_of_what_somebody_has_begun_to_adopt(scene: Scene, mon
 def test_what_another_clean_up_has_taken_away_meanwhile_is_no_item(scene: Scene, monkeypatch):
     scene.delivered()
     slow = scene.site.leader()
-    look, cleaned = functools.partial(inspecting.require_mounted, slow.desk), []
+    look, cleaned = functools.partial(inspect.require_mounted, slow.desk), []
 
     def look_and_be_late(*arguments):
         look(*arguments)
         cleaned.append(scene.site.scheduler.cleanup(scene.run))
 
-    only_for(monkeypatch, slow, inspecting, "require_mounted", look_and_be_late)
+    only_for(monkeypatch, slow, inspect, "require_mounted", look_and_be_late)
 
     assert slow.cleanup(scene.run).items == ()
     assert [item.action for item in cleaned[0].items] == ["removed"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.services import folding, stopping, timing
+from inbox_orch.orch.attempts import fold, stop, timing
+from inbox_orch.orch.runs.model import Limits
 from support.buses import refused
 from support.runs import Site
 
@@ -224,13 +224,13 @@ def test_a_worker_that_speaks_while_the_clock_is_looked_at_goes_on(site: Site, r
     item = offered(site, run, silent_seconds=10)
     token = site.claim(item, lease_seconds=3600)
     site.clock.advance(11)
-    stop_late = stopping._stop_late
+    stop_late = stop._stop_late
 
     def renew_first(self, *arguments):
         site.worker.renew(item["thread"], token)
         return stop_late(self, *arguments)
 
-    monkeypatch.setattr(stopping, "_stop_late", renew_first)
+    monkeypatch.setattr(stop, "_stop_late", renew_first)
 
     assert newest(site, run).state == "running"
 
@@ -248,8 +248,8 @@ def test_two_leaders_end_it_once(site: Site, run):
     site.clock.advance(6)
     other = site.leader()
 
-    assert folding.fold(site.scheduler.desk, run) > 0
-    assert folding.fold(other.desk, run) == 0
+    assert fold.fold(site.scheduler.desk, run) > 0
+    assert fold.fold(other.desk, run) == 0
     assert site.task(run, "a").work_failures == 1
 
 
@@ -274,7 +274,7 @@ def test_a_wait_knows_when_the_next_clock_runs_out(site: Site, run):
 
 
 def test_no_more_attempts_live_in_a_mailbox_than_the_config_allows(site: Site):
-    from inbox_orch.orch.domain.config import Config
+    from inbox_orch.orch.runs.config import Config
 
     run = site.open_run(config=Config(mailboxes={"slow": 1}))
     site.add(run, "a", "b", mailbox="slow", priority=9)

@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
-from inbox_orch.orch.domain.config import Config
-from inbox_orch.orch.services import dispatching, provisioning
+from inbox_orch.orch.attempts import dispatch, provision
+from inbox_orch.orch.runs.config import Config
 from support.buses import refused
 from support.runs import Site, only_for
 
@@ -17,14 +17,14 @@ def run(site: Site):
 
 def before_it_allocates(monkeypatch, scheduler, happening) -> None:
     """Let something happen once, between the choice and the transaction that makes attempts."""
-    allocate, left = functools.partial(dispatching._allocate, scheduler.desk), [happening]
+    allocate, left = functools.partial(dispatch._allocate, scheduler.desk), [happening]
 
     def happen_and_allocate(*arguments, **options):
         if left:
             left.pop()()
         return allocate(*arguments, **options)
 
-    only_for(monkeypatch, scheduler, dispatching, "_allocate", happen_and_allocate)
+    only_for(monkeypatch, scheduler, dispatch, "_allocate", happen_and_allocate)
 
 
 def stored_keys(site: Site) -> int:
@@ -55,7 +55,7 @@ def test_a_dry_run_finishes_nothing_that_a_killed_call_with_its_key_began(
     def die(*arguments):
         raise KeyboardInterrupt
 
-    only_for(monkeypatch, site.scheduler, provisioning, "provision", die)
+    only_for(monkeypatch, site.scheduler, provision, "provision", die)
     with pytest.raises(KeyboardInterrupt):
         site.scheduler.dispatch(run, key="k")
     monkeypatch.undo()
@@ -191,7 +191,7 @@ def test_a_base_that_has_changed_meanwhile_is_chosen_anew(
 
 def test_a_run_that_never_stands_still_is_busy_and_dispatches_nothing(site: Site, run, monkeypatch):
     site.add(run, "a")
-    only_for(monkeypatch, site.scheduler, dispatching, "_allocate", lambda *arguments: None)
+    only_for(monkeypatch, site.scheduler, dispatch, "_allocate", lambda *arguments: None)
 
     with refused("busy"):
         site.dispatch(run)

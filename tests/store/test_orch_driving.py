@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from inbox_orch.orch.domain.model import Run
+from inbox_orch.orch.attempts import dispatch, provision
 from inbox_orch.orch.git import worktrees
-from inbox_orch.orch.services import dispatching, provisioning
-from inbox_orch.orch.services.driving import Driven, Step
-from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.leader.drive import Driven, Step
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.model import Run
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.runs import Site, commit
@@ -81,7 +81,7 @@ def test_what_is_dispatched_is_told_with_all_that_a_worker_needs(site: Site):
     site.add(run, "a")
 
     item = items(drive(site, run))["a"]
-    assert item == provisioning.handed_out(site.scheduler.desk, run, site.attempts(run, "a")[0])
+    assert item == provision.handed_out(site.scheduler.desk, run, site.attempts(run, "a")[0])
     assert item["brief"]
 
 
@@ -148,7 +148,7 @@ def test_a_disk_that_takes_nothing_now_does_not_stop_the_drive(
         def refuse(*_: object, **__: object) -> None:
             raise InboxOrchError(reason, "not now")
 
-        patch.setattr(dispatching, "dispatch", refuse)
+        patch.setattr(dispatch, "dispatch", refuse)
         steps = drive(site, run)
     assert (lines(steps, "notice"), code(steps)) == ([("notice", reason)], "timeout")
     assert set(items(drive(site, run))) == {"a"}
@@ -164,7 +164,7 @@ def test_a_drive_finishes_what_an_earlier_call_of_its_own_process_could_not(
         def busy(*_: object) -> None:
             raise InboxOrchError("busy", "another writer")
 
-        patch.setattr(provisioning, "_hand_out", busy)
+        patch.setattr(provision, "_hand_out", busy)
         site.scheduler.dispatch(run)
     assert [a.state for a in site.attempts(run, "a")] == ["allocating"]
 
@@ -209,7 +209,7 @@ def test_a_thread_that_is_offered_again_is_not_told_as_dispatched(site: Site):
 def test_more_events_than_fit_into_one_step_are_all_told(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("inbox_orch.orch.services.driving._MOST_EVENTS", 2)
+    monkeypatch.setattr("inbox_orch.orch.leader.drive._MOST_EVENTS", 2)
     run = site.open_run()
     keys = [f"t{n}" for n in range(5)]
     site.add(run, *keys, worktree=False)
@@ -320,7 +320,7 @@ def test_until_change_ends_with_the_first_one(site: Site):
     site.add(run, "a", "b")
     assert code(drive(site, run, until="change")) == "timeout", "to dispatch is no change"
     site.deliver(
-        provisioning.handed_out(site.scheduler.desk, run, site.attempts(run, "a")[0]), "a.txt"
+        provision.handed_out(site.scheduler.desk, run, site.attempts(run, "a")[0]), "a.txt"
     )
 
     steps = drive(site, run, until="change")
@@ -385,7 +385,7 @@ def test_the_end_of_a_back_off_is_when_it_looks_again(site: Site, monkeypatch: p
         looks.append(look())
 
     drive(site, run)
-    monkeypatch.setattr("inbox_orch.shared.waits.wait", never_sleep)
+    monkeypatch.setattr("inbox_orch.shared.store.waits.wait", never_sleep)
     drive(site, run)
     assert looks[0].found is None
     assert looks[0].due_wall_ms == site.standing(run, "a").until

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.config import Config, Setup
+from inbox_orch.orch.runs.config import Config, Setup
 from support.limits import limited_once_written
 from support.runs import Site, branches, commit, git, make_repository, worktree_paths
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.integration import branch_of
 from inbox_orch.orch.git import integrating
+from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.runs import Site, commit, git, lock_files

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.integration import branch_of
+from inbox_orch.orch.attempts import provision
 from inbox_orch.orch.git import integrating as git_integrating
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.integration import integrate
+from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.journal import owners
 from inbox_orch.orch.journal import rows as journal_rows
-from inbox_orch.orch.services import integrating, provisioning
-from inbox_orch.shared.gate import Gate
+from inbox_orch.shared.store.sqlite.gate import Gate
 from support.buses import refused
 from support.runs import Site, commit, git, only_for
 from support.timing import PATIENCE_SECONDS
@@ -277,7 +278,7 @@ def test_what_builds_on_conflicting_work_is_held_back_and_no_other_worker_is_ask
         ("b",),
     )
 
-    item = provisioning.handed_out(site.scheduler.desk, run, site.attempts(run, "b")[1])
+    item = provision.handed_out(site.scheduler.desk, run, site.attempts(run, "b")[1])
     git(item["worktree"], "merge", str(site.attempts(run, "b")[0].head_commit), status=1)
     commit(item["worktree"], "same", "both\n")
     site.done(item)
@@ -638,7 +639,7 @@ def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch)
     site.add(run, "a")
     accept(site, run, a={"a.txt": "a\n"})
     scheduler, other = site.scheduler, site.leader()
-    move = integrating._moved
+    move = integrate._moved
 
     def move_and_be_taken_for_dead(*arguments):
         moved = move(*arguments)
@@ -649,7 +650,7 @@ def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch)
         assert other.reconcile(run).finished_intents == 1
         return moved
 
-    monkeypatch.setattr(integrating, "_moved", move_and_be_taken_for_dead)
+    monkeypatch.setattr(integrate, "_moved", move_and_be_taken_for_dead)
     scheduler.integrate(run)
 
     assert integrated(site) == 1
@@ -660,14 +661,14 @@ def test_work_that_is_taken_back_before_the_branch_moves_is_not_brought_in(site:
     run = site.open_run()
     site.add(run, "a", "b")
     accept(site, run, a={"a.txt": "a\n"}, b={"b.txt": "b\n"})
-    begin, other = functools.partial(integrating._begin, site.scheduler.desk), site.leader()
+    begin, other = functools.partial(integrate._begin, site.scheduler.desk), site.leader()
 
     def begin_late(*arguments):
         monkeypatch.undo()
         other.retry(run, ["a"], force=True)
         return begin(*arguments)
 
-    only_for(monkeypatch, site.scheduler, integrating, "_begin", begin_late)
+    only_for(monkeypatch, site.scheduler, integrate, "_begin", begin_late)
     done = site.scheduler.integrate(run)
 
     assert states_of(done) == {"b": "merged"}
@@ -678,7 +679,7 @@ def test_a_branch_that_somebody_moves_meanwhile_is_merged_anew(site: Site, monke
     run = site.open_run()
     site.add(run, "a")
     accept(site, run, a={"a.txt": "a\n"})
-    begin = functools.partial(integrating._begin, site.scheduler.desk)
+    begin = functools.partial(integrate._begin, site.scheduler.desk)
     by_hand = commit(site.repository, "by-hand.txt", "by hand\n")
     git(site.repository, "reset", "--quiet", "--hard", "HEAD~1")
 
@@ -687,7 +688,7 @@ def test_a_branch_that_somebody_moves_meanwhile_is_merged_anew(site: Site, monke
         git(site.repository, "branch", branch_of(run), by_hand)
         return begin(*arguments)
 
-    only_for(monkeypatch, site.scheduler, integrating, "_begin", begin_late)
+    only_for(monkeypatch, site.scheduler, integrate, "_begin", begin_late)
     site.scheduler.integrate(run)
 
     assert names_in(site, tip_of(site, run)) == {"README.md", "a.txt", "by-hand.txt"}

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.attempts import provision as provisioning
+from inbox_orch.orch.attempts import rows as attempts
+from inbox_orch.orch.attempts import work
 from inbox_orch.orch.git import worktrees
-from inbox_orch.orch.journal import owners
+from inbox_orch.orch.journal import finishing, owners
 from inbox_orch.orch.journal import rows as journal_rows
-from inbox_orch.orch.services import finishing, provisioning, work
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.orch.store import attempts, tasks
-from inbox_orch.shared import processes
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs import task_rows as tasks
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.processes import processes
 from support.runs import Site, branches, only_for, worktree_paths
 from support.timing import PATIENCE_SECONDS
 

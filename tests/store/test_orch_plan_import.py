@@ -2,11 +2,11 @@
 
 import pytest
 
-from inbox_orch.orch.domain import plans
-from inbox_orch.orch.domain.config import Config
-from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.domain.plans import Link, Opening, Plan, PlannedTask
-from inbox_orch.orch.services.plans import Refused
+from inbox_orch.orch.runs import plan as plans
+from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.runs.model import Limits
+from inbox_orch.orch.runs.plan import Link, Opening, Plan, PlannedTask
+from inbox_orch.orch.runs.plan_import import Refused
 from inbox_orch.shared.errors import InboxOrchError
 from support.runs import Site
 

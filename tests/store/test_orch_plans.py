@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from inbox_orch.orch.services import dispatching
+from inbox_orch.orch.attempts import dispatch
 from support.buses import refused
 from support.runs import Site, git, only_for
 
@@ -271,14 +271,14 @@ def test_a_key_of_a_dispatch_that_found_nothing_stays_with_nothing(site: Site, r
 def test_two_leaders_with_one_key_dispatch_once(site: Site, run, monkeypatch):
     site.add(run, "a")
     other = site.leader()
-    choose = functools.partial(dispatching._choose, other.desk)
+    choose = functools.partial(dispatch._choose, other.desk)
 
     def be_overtaken(*arguments, **options):
         chosen = choose(*arguments, **options)
         site.scheduler.dispatch(run, key="k")
         return chosen
 
-    only_for(monkeypatch, other, dispatching, "_choose", be_overtaken)
+    only_for(monkeypatch, other, dispatch, "_choose", be_overtaken)
     done = other.dispatch(run, key="k")
 
     assert done.replayed is True

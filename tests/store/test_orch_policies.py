@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
-from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.services import folding, work
+from inbox_orch.orch.attempts import fold, work
+from inbox_orch.orch.runs.model import Limits
 from support.buses import refused
 from support.runs import Site, commit, git, only_for
 
@@ -258,7 +258,7 @@ def test_an_abort_that_comes_late_does_not_reach_what_was_taken_up_again(site: S
 
     def fail_meanwhile(*arguments):
         site.fail(item, fatal=True)
-        folding.fold(site.scheduler.desk, run)
+        fold.fold(site.scheduler.desk, run)
         return make(*arguments)
 
     only_for(monkeypatch, other, work, "prepare", fail_meanwhile)
@@ -273,7 +273,7 @@ def test_an_abort_that_comes_late_does_not_reach_what_was_taken_up_again(site: S
         return begin(**options)
 
     monkeypatch.setattr(slow.database, "transaction", begin_late)
-    folding._abort(slow.desk, run)
+    fold._abort(slow.desk, run)
 
     assert site.states(run) == {"a": "active", "b": "cancelled"}
     assert site.attempts(run, "a")[-1].state == "offered"
@@ -284,7 +284,7 @@ def test_an_abort_that_comes_late_does_not_reach_what_was_taken_up_again(site: S
 
 def after_it_has_looked(monkeypatch, scheduler, happening) -> None:
     """Let something happen once a leader has seen the threads, and before it writes."""
-    look = functools.partial(folding._with_threads, scheduler.desk)
+    look = functools.partial(fold._with_threads, scheduler.desk)
 
     def look_and_be_late(run):
         found = look(run)
@@ -292,7 +292,7 @@ def after_it_has_looked(monkeypatch, scheduler, happening) -> None:
         happening()
         return found
 
-    only_for(monkeypatch, scheduler, folding, "_with_threads", look_and_be_late)
+    only_for(monkeypatch, scheduler, fold, "_with_threads", look_and_be_late)
 
 
 def test_what_another_leader_has_folded_and_accepted_is_left_as_it_is(site: Site, run, monkeypatch):
@@ -301,7 +301,7 @@ def test_what_another_leader_has_folded_and_accepted_is_left_as_it_is(site: Site
     slow = site.leader()
     after_it_has_looked(monkeypatch, slow, lambda: site.scheduler.reconcile(run))
 
-    folding.fold(slow.desk, run)
+    fold.fold(slow.desk, run)
 
     assert site.attempts(run, "a")[0].state == "succeeded"
     assert site.scheduler.doctor(verify=True).problems == 0
@@ -314,9 +314,9 @@ def test_an_ending_that_another_leader_has_settled_is_settled_once(site: Site, r
     assert site.attempts(run, "a")[0].state == "ending"
     site.clock.advance(61)
     slow = site.leader()
-    after_it_has_looked(monkeypatch, slow, lambda: folding.fold(site.scheduler.desk, run))
+    after_it_has_looked(monkeypatch, slow, lambda: fold.fold(site.scheduler.desk, run))
 
-    folding.fold(slow.desk, run)
+    fold.fold(slow.desk, run)
 
     assert site.attempts(run, "a")[0].state == "cancelled"
     assert site.scheduler.doctor(verify=True).problems == 0

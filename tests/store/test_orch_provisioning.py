@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.names import folder_name
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.runs.names import folder_name
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.gate import Gate
+from inbox_orch.shared.store.sqlite.gate import Gate
 from support.runs import Site, branches, git, lock_files, worktree_paths
 from support.timing import PATIENCE_SECONDS
 

@@ -14,15 +14,16 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.domain.states import TASK_FINAL, WITH_WORKER
+from inbox_orch.orch.attempts import moving
+from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.journal.rows import Intent, Owner
-from inbox_orch.orch.services import moving
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.orch.store import attempts, runs
-from inbox_orch.shared import processes
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs import run_rows as runs
+from inbox_orch.orch.runs.model import Limits
+from inbox_orch.orch.runs.states import TASK_FINAL, WITH_WORKER
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.processes import processes
 from support.buses import Office
 from support.runs import branches, commit, git, lock_files, make_repository, worktree_paths
 

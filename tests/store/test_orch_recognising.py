@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
 from support.runs import Site, branches, git
 

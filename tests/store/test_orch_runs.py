@@ -4,8 +4,9 @@ import functools
 
 import pytest
 
-from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.services import folding, work
+from inbox_orch.orch.attempts import fold as folding
+from inbox_orch.orch.attempts import work
+from inbox_orch.orch.runs.model import Limits
 from support.buses import refused
 from support.runs import Site, branches, commit, only_for, worktree_paths
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from inbox_orch.orch.domain.plans import Link, Plan, PlannedTask
+from inbox_orch.orch.runs.plan import Link, Plan, PlannedTask
 from support.buses import refused
 from support.runs import Site
 

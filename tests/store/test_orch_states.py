@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from inbox_orch.orch.domain import readiness, states
-from inbox_orch.orch.services.planning import POLICIES
+from inbox_orch.orch.runs import readiness, states
+from inbox_orch.orch.runs.planning import POLICIES
 from support.runs import Site
 
 STATES = {

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.attempts import fold as folding
+from inbox_orch.orch.attempts import work
 from inbox_orch.orch.git import worktrees
-from inbox_orch.orch.services import folding, work
-from inbox_orch.shared import events
+from inbox_orch.orch.runs.model import Limits
+from inbox_orch.shared.store import events
 from support.buses import refused
 from support.runs import Site, commit, git, only_for
 

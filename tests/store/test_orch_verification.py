@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.services import folding, verifying
+from inbox_orch.orch.attempts import fold, verify
 from support.buses import refused
 from support.runs import Site, commit, git, make_repository, only_for
 
@@ -471,7 +471,7 @@ def test_what_is_kept_is_what_was_accepted_also_when_a_slower_leader_saw_less(
 ):
     site.deliver(item, "a.txt")
     slow = site.leader()
-    look = functools.partial(verifying._verdict, slow.desk)
+    look = functools.partial(verify._verdict, slow.desk)
     accepted = []
 
     def look_and_be_late(*arguments):
@@ -480,9 +480,9 @@ def test_what_is_kept_is_what_was_accepted_also_when_a_slower_leader_saw_less(
         site.scheduler.reconcile(run)
         return verdict
 
-    only_for(monkeypatch, slow, verifying, "_verdict", look_and_be_late)
-    folding.fold(slow.desk, run)
-    assert verifying.verify(slow.desk, run) == 0
+    only_for(monkeypatch, slow, verify, "_verdict", look_and_be_late)
+    fold.fold(slow.desk, run)
+    assert verify.verify(slow.desk, run) == 0
 
     (attempt,) = site.attempts(run, "a")
     assert [attempt.head_commit] == accepted
@@ -494,16 +494,16 @@ def test_what_was_cancelled_while_a_leader_looked_stays_cancelled(
 ):
     site.deliver(item, "a.txt")
     slow = site.leader()
-    look = functools.partial(verifying._verdict, slow.desk)
+    look = functools.partial(verify._verdict, slow.desk)
 
     def look_and_be_late(*arguments):
         verdict = look(*arguments)
         site.scheduler.cancel(run, ["a"])
         return verdict
 
-    only_for(monkeypatch, slow, verifying, "_verdict", look_and_be_late)
-    folding.fold(slow.desk, run)
-    assert verifying.verify(slow.desk, run) == 0
+    only_for(monkeypatch, slow, verify, "_verdict", look_and_be_late)
+    fold.fold(slow.desk, run)
+    assert verify.verify(slow.desk, run) == 0
 
     assert [a.state for a in site.attempts(run, "a")] == ["cancelled"]
     assert site.task(run, "a").state == "cancelled"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 from support.runs import Site, git
 
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from inbox_orch.inbox.services import pruning
-from inbox_orch.shared import requests
-from inbox_orch.shared.artifacts import ArtifactStore
+from inbox_orch.shared.store import requests
+from inbox_orch.shared.store.artifacts import ArtifactStore
 from support.buses import refused
 
 DAY = 24 * 3600

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from inbox_orch.shared import artifacts
+from inbox_orch.shared.store import artifacts
 from support.buses import refused
 
 

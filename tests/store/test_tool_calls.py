@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox.cli import program
-from inbox_orch.shared.tool_calls import Call, Place, carry_out
+from inbox_orch.shared.tools.tool_calls import Call, Place, carry_out
 from support.commands import Project
 from support.timing import PATIENCE_SECONDS
 from support.tooling import Caller, tools_of

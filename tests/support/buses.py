@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared.database import Database
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store.sqlite.database import Database
 from inbox_orch.shared.store.sqlite.sessions import Snapshot
 from support.clocks import FakeClock
 from support.templates import make_database

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.domain.model import Run
-from inbox_orch.orch.services import council_desk, council_settling
-from inbox_orch.orch.services.council_asking import check_asked
-from inbox_orch.orch.services.council_counting import Counted
-from inbox_orch.orch.services.council_desk import SeatView
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.shared.artifacts import Stored
+from inbox_orch.orch.council import take_in, views
+from inbox_orch.orch.council.ask import check_asked
+from inbox_orch.orch.council.count import Counted
+from inbox_orch.orch.council.views import SeatView
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.model import Run
+from inbox_orch.shared.store.artifacts import Stored
 from support.buses import Office
 
 BRIEF = """\
@@ -83,8 +83,8 @@ class Chamber:
 
     def seats(self, run: Run) -> dict[str, SeatView]:
         """The seats of the first round, as they stand now."""
-        council_settling.refresh(self.scheduler.desk, run)
-        return {s.seat.reviewer: s for s in council_desk.view(self.scheduler.desk, run).seats_of(1)}
+        take_in.refresh(self.scheduler.desk, run)
+        return {s.seat.reviewer: s for s in views.view(self.scheduler.desk, run).seats_of(1)}
 
     def states(self, run: Run) -> dict[str, str]:
         """How every seat of the first round stands."""
@@ -116,7 +116,7 @@ class Chamber:
 
     def reply(self, run: Run, *recommendations: dict[str, Any], **changes: Any) -> dict[str, Any]:
         """A whole reply to this council."""
-        council = council_desk.view(self.scheduler.desk, run).council
+        council = views.view(self.scheduler.desk, run).council
         value = {
             "schema": "orch.council.reply/1",
             "council_id": run.id,

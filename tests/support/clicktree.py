@@ -6,7 +6,7 @@ from typing import NamedTuple
 import click
 
 from inbox_orch.inbox.cli import program
-from inbox_orch.shared.commandline import Number
+from inbox_orch.shared.shell.commandline import Number
 from support.commands import ULID
 
 NAMES = tuple(program.list_commands(click.Context(program)))

@@ -16,7 +16,7 @@ from typing import Any
 from inbox_orch.inbox import Bus
 from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.migrations.apply import migrate
-from inbox_orch.shared import creating, database
+from inbox_orch.shared.store.sqlite import creating, database
 from support.buses import refused
 from support.clocks import FakeClock
 from support.killing import kill_at_every_step

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inbox_orch.orch.services import running
+from inbox_orch.orch.gates import running
 from support.processes import until
 
 

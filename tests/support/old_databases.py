@@ -10,8 +10,8 @@ import sqlite3
 from pathlib import Path
 
 from inbox_orch.migrations.apply import migrate
-from inbox_orch.orch.domain.model import Run
-from inbox_orch.orch.services.council_asking import check_asked
+from inbox_orch.orch.council.ask import check_asked
+from inbox_orch.orch.runs.model import Run
 from support.chambers import BRIEF
 from support.runs import Site, commit
 

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from inbox_orch.orch.services import council_desk, council_settling
-from inbox_orch.orch.services.council_asking import check_asked
+from inbox_orch.orch.council import take_in, views
+from inbox_orch.orch.council.ask import check_asked
 from support.chambers import BACKUP, BRIEF, QUEUE, REVIEWERS, WAL, recommendation
 from support.matrix import NO_STATE, NO_WAIT, Cell, Never, given, plain, read_while_busy
 from support.orch_matrix import NO_BASE, NO_TOKEN, Enterprise, after
@@ -27,7 +27,7 @@ def answered(project: Enterprise) -> str:
     council = opened(project)
     replies = {"ada": [WAL, BACKUP], "bob": [WAL, QUEUE], "eve": [NEAR, KEEP]}
     with project.scheduler() as scheduler:
-        sha256 = council_desk.view(scheduler.desk, scheduler.council(None)).council.brief_sha256
+        sha256 = views.view(scheduler.desk, scheduler.council(None)).council.brief_sha256
     for reviewer, recommendations in replies.items():
         value = {
             "schema": "orch.council.reply/1",
@@ -49,7 +49,7 @@ def counted(project: Enterprise) -> str:
     """The same, taken in."""
     council = answered(project)
     with project.scheduler() as scheduler:
-        council_settling.take_in_replies(scheduler.desk, scheduler.council(None))
+        take_in.take_in_replies(scheduler.desk, scheduler.council(None))
     return council
 
 

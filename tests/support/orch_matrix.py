@@ -12,9 +12,9 @@ import click
 
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.cli import program
-from inbox_orch.orch.domain.model import Run
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.shared.commandline import Program
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.model import Run
+from inbox_orch.shared.shell.commandline import Program
 from support.commands import Outcome, Project, run
 from support.matrix import NO_BASE, NO_STATE, NO_WAIT, Cell, Never, given, plain, read_while_busy
 from support.runs import git, make_repository

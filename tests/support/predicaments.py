@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inbox_orch.orch.domain.model import Run
 from inbox_orch.orch.git import manifest
+from inbox_orch.orch.runs.model import Run
 from support.runs import Site, commit, git
 
 KEPT, REMOVED = "kept", "removed"

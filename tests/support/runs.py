@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from inbox_orch.orch.domain.model import Attempt, Run, Task
+from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.journal import rows as journal_rows
-from inbox_orch.orch.services.desk import Desk
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.orch.store import attempts, tasks
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs import task_rows as tasks
+from inbox_orch.orch.runs.desk import Desk
+from inbox_orch.orch.runs.model import Attempt, Run, Task
 from support.buses import Office
 from support.templates import make_repository
 

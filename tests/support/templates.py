@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from inbox_orch.shared import creating
 from inbox_orch.shared.clock import Clock, SystemClock
 from inbox_orch.shared.ids import new_id
+from inbox_orch.shared.store.sqlite import creating
 
 
 def make_database(path: Path, clock: Clock | None = None) -> None:

@@ -12,8 +12,8 @@ from inbox_orch.inbox.cli import mcp as inbox_mcp
 from inbox_orch.inbox.cli import program as inbox_program
 from inbox_orch.orch.cli import mcp as orch_mcp
 from inbox_orch.orch.cli import program as orch_program
-from inbox_orch.shared.tool_calls import Call, Place, carry_out
-from inbox_orch.shared.tools import Described, described
+from inbox_orch.shared.tools.tool_calls import Call, Place, carry_out
+from inbox_orch.shared.tools.tools import Described, described
 from support.commands import command_path
 from support.timing import PATIENCE_SECONDS
 

@@ -3,8 +3,8 @@
 import errno
 import os
 
-from inbox_orch.shared import bells
-from inbox_orch.shared.bells import Bells
+from inbox_orch.shared.store.sqlite import bells
+from inbox_orch.shared.store.sqlite.bells import Bells
 
 
 def test_a_bell_is_dead_once_its_process_has_gone(tmp_path):

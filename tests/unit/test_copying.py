@@ -10,7 +10,7 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.git.copying import Copied, copy_untracked
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.layout import layout_of
+from inbox_orch.shared.store.layout import layout_of
 from support.templates import make_database
 
 

@@ -1,6 +1,6 @@
 """Folding the events of a council finds what does not agree."""
 
-from inbox_orch.orch.domain.folding import Fact, Folded, differences, fold
+from inbox_orch.orch.leader.event_folding import Fact, Folded, differences, fold
 
 SHA = "ab" * 32
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox_orch.orch.domain.councils import (
+from inbox_orch.orch.council.stored import (
     COUNTED,
     SEAT_FINAL,
     Round,
@@ -11,7 +11,7 @@ from inbox_orch.orch.domain.councils import (
     StoredSeat,
     seat_stands,
 )
-from inbox_orch.orch.domain.model import Attempt
+from inbox_orch.orch.runs.model import Attempt
 
 SEAT = StoredSeat("R", 1, 0, "ada", "T", None, None)
 CLOSED_WITHOUT = SEAT._replace(closing="leased")

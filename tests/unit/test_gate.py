@@ -2,8 +2,8 @@
 
 import pytest
 
-from inbox_orch.shared import gate
-from inbox_orch.shared.gate import Gate
+from inbox_orch.shared.store.sqlite import gate
+from inbox_orch.shared.store.sqlite.gate import Gate
 
 
 class Interrupted(BaseException):

@@ -3,10 +3,10 @@
 import pytest
 
 from inbox_orch.inbox.worker.handover import NotYet, Remains
-from inbox_orch.shared.artifacts import SourceFailed, Stored
-from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.kept import Kept
+from inbox_orch.shared.processes.endings import Ending
+from inbox_orch.shared.processes.kept import Kept
+from inbox_orch.shared.store.artifacts import SourceFailed, Stored
 
 LARGE_BYTES = 17 * 1024 * 1024
 

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from inbox_orch.shared.blocks import harmless, harmless_json
+from inbox_orch.shared.shell.blocks import harmless, harmless_json
 
 # Controls, separators of lines, and marks that set the direction.
 DRIVING = [*map(chr, (*range(32), *range(0x7F, 0xA0), 0x2028, 0x2029))]

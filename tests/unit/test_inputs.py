@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.shared.inputs import given_text, stray_delimiter
+from inbox_orch.shared.shell.inputs import given_text, stray_delimiter
 from support.buses import refused
 
 

@@ -72,7 +72,7 @@ def test_every_import_contract_is_kept(tree: Path):
         ("domain-libraries", "inbox/domain/__init__.py", "import inbox_orch.shared.database"),
         ("domain-io", "inbox/domain/__init__.py", "from os import environ"),
         ("domain-io", "orch/domain/__init__.py", "import os.path"),
-        ("protocol", "shared/mcp_command.py", "import mcp"),
+        ("protocol", "shared/tools/mcp_command.py", "import mcp"),
         ("protocol", "inbox/cli/mcp.py", "from mcp_types import Tool"),
         ("git", "orch/services/__init__.py", "from git import Repo"),
         ("git", "shared/errors.py", "import git.exc"),

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox_orch.orch.domain.checks import Checked, brief_command, objection, report
-from inbox_orch.orch.services.running import Masked
-from inbox_orch.shared.endings import Ending
+from inbox_orch.orch.gates.checks import Checked, brief_command, objection, report
+from inbox_orch.orch.gates.running import Masked
+from inbox_orch.shared.processes.endings import Ending
 
 SECRET = "s3cret"
 

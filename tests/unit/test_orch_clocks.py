@@ -5,9 +5,9 @@ from itertools import combinations
 
 import pytest
 
-from inbox_orch.orch.domain import clocks
-from inbox_orch.orch.domain.clocks import Working
-from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.attempts import clocks
+from inbox_orch.orch.attempts.clocks import Working
+from inbox_orch.orch.runs.model import Limits
 
 NOW = 10_000_000
 ALL = Limits(queue_seconds=10, run_seconds=100, silent_seconds=20, block_seconds=30)

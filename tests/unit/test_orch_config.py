@@ -9,8 +9,8 @@ import yaml
 
 from inbox_orch.orch.documents import reading
 from inbox_orch.orch.documents.config import read_config
-from inbox_orch.orch.domain.config import Config, Setup, from_given
-from inbox_orch.orch.domain.model import Limits
+from inbox_orch.orch.runs.config import Config, Setup, from_given
+from inbox_orch.orch.runs.model import Limits
 from inbox_orch.shared.errors import InboxOrchError
 
 WHOLE = """

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inbox_orch.orch.domain.costs import Cost, cost_in, total
+from inbox_orch.orch.runs.costs import Cost, cost_in, total
 
 
 @pytest.mark.parametrize("payload, expected", [

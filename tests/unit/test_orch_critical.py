@@ -5,9 +5,9 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbox_orch.orch.domain.critical import critical_path
-from inbox_orch.orch.domain.model import Dependency, Limits, Task
-from inbox_orch.orch.domain.readiness import Standing
+from inbox_orch.orch.runs.critical import critical_path
+from inbox_orch.orch.runs.model import Dependency, Limits, Task
+from inbox_orch.orch.runs.readiness import Standing
 
 
 def standing(key: str, state: str = "waiting", number: int = 0) -> Standing:

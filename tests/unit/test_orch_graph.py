@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox_orch.orch.domain import graph
+from inbox_orch.orch.runs import graph
 
 DEEP = 20_000
 

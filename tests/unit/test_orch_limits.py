@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox_orch.orch.domain import limits, states
+from inbox_orch.orch.runs import limits, states
 from inbox_orch.shared.errors import InboxOrchError
 
 

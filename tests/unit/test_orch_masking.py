@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inbox_orch.orch.domain.config import Config
-from inbox_orch.orch.domain.masking import MaskedStream, masked, masked_bytes
-from inbox_orch.orch.domain.secrets import secrets_of
-from inbox_orch.orch.services.running import Masked
+from inbox_orch.orch.gates.running import Masked
+from inbox_orch.orch.git.masking import MaskedStream, masked, masked_bytes
+from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.runs.secrets import secrets_of
 from support.timing import promptly
 
 # Few letters, so that secrets begin inside one another, and repeat themselves.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from inbox_orch.orch.domain import names
+from inbox_orch.orch.runs import names
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbox_orch.orch.domain.states import ATTEMPT_STATES
 from inbox_orch.orch.pictures import layout, notations, svg, text, timeline
 from inbox_orch.orch.pictures.drawing import COLOURS, Drawing, Edge, Node
 from inbox_orch.orch.pictures.widths import cells, fitted
+from inbox_orch.orch.runs.states import ATTEMPT_STATES
 from inbox_orch.orch.schemas.things import StandingState
 
 STATES = StandingState.__args__

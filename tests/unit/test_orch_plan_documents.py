@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from inbox_orch.orch.documents.plan import read_plan
 from inbox_orch.orch.documents.reading import read_document
 from inbox_orch.orch.documents.writing import plan_as_json, write_json, write_yaml
-from inbox_orch.orch.domain.config import Config, Setup
-from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.domain.plans import Link, Opening, Plan, PlannedTask
+from inbox_orch.orch.runs.config import Config, Setup
+from inbox_orch.orch.runs.model import Limits
+from inbox_orch.orch.runs.plan import Link, Opening, Plan, PlannedTask
 from inbox_orch.shared.errors import InboxOrchError
 
 TRICKY = (

@@ -2,10 +2,10 @@
 
 import pytest
 
-from inbox_orch.orch.domain import limits
-from inbox_orch.orch.domain.config import Config
-from inbox_orch.orch.domain.model import Limits
-from inbox_orch.orch.domain.plans import (
+from inbox_orch.orch.runs import limits
+from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.runs.model import Limits
+from inbox_orch.orch.runs.plan import (
     Fault,
     Link,
     Plan,

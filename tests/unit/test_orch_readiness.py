@@ -5,10 +5,10 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from inbox_orch.orch.domain import readiness
-from inbox_orch.orch.domain.model import Dependency, Run, Task
-from inbox_orch.orch.domain.readiness import CONDITIONS
-from inbox_orch.orch.domain.states import TASK_FINAL, TASK_STATES
+from inbox_orch.orch.runs import readiness
+from inbox_orch.orch.runs.model import Dependency, Run, Task
+from inbox_orch.orch.runs.readiness import CONDITIONS
+from inbox_orch.orch.runs.states import TASK_FINAL, TASK_STATES
 
 NOW = 1_000_000
 

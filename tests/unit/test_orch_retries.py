@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox_orch.orch.domain import retries, states
-from inbox_orch.orch.domain.model import Task
+from inbox_orch.orch.runs import retries, states
+from inbox_orch.orch.runs.model import Task
 
 BAD_ENDS = (*states.COUNTED_AS_WORK, *states.COUNTED_AS_INFRASTRUCTURE)
 

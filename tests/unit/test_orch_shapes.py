@@ -3,8 +3,8 @@ there is nothing."""
 
 import pytest
 
-from inbox_orch.orch.domain import integration, texts
-from inbox_orch.orch.domain.cleanup import (
+from inbox_orch.orch.attempts import texts
+from inbox_orch.orch.cleanup.reasons import (
     ALWAYS,
     ERRORS,
     UNLESS_FORCED,
@@ -13,11 +13,12 @@ from inbox_orch.orch.domain.cleanup import (
     error_code,
     standing_in_the_way,
 )
-from inbox_orch.orch.domain.comparing import Conflicts, Pair, Side
-from inbox_orch.orch.domain.critical import Step
-from inbox_orch.orch.domain.model import Attempt, Limits, Run, Task
-from inbox_orch.orch.domain.readiness import Standing
-from inbox_orch.shared.endings import Ending
+from inbox_orch.orch.integration import rules as integration
+from inbox_orch.orch.integration.pairs import Conflicts, Pair, Side
+from inbox_orch.orch.runs.critical import Step
+from inbox_orch.orch.runs.model import Attempt, Limits, Run, Task
+from inbox_orch.orch.runs.readiness import Standing
+from inbox_orch.shared.processes.endings import Ending
 
 AT, AT_TEXT = 1_700_000_000_123, "2023-11-14T22:13:20.123Z"
 LATER, LATER_TEXT = AT + 60_000, "2023-11-14T22:14:20.123Z"

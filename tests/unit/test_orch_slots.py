@@ -2,10 +2,10 @@
 
 import pytest
 
-from inbox_orch.orch.domain.config import Config
-from inbox_orch.orch.domain.model import Run, Task
-from inbox_orch.orch.domain.readiness import Picture, Standing
-from inbox_orch.orch.domain.slots import Slots, may_move
+from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.runs.model import Run, Task
+from inbox_orch.orch.runs.readiness import Picture, Standing
+from inbox_orch.orch.runs.slots import Slots, may_move
 
 
 def a_run(most: int | None, **mailboxes: int) -> Run:

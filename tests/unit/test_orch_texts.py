@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox_orch.orch.domain import texts
+from inbox_orch.orch.attempts import texts
 
 FACTS = {
     "run": "r" * 40,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Output
+from inbox_orch.shared.shell.output import Output
 
 
 def numbered(count, error=None):

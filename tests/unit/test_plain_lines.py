@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from inbox_orch.inbox.cli import COMMANDS, HOOKS, program
-from inbox_orch.shared.declaring import Declared, common
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.output import Output
-from inbox_orch.shared.plain_lines import read
-from inbox_orch.shared.shell import Shell
+from inbox_orch.shared.shell.declaring import Declared, common
+from inbox_orch.shared.shell.output import Output
+from inbox_orch.shared.shell.plain_lines import read
+from inbox_orch.shared.shell.shell import Shell
 from support.commands import ULID
 from support.lengths import LONG
 

@@ -20,9 +20,9 @@ from inbox_orch.orch.council.replies import Expected, read, read_ballot
 from inbox_orch.orch.council.report import escaped, fenced
 from inbox_orch.orch.council.words import split_negated, terms
 from inbox_orch.orch.documents.plan import read_plan
-from inbox_orch.orch.domain.names import run_name
+from inbox_orch.orch.runs.names import run_name
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.screen import _keys_in
+from inbox_orch.shared.shell.screen import _keys_in
 from support.councils import BRIEF_SHA256, COUNCIL_ID, DECISIONS, reply
 
 HALF, WHOLE = 64 * 1024, 128 * 1024 - 2048

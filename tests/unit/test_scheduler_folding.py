@@ -1,6 +1,6 @@
 """Folding the events of the scheduler finds what does not agree."""
 
-from inbox_orch.orch.domain.folding import Fact, Folded, differences, fold
+from inbox_orch.orch.leader.event_folding import Fact, Folded, differences, fold
 
 
 def fact(seq: int, kind: str, source: str | None, target: str, **ids: str) -> Fact:

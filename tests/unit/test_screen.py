@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox_orch.shared.screen import Key, _decoded, _keys_in
+from inbox_orch.shared.shell.screen import Key, _decoded, _keys_in
 
 
 @pytest.mark.parametrize("sent, keys", [

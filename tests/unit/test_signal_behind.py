@@ -5,9 +5,9 @@ import signal
 
 import pytest
 
-from inbox_orch.shared.commandline import execute
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.signals import Signalled, signal_behind
+from inbox_orch.shared.processes.signals import Signalled, signal_behind
+from inbox_orch.shared.shell.commandline import execute
 
 
 class SignalWhileAClassIsMade:

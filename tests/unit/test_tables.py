@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox_orch.shared.blocks import Table
-from inbox_orch.shared.terminal import render
+from inbox_orch.shared.shell.blocks import Table
+from inbox_orch.shared.shell.terminal import render
 
 RUN = "orch/fix-the-parser-2k4m8p1q"
 BRANCHES = [f"{RUN}/t/{key}/{number}" for key in ("lexer", "p" * 40) for number in (1, 2)]

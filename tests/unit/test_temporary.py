@@ -11,7 +11,8 @@ import pytest
 
 from inbox_orch.orch.demo.workshop import Workshop
 from inbox_orch.orch.git import commands, failures
-from inbox_orch.shared import temporary, tool_calls
+from inbox_orch.shared.store import temporary
+from inbox_orch.shared.tools import tool_calls
 from support.buses import refused
 
 ROOT = Path(__file__).resolve().parents[2]

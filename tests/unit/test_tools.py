@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.tools import MOST_WAIT_SECONDS, VERBATIM, command_of, lean, words_for
+from inbox_orch.shared.tools.tools import MOST_WAIT_SECONDS, VERBATIM, command_of, lean, words_for
 from support.tooling import PROGRAMS, tools_of
 
 TOOLS = {name: about for program in PROGRAMS for name, about in tools_of(program).items()}

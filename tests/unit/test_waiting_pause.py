@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox_orch.shared import waits
+from inbox_orch.shared.store import waits
 
 
 def seconds(pause: waits.Pause, number: int) -> list[float]:

@@ -11,8 +11,8 @@ from inbox_orch.inbox.domain.working import Hold, Standing, Verdict, verdict
 from inbox_orch.inbox.services import working
 from inbox_orch.inbox.worker.plan import find_command
 from inbox_orch.inbox.worker.task import BadTask, since_then, terms_of
-from inbox_orch.shared.endings import Ending
-from inbox_orch.shared.kept import HEAD_BYTES, TAIL_BYTES, Kept
+from inbox_orch.shared.processes.endings import Ending
+from inbox_orch.shared.processes.kept import HEAD_BYTES, TAIL_BYTES, Kept
 from support.buses import refused
 
 THREAD = Thread(*(None,) * len(Thread._fields))

@@ -1,0 +1,1 @@
+"""Attempts: their kinds, dispatch, what becomes of them, and what is accepted."""

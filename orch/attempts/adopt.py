@@ -1,0 +1,353 @@
+"""`adopt`: an ended attempt's commits become its task's accepted work.
+
+They are verified as any other work, in the attempt's worktree or, where that is gone or has
+something else checked out, in a temporary one. The attempt stays as it ended.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError, not_found
+from inbox_orch.shared.processes.signals import Signalled
+from inbox_orch.shared.store.engine import Transaction
+
+from ..gates.checks import Checked, objection, report
+from ..gates.surroundings import command_environment
+from ..gates.turns import finished
+from ..git import borrowed, worktrees
+from ..git.heads import Heads, commits_beyond
+from ..git.repository import Found, Repository
+from ..git.worktrees import Place
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..runs import run_rows as runs
+from ..runs import states
+from ..runs import task_rows as tasks
+from ..runs.config import config_of
+from ..runs.desk import Desk
+from ..runs.model import Attempt, Run, Task
+from . import borrow, fold, judge, moving, verify
+from . import rows as attempts
+from .equip import Equipment, SetupFailed, equip
+from .late import late_ref
+from .verify import checks_of, details_of, details_with, objections
+
+ADOPTABLE = ("pending", "failed", "cancelled")
+
+
+class Work(NamedTuple):
+    """The commits of an ended attempt: where they were found, and the worktree if they are
+    checked out there."""
+
+    head: str
+    commits_ahead: int
+    source: str
+    folder: str | None
+
+
+def adopt(
+    desk: Desk, run: Run, task_name: str, *, number: int | None = None, checks: bool = True
+) -> dict[str, Any]:
+    """Take the commits of attempt `number`, by default of the newest ended attempt that has
+    some, as the accepted work of a task. Without `checks` those of the task are not run.
+
+    Errors: `not_found` (the task, the attempt); `invalid_state` (the task has accepted work or
+    was skipped, or has no worktree; the run is closed or being cancelled; the attempt has not
+    ended); `live_attempt`; `work_rejected`, with what was found; `busy` (somebody else is
+    adopting it); those of git. SIGINT and SIGTERM leave everything as it was.
+    """
+    judge.put_back_abandoned(desk, run)
+    fold.fold(desk, run)
+    with desk.database.snapshot() as snapshot:
+        task = desk.task(snapshot, run, task_name)
+        ended = attempts.of_task(snapshot, task.id)
+        _require_adoptable(runs.get(snapshot, run.id) or run, task, ended)
+    repository = desk.repository(run)
+    attempt, work = _choose_work(repository, task, ended, number)
+    _require_sound(repository, task, attempt, work)
+    results: list[Checked] | None = None
+    if checks and task.checks:
+        results = _check_work(desk, run, repository, task, attempt, work)
+        _require_passed(task, attempt, work, results)
+    return _take(desk, run, task, attempt, work, results)
+
+
+# -- choosing ----------------------------------------------------------------------------
+
+
+def _require_adoptable(run: Run, task: Task, of_task: Sequence[Attempt]) -> None:
+    if run.state in ("closed", "cancelling"):
+        raise states.refuse("run", run.name, run.state, "adopt")
+    if not task.worktree:
+        raise InboxOrchError(
+            "invalid_state",
+            f"task {task.key} has no worktree, and so no commits to adopt",
+            hint="`orch retry` has it done again, `orch skip` goes on without it",
+            details={"task": task.id, "key": task.key},
+        )
+    live = [a for a in of_task if a.live]
+    if live:
+        raise InboxOrchError(
+            "live_attempt",
+            f"attempt {live[0].number} of task {task.key} is {live[0].state}",
+            hint=f"`orch cancel {task.key}` ends it first",
+            details={"task": task.id, "key": task.key, "attempt": live[0].id},
+        )
+    if task.state not in ADOPTABLE:
+        hint = f"`orch retry {task.key} --force` takes that back"
+        raise states.refuse("task", task.key, task.state, "adopt", hint)
+
+
+def _choose_work(
+    repository: Repository, task: Task, ended: Sequence[Attempt], number: int | None
+) -> tuple[Attempt, Work]:
+    candidates = [a for a in ended if a.branch is not None and a.base_commit is not None]
+    if number is not None:
+        candidates = [a for a in candidates if a.number == number]
+        if not candidates:
+            known = ", ".join(str(a.number) for a in ended) or "none"
+            raise not_found("attempt", f"{task.key}/{number}", hint=f"it has: {known}")
+    heads = Heads(repository)
+    found = [(a, _work_of(repository, heads, a)) for a in reversed(candidates)]
+    with_work = [(a, work) for a, work in found if work is not None]
+    with_commits = [(a, work) for a, work in with_work if work.commits_ahead > 0]
+    if with_commits:
+        return with_commits[0]
+    if with_work:
+        return with_work[0]  # it may be allowed to be empty
+    raise InboxOrchError(
+        "not_found",
+        f"no ended attempt of task {task.key} has commits that are still there",
+        hint=f"`orch task show {task.key}` shows its attempts",
+        details={"task": task.id, "key": task.key},
+    )
+
+
+# -- verifying ---------------------------------------------------------------------------
+
+
+def _require_sound(repository: Repository, task: Task, attempt: Attempt, work: Work) -> None:
+    base = str(attempt.base_commit)
+    found, known = None, details_of(attempt).get("untracked_at_start", ())
+    if work.folder is not None:
+        found = repository.look_at(work.folder, base, known)
+    if found is None or found.head != work.head:
+        contains = repository.contains(work.head, base)
+        found = Found(work.head, work.commits_ahead, (), contains)
+    reasons, details = objections(found, task.allow_empty)
+    if reasons:
+        raise _rejected(task, attempt, work, "; ".join(reasons), details)
+
+
+def _require_passed(task: Task, attempt: Attempt, work: Work, results: Sequence[Checked]) -> None:
+    reason = objection(results)
+    if reason is not None:
+        details = {"checks": [result.as_json() for result in results]}
+        raise _rejected(task, attempt, work, reason, details)
+
+
+def _check_work(
+    desk: Desk, run: Run, repository: Repository, task: Task, attempt: Attempt, work: Work
+) -> list[Checked]:
+    """Run the task's checks where the work is checked out."""
+    from ..gates.running import Interrupted, Withdrawn
+
+    place = None if work.folder is not None else borrow.place_of(desk, run, attempt, work.head)
+    _begin_adoption(desk, run, task, attempt, place)
+    try:
+        if place is not None:
+            _make_borrowed(desk, run, repository, task, attempt, place)
+        results = finished(
+            judge.run_checks(
+                desk,
+                run,
+                task,
+                attempt._replace(head_commit=work.head),
+                work.folder or str(place and place.path),
+                passed=(),
+                note=lambda results: _is_still_adoptable(desk, task, attempt),
+                wanted=lambda: _is_still_adoptable(desk, task, attempt),
+                starts_before_ms=None,
+            )
+        )
+    except SetupFailed as failure:
+        raise _rejected(task, attempt, work, str(failure), failure.details) from failure
+    except Interrupted as interrupted:
+        raise Signalled(interrupted.number) from None
+    except Withdrawn as withdrawn:
+        raise InboxOrchError(
+            "busy",
+            f"task {task.key} has changed meanwhile: {withdrawn}",
+            hint="`orch status` shows how it stands; nothing was adopted",
+            details={"task": task.id, "key": task.key},
+        ) from withdrawn
+    finally:
+        try:
+            if place is not None:
+                borrowed.remove(repository, place)
+            with desk.database.transaction() as tx:
+                judge.close_verification(desk, tx, attempt, "done")
+        finally:
+            judge.AT_WORK.discard(attempt.id)
+    assert results is not None  # nothing limits when a check may start
+    return results
+
+
+def _begin_adoption(
+    desk: Desk, run: Run, task: Task, attempt: Attempt, place: Place | None
+) -> None:
+    """Write down that this process is at it, and what it is about to make."""
+    with desk.database.transaction() as tx:
+        open_now = journal_rows.open_intents(tx, run.id)
+        if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
+            raise InboxOrchError(
+                "busy",
+                f"somebody else is adopting attempt {attempt.number} of task {task.key}",
+                hint="try again when that has ended",
+                details={"task": task.id, "key": task.key, "attempt": attempt.id},
+            )
+        data = {} if place is None else {"borrowed": place.base_commit}
+        judge.open_verification(desk, tx, run, attempt, data)
+
+
+def _is_still_adoptable(desk: Desk, task: Task, attempt: Attempt) -> bool:
+    """Whether nobody has begun or decided something else meanwhile."""
+    with desk.database.snapshot() as snapshot:
+        present = tasks.by_id(snapshot, task.id)
+        live = attempts.live_of_task(snapshot, task.id)
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "verify", owners.this_process(desk))
+    return mine and live is None and present.state in ADOPTABLE
+
+
+def _make_borrowed(
+    desk: Desk, run: Run, repository: Repository, task: Task, attempt: Attempt, place: Place
+) -> None:
+    config = config_of(run)
+    environment = command_environment(desk.database, run, task, attempt, config, place.path)
+    with worktrees.alone(repository, place) as hold:
+        equip(
+            desk.database,
+            repository,
+            place,
+            hold,
+            Equipment(config, environment),
+            is_wanted=lambda: _is_still_adoptable(desk, task, attempt),
+        )
+        borrowed.detach(repository, place)
+
+
+# -- taking ------------------------------------------------------------------------------
+
+
+def _take(
+    desk: Desk,
+    run: Run,
+    task: Task,
+    attempt: Attempt,
+    work: Work,
+    results: Sequence[Checked] | None,
+) -> dict[str, Any]:
+    with desk.database.transaction() as tx:
+        present = tasks.by_id(tx, task.id)
+        of_task = attempts.of_task(tx, task.id)
+        _require_adoptable(runs.get(tx, run.id) or run, present, of_task)
+        adopted = _mark_adopted(desk, tx, run, attempt, work, results)
+        after = moving.move_task(
+            desk,
+            tx,
+            run,
+            present,
+            "succeeded",
+            cause=f"attempt {attempt.number} is adopted",
+            changes={
+                "accepted_attempt": attempt.id,
+                "accepted_head": work.head,
+                "next_base": None,
+                "next_base_source": None,
+                "not_before": None,
+                "reason": None,
+            },
+            attempt_id=attempt.id,
+        )
+    return {
+        "task": after.as_json(),
+        "attempt": adopted.as_json(),
+        "source": work.source,
+        "checked": results is not None,
+    }
+
+
+def _mark_adopted(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    attempt: Attempt,
+    work: Work,
+    results: Sequence[Checked] | None,
+) -> Attempt:
+    before = attempts.get(tx, attempt.id)
+    assert before is not None
+    facts = {"head": work.head, "source": work.source, "by": desk.actor(run)}
+    shown = [r.as_json() for r in results or ()] or [c.as_json() for c in checks_of(before)]
+    details = details_with(before, adopted=facts, checks=shown)
+    columns = {
+        "head_commit": work.head,
+        "commits_ahead": work.commits_ahead,
+        "details": details,
+        "updated_at": tx.now.wall_ms,
+    }
+    attempts.update(tx, attempt.id, columns, expected_state=before.state)
+    after = attempts.get(tx, attempt.id)
+    assert after is not None
+    verify.keep_accepted(desk, run, after)
+    moving.record_attempt(desk, tx, run, after, "attempt_adopted", {"adopted": facts})
+    if attempt.thread_id is not None:
+        told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"
+        judge.tell(desk, run, attempt, told.strip(), results or ())
+    return after
+
+
+def _work_of(repository: Repository, heads: Heads, attempt: Attempt) -> Work | None:
+    """The newest commits of an attempt: in its worktree, or kept because they came late, or on
+    its branch, or recorded; None when nothing of it is there."""
+    base, worktree = str(attempt.base_commit), str(attempt.worktree_path)
+    sources = {
+        "worktree": heads.of(worktree),
+        "late": repository.ref_commit(late_ref(attempt)),
+        "branch": repository.ref_commit(f"refs/heads/{attempt.branch}"),
+        "recorded": attempt.head_commit,
+    }
+    best: Work | None = None
+    for source, head in sources.items():
+        if head is None or repository.ref_commit(head) is None:
+            continue
+        folder = worktree if head == sources["worktree"] else None
+        work = Work(head, commits_beyond(repository, head, [base]), source, folder)
+        if work.commits_ahead > 0:
+            return work
+        best = best or work
+    return best
+
+
+def _rejected(
+    task: Task, attempt: Attempt, work: Work, reason: str, details: dict[str, Any]
+) -> InboxOrchError:
+    facts = {
+        "task": task.id,
+        "key": task.key,
+        "attempt": attempt.id,
+        "number": attempt.number,
+        "head": work.head,
+        "source": work.source,
+        "reason": reason,
+        "dirty_paths": details.get("dirty_paths", []),
+        "unpushed_submodules": details.get("unpushed_submodules", []),
+        "checks": details.get("checks", []),
+    }
+    return InboxOrchError(
+        "work_rejected",
+        f"attempt {attempt.number} of task {task.key} cannot be adopted: {reason}",
+        hint="put that right in its worktree and commit, or `orch retry` has it done again",
+        details={"task": task.id, "key": task.key, "attempt": attempt.id},
+        data=facts,
+    )

@@ -1,0 +1,31 @@
+"""The temporary worktree in which the checks of an adoption run."""
+
+import os
+
+from ..git import borrowed
+from ..git.worktrees import Place
+from ..journal.rows import Intent
+from ..runs import names
+from ..runs import task_rows as tasks
+from ..runs.desk import Desk
+from ..runs.model import Attempt, Run
+
+
+def place_of(desk: Desk, run: Run, attempt: Attempt, head: str) -> Place:
+    with desk.database.snapshot() as snapshot:
+        key = tasks.by_id(snapshot, attempt.task_id).key
+    assert run.worktree_root is not None
+    folder = names.folder_name(key, attempt.number) + ".adopt"
+    return Place(
+        names.branch_name(run.name, key, attempt.number).replace("/t/", "/adopt/", 1),
+        os.path.join(run.worktree_root, run.name, folder),
+        head,
+        f"orch {desk.database.id} adopt {attempt.id}",
+    )
+
+
+def clear_borrowed(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> None:
+    """Take away the temporary worktree of a process that died."""
+    head = intent.data.get("borrowed")
+    if head is not None:
+        borrowed.remove(desk.repository(run), place_of(desk, run, attempt, head))

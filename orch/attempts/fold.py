@@ -1,0 +1,214 @@
+"""What happened on the bus, carried over to attempts and tasks.
+
+Folding reads the thread's present state and may skip states on the way. It runs nothing: what
+a worker says is done is only `submitted`.
+"""
+
+from typing import Any
+
+from inbox_orch.inbox.domain.model import Thread
+from inbox_orch.shared.store.engine import Transaction
+
+from ..runs import states
+from ..runs import task_rows as tasks
+from ..runs.config import config_of
+from ..runs.desk import Desk
+from ..runs.model import Attempt, Run
+from ..runs.retries import consequence
+from . import moving, stop
+from . import rows as attempts
+
+
+def fold(desk: Desk, run: Run) -> int:
+    """Carry over what has changed on the threads of live attempts; returns how many had.
+
+    Each attempt is one transaction, guarded by the state that was seen, so that two leaders
+    may fold at once.
+    """
+    reap(desk, run)
+    changed = _follow_all(desk, run)
+    stopped = stop.stop_late(desk, run) + _abort(desk, run) + stop.sweep_again(desk, run)
+    if stopped:
+        # Those that nobody holds have ended with that.
+        changed += _follow_all(desk, run)
+    return changed + stopped + stop.close_cancelled(desk, run)
+
+
+def _follow_all(desk: Desk, run: Run) -> int:
+    changed = 0
+    for attempt, thread in _with_threads(desk, run):
+        if attempt.state == "ending":
+            changed += _settle_ending(desk, run, attempt, thread)
+        elif attempt.state in states.WITH_WORKER:
+            target = states.attempt_state_for(thread.state, thread.reason)
+            if target != attempt.state:
+                changed += follow(desk, run, attempt.id)
+    return changed
+
+
+def reap(desk: Desk, run: Run) -> None:
+    """Notice leases of this run that have run out."""
+    with desk.database.snapshot() as snapshot:
+        live = attempts.live_of_run(snapshot, run.id)
+    mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
+    if mailboxes:
+        desk.bus.reap(mailboxes)
+
+
+def end_attempt(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    attempt: Attempt,
+    ended_as: str,
+    *,
+    cause: str,
+    changes: dict[str, Any] | None = None,
+    called_off: bool = False,
+) -> Attempt:
+    """An attempt ends without success; its task gets another try, or has failed. One that
+    was `called_off` before anybody had it counts nothing: its task is pending again."""
+    import random
+
+    ended = moving.move_attempt(desk, tx, run, attempt, ended_as, cause=cause, changes=changes)
+    task = tasks.by_id(tx, attempt.task_id)
+    outcome = consequence(
+        task,
+        "cancelled" if called_off else ended_as,
+        fatal=ended.fatal,
+        jitter=random.random(),
+        goes_back=called_off or ended.goes_back,
+    )
+    columns: dict[str, Any] = {
+        "work_failures": outcome.work_failures,
+        "infra_failures": outcome.infra_failures,
+        "reason": f"attempt {attempt.number} {ended_as}: {ended.reason or cause}"[:1000],
+    }
+    if outcome.delay_seconds is not None:
+        columns["not_before"] = tx.now.wall_ms + int(outcome.delay_seconds * 1000)
+    moving.move_task(
+        desk,
+        tx,
+        run,
+        task,
+        outcome.state,
+        cause=f"attempt {ended_as}",
+        changes=columns,
+        attempt_id=attempt.id,
+    )
+    if outcome.state == "failed" and run.on_failure == "abort":
+        _cancel_the_others(desk, tx, run, task.key)
+    return ended
+
+
+def _abort(desk: Desk, run: Run) -> int:
+    """Policy `abort`, for attempts that were being provisioned when the task failed."""
+    if run.on_failure != "abort":
+        return 0
+    with desk.database.snapshot() as snapshot:
+        failed = tasks.failed_of_run(snapshot, run.id)
+        running = [
+            a for a in attempts.live_of_run(snapshot, run.id) if a.state in states.WITH_WORKER
+        ]
+    if not failed or not running:
+        return 0
+    with desk.database.transaction() as tx:
+        # One that was retried meanwhile stops nobody any more.
+        failed = tasks.failed_of_run(tx, run.id)
+        return _cancel_the_others(desk, tx, run, failed[0]) if failed else 0
+
+
+# -- one attempt -------------------------------------------------------------------------
+
+
+def _with_threads(desk: Desk, run: Run) -> list[tuple[Attempt, Thread]]:
+    with desk.database.snapshot() as snapshot:
+        live = [a for a in attempts.live_of_run(snapshot, run.id) if a.thread_id is not None]
+        threads = desk.bus.threads([str(a.thread_id) for a in live])
+    return [(a, threads[str(a.thread_id)]) for a in live]
+
+
+def follow(desk: Desk, run: Run, attempt_id: str) -> bool:
+    """Carry one attempt over to where its thread is; returns whether it was elsewhere."""
+    with desk.database.transaction() as tx:
+        attempt = attempts.get(tx, attempt_id)
+        assert attempt is not None
+        if attempt.state not in states.WITH_WORKER:
+            return False  # another leader was quicker
+        thread = desk.bus.threads([str(attempt.thread_id)])[str(attempt.thread_id)]
+        target = states.attempt_state_for(thread.state, thread.reason)
+        if target == attempt.state:
+            return False
+        _move_with_thread(desk, tx, run, attempt, thread, target)
+        return True
+
+
+def _move_with_thread(
+    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, thread: Thread, target: str
+) -> None:
+    cause = f"thread {thread.state}"
+    if target == "ending":
+        stop.begin_ending(desk, tx, run, attempt, "cancelled", cause)
+    elif target in ("failed", "lost"):
+        end_attempt(
+            desk,
+            tx,
+            run,
+            attempt,
+            target,
+            cause=cause,
+            changes={"fatal": thread.fatal, "reason": _last_words(desk, thread)},
+        )
+        return
+    else:
+        moving.move_attempt(desk, tx, run, attempt, target, cause=cause)
+    stop.task_follows(desk, tx, run, attempt, target)
+
+
+def _last_words(desk: Desk, thread: Thread) -> str:
+    """The beginning of the message with which a thread ended, on one line."""
+    if thread.reason == "exhausted":
+        return f"no delivery left after {thread.deliveries} (workers died or handed it back)"
+    # Anybody may have written on it since.
+    failure = desk.bus.last_message(thread.id, "failure")
+    return "" if failure is None else " ".join((failure.body or "").split())[:300]
+
+
+# -- endings -----------------------------------------------------------------------------
+
+
+def _settle_ending(desk: Desk, run: Run, attempt: Attempt, thread: Thread) -> bool:
+    """An ending attempt has ended once nobody can be working on it any more."""
+    grace_over = (thread.finished_at or 0) + config_of(run).cancel_grace_seconds * 1000
+    if (
+        desk.bus.cancel_settles_at(thread.id) is not None
+        and desk.database.clock.now().wall_ms < grace_over
+    ):
+        return False
+    with desk.database.transaction() as tx:
+        present = attempts.get(tx, attempt.id)
+        assert present is not None
+        if present.state != "ending":
+            return False
+        assert present.ending_as is not None
+        end_attempt(desk, tx, run, present, present.ending_as, cause="nobody works on it")
+        return True
+
+
+def _cancel_the_others(desk: Desk, tx: Transaction, run: Run, failed_key: str) -> int:
+    """Policy `abort`: what still runs is cancelled in the transaction of the failure.
+
+    What has ended on the bus and is not folded in yet keeps the end that it came to.
+    """
+    cause = f"task {failed_key} failed, and the run's policy is abort"
+    others = attempts.live_of_run(tx, run.id)
+    running = [other for other in others if other.state in states.WITH_WORKER]
+    return sum(stop.stop(desk, tx, run, other, "cancelled", cause) for other in running)
+
+
+def fold_if_writable(desk: Desk, run: Run) -> bool:
+    """Fold, unless the database cannot be written here; returns whether that was so."""
+    if not desk.database.may_note:
+        return True
+    fold(desk, run)
+    return False

@@ -1,0 +1,424 @@
+"""Running the checks of submitted attempts, and deciding by what they come to.
+
+A verification belongs to one process at a time: that is written down, and taken over when the
+process is gone. How the worktree stood before the first check is known by then; only the checks
+that have not passed are run again.
+"""
+
+import contextlib
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.processes import processes
+from inbox_orch.shared.processes.signals import Signalled
+from inbox_orch.shared.store.engine import Transaction
+
+from ..gates.checks import Checked, brief_command, objection, report
+from ..gates.surroundings import command_environment
+from ..gates.turns import finished
+from ..git.masking import masked
+from ..git.repository import is_there
+from ..git.standing import require_here
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..journal.rows import Intent
+from ..runs import task_rows as tasks
+from ..runs.config import config_of
+from ..runs.desk import Desk
+from ..runs.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
+from ..runs.model import Attempt, Run, Task
+from ..runs.secrets import secrets_of
+from . import borrow, moving, verify
+from . import rows as attempts
+from .verify import Verdict, checks_of, details_with, needs_checks, was_seen
+
+if TYPE_CHECKING:
+    from ..gates.running import Check, Outcome
+
+_SLACK_SECONDS = 60.0
+
+# What this process is verifying now. An intent of its own that is not here was left behind by an
+# error, and nobody is at it.
+AT_WORK: set[str] = set()
+
+
+def check_all(desk: Desk, run: Run) -> int:
+    """Run the checks of every submitted attempt that nobody verifies; returns how many were
+    decided. Errors: see `check_next`."""
+    decided = 0
+    while (one := check_next(desk, run)) is not None:
+        decided += one
+    return decided
+
+
+def check_next(desk: Desk, run: Run, starts_before_ms: float | None = None) -> bool | None:
+    """`checking`, without a turn for anything else."""
+    return finished(checking(desk, run, starts_before_ms))
+
+
+def checking(
+    desk: Desk, run: Run, starts_before_ms: float | None = None
+) -> Generator[None, None, bool | None]:
+    """Run the checks of the oldest such attempt, and give the caller a turn now and then;
+    returns whether it was decided, or None when there is none. To close the generator puts
+    the attempt back.
+
+    No check starts once the machine's monotonic clock is at `starts_before_ms`; those that
+    have passed by then are not run again. SIGINT and SIGTERM end the check and put the
+    attempt back, and then raise `Signalled`.
+    Errors: `io_error` when a check cannot be started; those of every write, and of git. The
+    attempt is put back then, too.
+    """
+    for attempt, task in verify.submitted(desk, run):
+        if not (needs_checks(attempt, task) and was_seen(attempt)):
+            continue
+        if _time_is_over(desk, starts_before_ms):
+            return None
+        if not is_there(str(attempt.worktree_path)):
+            verdict = verify.gone(desk, run, attempt) if _has_repository(desk, run) else None
+            if verdict is not None and verify.decide(desk, run, attempt, verdict):
+                return True
+        elif (begun := _begin_checks(desk, run, attempt)) is not None:
+            return (yield from _carry_on(desk, run, task, begun, starts_before_ms))
+    return None
+
+
+def unchecked(desk: Desk, run: Run) -> int:
+    """How many submitted attempts wait for their checks."""
+    return sum(needs_checks(attempt, task) for attempt, task in verify.submitted(desk, run))
+
+
+def put_back_abandoned(desk: Desk, run: Run) -> int:
+    """Let others verify what a process that is gone has begun to verify; returns how many
+    attempts that are."""
+    with desk.database.snapshot() as snapshot:
+        begun = [
+            (intent, attempts.get(snapshot, intent.attempt_id))
+            for intent in journal_rows.open_intents(snapshot, run.id)
+            if intent.kind == "verify" and intent.attempt_id is not None
+        ]
+    return sum(
+        _put_back_if_abandoned(desk, run, intent, attempt)
+        for intent, attempt in begun
+        if attempt is not None
+    )
+
+
+# -- one verification --------------------------------------------------------------------
+
+
+def _begin_checks(desk: Desk, run: Run, attempt: Attempt) -> Attempt | None:
+    with desk.database.transaction() as tx:
+        present = attempts.get(tx, attempt.id)
+        assert present is not None
+        if present.state != "submitted":
+            return None  # another leader was quicker
+        moved = moving.move_attempt(desk, tx, run, present, "verifying", cause="its checks are run")
+        open_verification(desk, tx, run, attempt, {})
+        return moved
+
+
+def open_verification(
+    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, data: dict[str, Any]
+) -> None:
+    """Write down that this process is at it, until `close_verification`."""
+    AT_WORK.add(attempt.id)
+    journal_rows.open_intent(
+        tx,
+        run_id=run.id,
+        attempt_id=attempt.id,
+        kind="verify",
+        data=data,
+        owner=owners.this_process(desk),
+        now_ms=tx.now.wall_ms,
+    )
+
+
+def _carry_on(
+    desk: Desk, run: Run, task: Task, attempt: Attempt, starts_before_ms: float | None
+) -> Generator[None, None, bool]:
+    """Run what is left to run, and decide; whatever goes wrong, the attempt is put back."""
+    from ..gates.running import Interrupted, Withdrawn
+
+    try:
+        results = yield from run_checks(
+            desk,
+            run,
+            task,
+            attempt,
+            str(attempt.worktree_path),
+            passed=[c for c in checks_of(attempt) if c.passed],
+            note=lambda results: _note_results(desk, attempt, results),
+            wanted=lambda: _is_wanted(desk, attempt),
+            starts_before_ms=starts_before_ms,
+        )
+        if results is not None:
+            return _conclude(desk, run, attempt, results)
+        _put_back(desk, run, attempt, "the wait is over")
+        return False
+    except Withdrawn as withdrawn:
+        _put_back(desk, run, attempt, str(withdrawn))
+        return False
+    except Interrupted as interrupted:
+        # Whoever waits goes on after `busy`, but not after this.
+        with contextlib.suppress(InboxOrchError):
+            _put_back(desk, run, attempt, "the verification was interrupted")
+        raise Signalled(interrupted.number) from None
+    except GeneratorExit:
+        _put_back(desk, run, attempt, "the verification was left")
+        raise
+    except BaseException as error:
+        with contextlib.suppress(InboxOrchError):
+            _put_back(desk, run, attempt, f"the verification failed: {error}"[:300])
+        raise
+    finally:
+        AT_WORK.discard(attempt.id)
+
+
+def run_checks(
+    desk: Desk,
+    run: Run,
+    task: Task,
+    attempt: Attempt,
+    folder: str,
+    *,
+    passed: Sequence[Checked],
+    note: Callable[[Sequence[Checked]], bool],
+    wanted: Callable[[], bool],
+    starts_before_ms: float | None,
+) -> Generator[None, None, list[Checked] | None]:
+    """Run the checks of a task that have not `passed`, in order, up to the first that fails,
+    and give the caller a turn now and then; returns what all have come to, None when the time
+    was over before the last one.
+
+    `note` is called with all results after each, and says whether to go on; so does `wanted`,
+    now and then while a check runs. Both may raise. Raises `Withdrawn`, `Interrupted`.
+    """
+    from ..gates.running import Interrupted, Runner, Withdrawn
+
+    results = list(passed)
+    with Runner(desk.database.notice) as runner:
+        for command in task.checks[len(passed) :]:
+            if len(results) > len(passed) and _time_is_over(desk, starts_before_ms):
+                return None
+            name = f"check-{len(results) + 1}.txt"
+            check = _check(desk, run, task, attempt, folder, command, name)
+            try:
+                _require_here(desk, run, folder)
+                outcome = yield from runner.running(
+                    check, begins=lambda group: _note_group(desk, attempt, group), wanted=wanted
+                )
+            except OSError as error:
+                raise _not_started(check, error) from error
+            results.append(_result(desk, check, outcome))
+            if not note(results):
+                raise Withdrawn("another leader has taken it over")
+            if runner.told_to_end is not None:
+                raise Interrupted(runner.told_to_end)
+            if not results[-1].passed:
+                break
+    return results
+
+
+def _require_here(desk: Desk, run: Run, folder: str) -> None:
+    """What a check asks of git is about the files of this folder. Error `git_failed`; raises
+    `OSError` where nothing can be started, not even git."""
+    if not is_there(folder):
+        return  # the check cannot be started, and that is told
+    try:
+        require_here(folder, desk.repository(run).common_directory)
+    except InboxOrchError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
+        raise
+
+
+def _check(
+    desk: Desk, run: Run, task: Task, attempt: Attempt, folder: str, command: str, name: str
+) -> "Check":
+    from ..gates.running import Check
+
+    config = config_of(run)
+    return Check(
+        command,
+        folder,
+        command_environment(desk.database, run, task, attempt, config, folder),
+        task.limits.check_seconds or DEFAULT_CHECK_SECONDS,
+        secrets_of(config),
+        name,
+    )
+
+
+def _result(desk: Desk, check: "Check", outcome: "Outcome") -> Checked:
+    """Keep the output beside the database."""
+    stored = desk.bus.artifacts.add_bytes(check.output, outcome.content)
+    result = Checked(
+        masked(check.command, check.secrets),
+        outcome.ending,
+        outcome.seconds,
+        outcome.tail,
+        outcome.output_bytes,
+        stored.name,
+        stored.sha256,
+        stored.size,
+    )
+    # What nobody has to act on is in the artifact alone.
+    return result._replace(output_tail="") if result.passed else result
+
+
+def _not_started(check: "Check", error: OSError) -> Exception:
+    from ..gates.running import Withdrawn
+
+    if not is_there(check.folder):
+        return Withdrawn("its worktree has gone away")
+    command = brief_command(masked(check.command, check.secrets))
+    return InboxOrchError(
+        "io_error",
+        f"the check `{command}` could not be started: {error.strerror}",
+        hint="the attempt stays submitted; try again once that is put right",
+        details={"folder": check.folder},
+    )
+
+
+# -- what is written down ----------------------------------------------------------------
+
+
+def _note_group(desk: Desk, attempt: Attempt, group: int) -> bool:
+    """So that whoever takes the verification over can see to the check that still runs."""
+    data = {"group": group, "group_started": processes.start_time(group)}
+    with desk.database.transaction(durable=False) as tx:
+        me = owners.this_process(desk)
+        return journal_rows.note_in_intent(tx, attempt.id, "verify", data, me)
+
+
+def _note_results(desk: Desk, attempt: Attempt, results: Sequence[Checked]) -> bool:
+    with desk.database.transaction() as tx:
+        present = attempts.get(tx, attempt.id)
+        assert present is not None
+        mine = journal_rows.owns_intent(tx, attempt.id, "verify", owners.this_process(desk))
+        details = details_with(present, checks=[r.as_json() for r in results])
+        columns = {"details": details, "updated_at": tx.now.wall_ms}
+        return mine and attempts.update(tx, attempt.id, columns, expected_state="verifying")
+
+
+def _is_wanted(desk: Desk, attempt: Attempt) -> bool:
+    """Whether the attempt is being verified still, and by this process."""
+    try:
+        with desk.database.snapshot() as snapshot:
+            present = attempts.get(snapshot, attempt.id)
+            mine = journal_rows.owns_intent(
+                snapshot, attempt.id, "verify", owners.this_process(desk)
+            )
+    except InboxOrchError as error:
+        if error.code != "busy":
+            raise
+        return True  # it cannot be told just now
+    return mine and present is not None and present.state == "verifying"
+
+
+def _conclude(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]) -> bool:
+    """Accept or reject, and tell it on the thread with the outputs, in one transaction."""
+    reason = objection(results)
+    with desk.database.transaction() as tx:
+        if not close_verification(desk, tx, attempt, "done"):
+            return False
+        present = attempts.get(tx, attempt.id)
+        assert present is not None
+        if present.state != "verifying":
+            return False
+        verdict = "succeeded" if reason is None else "rejected"
+        text = f"Attempt {attempt.number} {'is accepted' if reason is None else verdict}."
+        message = tell(desk, run, attempt, f"{text}\n\n{report(results)}", results)
+        details = details_with(present, verdict_message=message)
+        verify.settle(desk, tx, run, present, Verdict(verdict, reason, {"details": details}))
+        return True
+
+
+def tell(desk: Desk, run: Run, attempt: Attempt, text: str, results: Sequence[Checked]) -> str:
+    """Write what the checks came to on the attempt's thread, with their outputs; returns the
+    message's id."""
+    from inbox_orch.shared.store.artifacts import Stored
+
+    files = [Stored(r.artifact, r.artifact_sha256, r.artifact_bytes) for r in results]
+    # Of an earlier process's, one may have been cleared away since.
+    kept = [file for file in files if desk.bus.artifacts.has(file)]
+    written = desk.bus.reply(str(attempt.thread_id), body=text, agent=run.leader, files=kept)
+    assert written.message is not None
+    return str(written.message.id)
+
+
+def close_verification(desk: Desk, tx: Transaction, attempt: Attempt, outcome: str) -> bool:
+    """False when another process has taken it over."""
+    me = owners.this_process(desk)
+    return journal_rows.close_intent(tx, attempt.id, "verify", outcome, me, tx.now.wall_ms)
+
+
+def _put_back(desk: Desk, run: Run, attempt: Attempt, cause: str) -> None:
+    """Nothing was decided, and nothing counts; what has passed stays written down."""
+    with desk.database.transaction() as tx:
+        if close_verification(desk, tx, attempt, "undone"):
+            present = attempts.get(tx, attempt.id)
+            assert present is not None
+            if present.state == "verifying":
+                moving.move_attempt(desk, tx, run, present, "submitted", cause=cause)
+
+
+# -- taking over -------------------------------------------------------------------------
+
+
+def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
+    if not _is_verification_abandoned(desk, intent, attempt):
+        return False
+    end_orphan(intent, desk.database.clock.now().boot_id)
+    with desk.database.transaction() as tx:
+        me = owners.this_process(desk)
+        if not journal_rows.take_over_intent(tx, intent.number, intent.owner, me):
+            return False
+    try:
+        borrow.clear_borrowed(desk, run, intent, attempt)
+    except InboxOrchError:
+        return False  # it is this process's now; the next time may do better
+    _put_back(desk, run, attempt, "the verifier died")
+    return True
+
+
+def _is_verification_abandoned(desk: Desk, intent: Intent, attempt: Attempt) -> bool:
+    if intent.owner == owners.this_process(desk):
+        return attempt.id not in AT_WORK
+    with desk.database.snapshot() as snapshot:
+        task = tasks.by_id(snapshot, attempt.task_id)
+    each = (task.limits.check_seconds or DEFAULT_CHECK_SECONDS) + _SLACK_SECONDS
+    return owners.is_abandoned(desk, intent, FOREIGN_SECONDS + len(task.checks) * each)
+
+
+# -- helpers -----------------------------------------------------------------------------
+
+
+def _has_repository(desk: Desk, run: Run) -> bool:
+    try:
+        desk.repository(run)
+    except InboxOrchError:
+        return False
+    return True
+
+
+def _time_is_over(desk: Desk, starts_before_ms: float | None) -> bool:
+    now = desk.database.clock.now().monotonic_ms
+    return starts_before_ms is not None and now >= starts_before_ms
+
+
+def end_orphan(intent: Intent, boot_id: str) -> None:
+    """See to the check of a process that is gone, in this boot: the guardian of the one that died
+    ends it, and may be at it still; two must not run in one worktree."""
+    from ..gates.running import await_end, end_group
+
+    group, owner = intent.data.get("group"), intent.owner
+    seen_from_here = (owner.boot_id, owner.namespace) == (boot_id, processes.namespace())
+    if group is None or not seen_from_here:
+        return
+    started = processes.start_time(group)
+    if started is not None and processes.is_running(group, intent.data["group_started"] or 0):
+        end_group(group)
+    elif started is None:
+        await_end(group)

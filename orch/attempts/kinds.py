@@ -1,0 +1,72 @@
+"""What differs between the kinds of work: one table, and a module for each kind.
+
+Whoever dispatches, judges or records asks here, so that nothing of one kind stands in the way of
+another, and a plain task is carried out without a look at any other kind.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from inbox_orch.shared.store.artifacts import Stored
+from inbox_orch.shared.store.engine import Session, Transaction
+
+from ..runs import run_rows as runs
+from ..runs.model import Attempt, Run, Task
+
+if TYPE_CHECKING:
+    from ..git.worktrees import Hold
+    from ..runs.desk import Desk
+
+_WORK = "inbox_orch.orch.attempts.work"
+_COUNCIL = "inbox_orch.orch.council.seats"
+# Words that anybody may give a task of theirs, too: the module itself knows its own.
+_OF_TASKS = {"review": _COUNCIL, "ballot": _COUNCIL}
+_OF_RUNS = {"council": _COUNCIL}
+
+
+class FirstMessage(NamedTuple):
+    """The text of a task's thread, and what is attached to it."""
+
+    body: str
+    files: tuple[Stored, ...] = ()
+
+
+class Kind(Protocol):
+    """What a kind of work does in its own way."""
+
+    def prepare(
+        self, desk: "Desk", run: Run, task: Task, attempt: Attempt, hold: "Hold"
+    ) -> Attempt:
+        """Fill the worktree of an attempt; returns the attempt with details of it."""
+
+    def offer(
+        self,
+        desk: "Desk",
+        tx: Transaction,
+        run: Run,
+        task: Task,
+        attempt: Attempt,
+        text: FirstMessage,
+    ) -> Attempt:
+        """Send the first message and say so, in one transaction."""
+
+    def take_in(self, desk: "Desk", run: Run) -> int:
+        """Judge what has come; returns how many attempts were decided."""
+
+    def thread_behind(self, tx: Session, attempt: Attempt) -> str | None:
+        """The thread on which events about an attempt stand, so that who may not see a sealed
+        one does not see them either."""
+
+
+def of_task(task: Task) -> Kind:
+    """The kind of a task."""
+    return _load(_OF_TASKS.get(task.kind, _WORK))
+
+
+def of_run(tx: Session, run_id: str) -> Kind:
+    """The kind of a whole run."""
+    return _load(_OF_RUNS.get(runs.kind(tx, run_id), _WORK))
+
+
+def _load(module: str) -> Kind:
+    return cast(Kind, import_module(module))

@@ -1,0 +1,138 @@
+"""Attempts and tasks as they change: one guarded transition, with its event, at a time; and the
+run as it stands.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from inbox_orch.shared.store import events
+from inbox_orch.shared.store.engine import Session, Transaction
+
+from ..runs import readiness, states
+from ..runs import run_rows as runs
+from ..runs import task_rows as tasks
+from ..runs.desk import Desk
+from ..runs.model import Attempt, Run, Task
+from ..runs.readiness import Picture
+from . import kinds
+from . import rows as attempts
+from .bases import Heads
+
+
+def picture(desk: Desk, tx: Session, run: Run, now_ms: int) -> Picture:
+    """The run as it stands, also if it was paused, cancelled or closed since `run` was read."""
+    run = runs.get(tx, run.id) or run
+    conflicts = {}
+    of_run = tasks.of_run(tx, run.id, bodies=False)
+    dependencies = tasks.dependencies_of_run(tx, run.id)
+    found = tasks.base_conflicts(tx, run.id)
+    heads = Heads(of_run, dependencies) if found else None
+    for task in of_run if heads is not None else ():
+        # Void as soon as the heads are not those any more for which it was found.
+        if heads is not None and task.id in found and task.state == "pending":
+            conflicting, paths = found[task.id]
+            if set(conflicting) == set(heads.basis(task)):
+                conflicts[task.id] = paths
+    return readiness.picture(run, of_run, dependencies, conflicts, now_ms)
+
+
+def record_attempt(
+    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, kind: str, data: Mapping[str, Any]
+) -> None:
+    """Append an event about an attempt. Every one carries its state after the change."""
+    facts = {
+        "to": attempt.state,
+        "number": attempt.number,
+        "reason": attempt.reason,
+        "head": attempt.head_commit,
+    }
+    events.append(
+        tx,
+        kind,
+        desk.actor(run),
+        {**facts, **data},
+        run_id=run.id,
+        task_id=attempt.task_id,
+        attempt_id=attempt.id,
+        thread_id=thread_behind(desk, tx, attempt),
+    )
+
+
+def thread_behind(desk: Desk, tx: Transaction, attempt: Attempt) -> str | None:
+    """The thread on which events about an attempt stand, so that who may not see a sealed one
+    does not see them either.
+    """
+    if attempt.thread_id is not None or attempt.number == 1:
+        return attempt.thread_id
+    return kinds.of_run(tx, attempt.run_id).thread_behind(tx, attempt)
+
+
+def record_task(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    task: Task,
+    kind: str,
+    data: Mapping[str, Any],
+    attempt_id: str | None = None,
+) -> None:
+    """Append an event about a task. Every one carries its state after the change."""
+    facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
+    attempt = None if attempt_id is None else attempts.get(tx, attempt_id)
+    events.append(
+        tx,
+        kind,
+        desk.actor(run),
+        {**facts, **data},
+        run_id=run.id,
+        task_id=task.id,
+        attempt_id=attempt_id,
+        thread_id=None if attempt is None else thread_behind(desk, tx, attempt),
+    )
+
+
+def move_attempt(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    attempt: Attempt,
+    target: str,
+    *,
+    cause: str,
+    changes: Mapping[str, Any] | None = None,
+) -> Attempt:
+    """One transition of an attempt, guarded, with its event; returns it as it is then."""
+    states.require("attempt", attempt.state, target)
+    columns: dict[str, Any] = {**(changes or {}), "state": target}
+    columns["updated_at"] = tx.now.wall_ms
+    if target in states.ATTEMPT_ENDED:
+        columns["ended_at"] = tx.now.wall_ms
+    changed = attempts.update(tx, attempt.id, columns, expected_state=attempt.state)
+    assert changed, "the attempt changed under the write lock"
+    after = attempts.get(tx, attempt.id)
+    assert after is not None
+    facts = {"from": attempt.state, "cause": cause}
+    record_attempt(desk, tx, run, after, f"attempt_{target}", facts)
+    return after
+
+
+def move_task(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    task: Task,
+    target: str,
+    *,
+    cause: str,
+    changes: Mapping[str, Any] | None = None,
+    attempt_id: str | None = None,
+) -> Task:
+    """One transition of a task, guarded, with its event; returns it as it is then."""
+    states.require("task", task.state, target)
+    columns = {**(changes or {}), "state": target, "updated_at": tx.now.wall_ms}
+    changed = tasks.update(tx, task.id, columns, expected_state=task.state)
+    assert changed, "the task changed under the write lock"
+    after = tasks.by_id(tx, task.id)
+    facts = {"from": task.state, "cause": cause}
+    record_task(desk, tx, run, after, f"task_{target}", facts, attempt_id)
+    return after

@@ -1,0 +1,279 @@
+"""What workers say is done, looked at: commits, what is not committed, the base.
+
+Runs no check (see `checking`). Git is asked outside of any transaction; the verdict is written
+guarded by the state that it was found for.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store.engine import Transaction
+
+from ..gates.checks import Checked
+from ..git.commands import NO_ANSWER
+from ..git.repository import Found, Repository, is_there
+from ..runs import task_rows as tasks
+from ..runs.desk import Desk
+from ..runs.limits import MOST_MISSING_WORKTREES
+from ..runs.model import Attempt, Run, Task
+from ..runs.states import NEEDS_WORKTREE
+from . import fold, moving
+from . import rows as attempts
+
+_REPOSITORY_GONE = ("git_failed", "usage")
+
+
+class Verdict(NamedTuple):
+    """Whether a submitted attempt is accepted, and what was seen."""
+
+    state: str
+    reason: str | None
+    changes: dict[str, Any]
+
+
+def verify(desk: Desk, run: Run) -> int:
+    """Decide on every submitted attempt of a run that needs no check run; returns how many
+    were decided. No check is run here.
+
+    What cannot be looked at now, because the repository or the worktrees have gone away,
+    waits: `obstacle` tells why. Of an attempt with checks it is written down how its worktree
+    stands, before any check can change that.
+    """
+    return sum(_verify_one(desk, run, attempt, task) for attempt, task in submitted(desk, run))
+
+
+def submitted(desk: Desk, run: Run) -> list[tuple[Attempt, Task]]:
+    """The attempts that are submitted, and nobody is verifying, with their tasks."""
+    with desk.database.snapshot() as snapshot:
+        return [
+            (a, tasks.by_id(snapshot, a.task_id))
+            for a in attempts.live_of_run(snapshot, run.id)
+            if a.state == "submitted"
+        ]
+
+
+def obstacle(desk: Desk, run: Run) -> str | None:
+    """Why submitted work cannot be looked at now; None when it can, or there is none."""
+    with desk.database.snapshot() as snapshot:
+        live = attempts.live_of_run(snapshot, run.id)
+    if not any(a.worktree_path is not None for a in _submitted(live)):
+        return None
+    try:
+        desk.repository(run)
+    except InboxOrchError as error:
+        if error.code not in _REPOSITORY_GONE:
+            raise
+        return error.message
+    return _worktrees_gone(run, live)
+
+
+def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
+    if was_seen(attempt):
+        return False  # only its checks are left
+    verdict = _verdict(desk, run, attempt, task)
+    if verdict is None:
+        return False
+    if verdict.state == "succeeded" and needs_checks(attempt, task):
+        _note_seen(desk, attempt, verdict)
+        return False
+    return decide(desk, run, attempt, verdict)
+
+
+def _note_seen(desk: Desk, attempt: Attempt, verdict: Verdict) -> None:
+    """Only the checks are left, and they may change the tree or move HEAD."""
+    with desk.database.transaction() as tx:
+        if _is_still(tx, attempt):
+            columns = {**verdict.changes, "updated_at": tx.now.wall_ms}
+            attempts.update(tx, attempt.id, columns, expected_state="submitted")
+
+
+def decide(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
+    """Write down what a submitted attempt has come to; False when another leader was
+    quicker."""
+    with desk.database.transaction() as tx:
+        if not _is_still(tx, attempt):
+            return False
+        moved = moving.move_attempt(desk, tx, run, attempt, "verifying", cause="the worker is done")
+        settle(desk, tx, run, moved, verdict)
+        return True
+
+
+def _is_still(tx: Transaction, attempt: Attempt) -> bool:
+    """Whether a submitted attempt is as it was when it was looked at. Once its checks have
+    begun, what a slow leader has seen in its worktree may be their doing."""
+    present = attempts.get(tx, attempt.id)
+    assert present is not None
+    return present.state == "submitted" and was_seen(present) == was_seen(attempt)
+
+
+def keep_accepted(desk: Desk, run: Run, attempt: Attempt) -> None:
+    """The worker may go on and move its branch; what was accepted stays reachable.
+
+    To be called in the transaction that accepts it: before, a leader that comes to nothing
+    could set the ref last, and to something else; after, a death could leave it unset.
+    """
+    if attempt.head_commit is not None:
+        desk.repository(run).keep(f"refs/orch/heads/{attempt.id}", attempt.head_commit)
+
+
+def settle(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> None:
+    """The same in a transaction, for an attempt that is being verified."""
+    changes = {**verdict.changes, "reason": verdict.reason}
+    if verdict.state == "succeeded":
+        _accept(desk, tx, run, attempt, changes)
+    else:
+        cause = verdict.reason or verdict.state
+        fold.end_attempt(desk, tx, run, attempt, verdict.state, cause=cause, changes=changes)
+
+
+def _verdict(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | None:
+    """None when it cannot be told now."""
+    if attempt.worktree_path is None or attempt.base_commit is None:
+        return Verdict("succeeded", None, {})
+    try:
+        repository = desk.repository(run)
+    except InboxOrchError as error:
+        if error.code not in _REPOSITORY_GONE:
+            raise
+        return None
+    try:
+        known = details_of(attempt).get("untracked_at_start", ())
+        found = repository.look_at(attempt.worktree_path, attempt.base_commit, known)
+    except InboxOrchError as error:
+        return _unreadable(desk, run, attempt, error)
+    if found is None:
+        return gone(desk, run, attempt)
+    reasons, details = objections(found, task.allow_empty)
+    if found.head is not None:
+        details["change_summary"] = repository.change_summary(found.head, attempt.base_commit)
+    changes = {
+        "head_commit": found.head,
+        "commits_ahead": found.commits_ahead,
+        "details": details_with(attempt, **details),
+    }
+    if reasons:
+        return Verdict("rejected", "; ".join(reasons), changes)
+    return Verdict("succeeded", None, changes)
+
+
+def _unreadable(desk: Desk, run: Run, attempt: Attempt, error: InboxOrchError) -> Verdict | None:
+    """The verdict when git cannot make sense of a worktree; raises what is this machine's
+    trouble, not the worker's."""
+    if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
+        raise error
+    if not is_there(str(attempt.worktree_path)):
+        return gone(desk, run, attempt)  # it has gone away meanwhile
+    # What cannot be examined cannot be accepted; nor may it hold the run up for ever.
+    return Verdict("rejected", f"unreadable: {error.message}"[:1000], {})
+
+
+def gone(desk: Desk, run: Run, attempt: Attempt) -> Verdict | None:
+    """The verdict on an attempt whose worktree is not there; None when it may come back."""
+    return None if obstacle(desk, run) else _lost(desk.repository(run), attempt)
+
+
+def _accept(
+    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, changes: dict[str, Any]
+) -> None:
+    accepted = moving.move_attempt(
+        desk, tx, run, attempt, "succeeded", cause="accepted", changes=changes
+    )
+    keep_accepted(desk, run, accepted)
+    task = tasks.by_id(tx, attempt.task_id)
+    moving.move_task(
+        desk,
+        tx,
+        run,
+        task,
+        "succeeded",
+        cause="attempt accepted",
+        changes={
+            "accepted_attempt": accepted.id,
+            "accepted_head": accepted.head_commit,
+            "next_base": None,
+            "next_base_source": None,
+            "reason": None,
+        },
+        attempt_id=accepted.id,
+    )
+
+
+def _submitted(live: Sequence[Attempt]) -> list[Attempt]:
+    return [a for a in live if a.state in ("submitted", "verifying")]
+
+
+def _worktrees_gone(run: Run, live: Sequence[Attempt]) -> str | None:
+    """A file system that is not mounted must not be taken for work that is lost."""
+    needed = [str(a.worktree_path) for a in live if _needs_worktree(a)]
+    missing = [path for path in needed if not is_there(path)]
+    folder = os.path.join(str(run.worktree_root), run.name)
+    if missing and not os.path.isdir(folder):
+        return f"the worktrees' folder {folder} is not there: mount it again, or make it"
+    if len(missing) > MOST_MISSING_WORKTREES:
+        return f"{len(missing)} worktrees in {folder} are missing at once: put them back"
+    return None
+
+
+def _needs_worktree(attempt: Attempt) -> bool:
+    return attempt.worktree_path is not None and attempt.state in NEEDS_WORKTREE
+
+
+def _lost(repository: Repository, attempt: Attempt) -> Verdict:
+    """The worktree is gone. What was committed there is kept before the attempt ends."""
+    reason = f"the worktree {attempt.worktree_path} is gone"
+    head = repository.ref_commit(f"refs/heads/{attempt.branch}")
+    if head is None or head == attempt.base_commit:
+        return Verdict("lost", reason, {})
+    late = f"refs/orch/late/{attempt.id}"
+    repository.keep(late, head)
+    return Verdict("lost", f"{reason}; its commits are kept at {late}", {})
+
+
+def needs_checks(attempt: Attempt, task: Task) -> bool:
+    """Whether commands have to succeed in its worktree before it is accepted."""
+    return bool(task.checks) and attempt.worktree_path is not None
+
+
+def was_seen(attempt: Attempt) -> bool:
+    """Whether it is written down how the worktree stood when the worker was done, and only the
+    checks are left."""
+    return attempt.head_commit is not None
+
+
+def details_of(attempt: Attempt) -> dict[str, Any]:
+    """What the column `details` has."""
+    stored: dict[str, Any] = {} if attempt.details is None else json.loads(attempt.details)
+    return stored
+
+
+def details_with(attempt: Attempt, **more: Any) -> str:
+    """The column `details` with these keys besides those that it has."""
+    return json.dumps({**details_of(attempt), **more})
+
+
+def checks_of(attempt: Attempt) -> list[Checked]:
+    """What the checks of an attempt have come to so far."""
+    return [Checked.from_json(stored) for stored in details_of(attempt).get("checks", ())]
+
+
+def objections(found: Found, allow_empty: bool) -> tuple[list[str], dict[str, Any]]:
+    """Why work cannot be accepted as it stands, and the details."""
+    reasons: list[str] = []
+    details: dict[str, Any] = {}
+    if found.dirty_paths:
+        reasons.append("dirty: not committed: " + ", ".join(found.dirty_paths[:10]))
+        details["dirty_paths"] = list(found.dirty_paths)
+    if found.unpushed_submodules:
+        paths = ", ".join(found.unpushed_submodules[:10])
+        reasons.append(f"submodule: {paths}: push its commit to a remote of it, nobody else has it")
+        details["unpushed_submodules"] = list(found.unpushed_submodules)
+    if found.head is None:
+        reasons.append("base: HEAD names no commit")
+    elif not found.contains_base:
+        reasons.append("base: HEAD does not build on the base commit")
+    elif found.commits_ahead == 0 and not allow_empty:
+        reasons.append("empty: no commit on top of the base")
+    return reasons, details

@@ -1,0 +1,128 @@
+"""Plain work: what a worker finds in its worktree, and the thread that it is sent.
+
+The kind of attempt that every other falls back on; see `kinds`.
+"""
+
+import json
+
+from inbox_orch.shared.ids import new_id
+from inbox_orch.shared.store.engine import Session, Transaction
+
+from ..gates.surroundings import command_environment
+from ..git.worktrees import Hold, Place
+from ..journal import owners
+from ..journal import rows as journal_rows
+from ..runs import run_rows as runs
+from ..runs.config import config_of
+from ..runs.desk import Desk
+from ..runs.limits import MAX_DELIVERIES
+from ..runs.model import Attempt, Run, Task
+from . import moving, texts, verify
+from . import rows as attempts
+from .equip import Equipment, equip
+from .kinds import FirstMessage
+
+
+def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
+    """Everything that a worker is to find there; returns the attempt with details of it."""
+    repository = desk.repository(run)
+    if attempt.base_source == "merge":
+        assert attempt.base_commit is not None
+        repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
+    place, config = place_of(desk, attempt), config_of(run)
+    environment = command_environment(desk.database, run, task, attempt, config, place.path)
+    details = equip(
+        desk.database,
+        repository,
+        place,
+        hold,
+        Equipment(config, environment),
+        is_wanted=lambda: _is_wanted_still(desk, run, attempt),
+    )
+    return attempt._replace(details=json.dumps(details)) if details else attempt
+
+
+def _is_wanted_still(desk: Desk, run: Run, attempt: Attempt) -> bool:
+    with desk.database.snapshot() as snapshot:
+        present = attempts.get(snapshot, attempt.id)
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "dispatch", owners.this_process(desk))
+    wanted = mine and present is not None and present.state == "allocating"
+    return wanted and not is_cancelled(desk, run)
+
+
+def is_cancelled(desk: Desk, run: Run) -> bool:
+    with desk.database.snapshot() as snapshot:
+        present = runs.get(snapshot, run.id)
+    return present is not None and present.state == "cancelling"
+
+
+def offer(
+    desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage
+) -> Attempt:
+    """Send the thread and say so, in one transaction."""
+    database, thread_id = desk.database, new_id()
+    facts = {
+        "run": run.name,
+        "task": task.key,
+        "attempt": attempt.number,
+        "attempt_id": attempt.id,
+        "worktree": attempt.worktree_path,
+        "branch": attempt.branch,
+        "base_commit": attempt.base_commit,
+        "database": database.layout.database,
+        "database_id": database.id,
+        # Whoever claims by itself has seen no dispatch: the rules go with the thread.
+        "brief": brief_of(desk, run, task, attempt, thread_id),
+    }
+    payload = {name: value for name, value in facts.items() if value is not None}
+    sent = desk.bus.send(
+        to=attempt.mailbox,
+        subject=f"{task.key}: {task.title}"[:200],
+        body=text.body,
+        files=text.files,
+        payload=json.dumps(payload),
+        priority=task.priority,
+        max_deliveries=MAX_DELIVERIES,
+        agent=run.leader,
+        thread_id=thread_id,
+    )
+    return moving.move_attempt(
+        desk,
+        tx,
+        run,
+        attempt,
+        "offered",
+        cause="the thread is sent",
+        changes={"thread_id": sent.thread.id},
+    )
+
+
+def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str) -> str:
+    return texts.brief(
+        run=run.name,
+        task=task.key,
+        attempt=attempt.number,
+        thread=thread_id,
+        mailbox=attempt.mailbox,
+        worktree=attempt.worktree_path,
+        branch=attempt.branch,
+        base_commit=attempt.base_commit,
+        database=desk.database.layout.database,
+        database_id=desk.database.id,
+    )
+
+
+def place_of(desk: Desk, attempt: Attempt) -> Place:
+    assert attempt.branch and attempt.worktree_path and attempt.base_commit
+    reason = f"orch {desk.database.id} {attempt.id}"
+    return Place(attempt.branch, attempt.worktree_path, attempt.base_commit, reason)
+
+
+def take_in(desk: Desk, run: Run) -> int:
+    """Decide on what workers say is done; see `verify.verify`."""
+    return verify.verify(desk, run)
+
+
+def thread_behind(tx: Session, attempt: Attempt) -> str | None:
+    """The thread on which events about an attempt stand."""
+    return attempt.thread_id

@@ -1,0 +1,1 @@
+"""Taking worktrees away, with nothing lost, and bringing back what was kept."""

@@ -1,0 +1,56 @@
+"""`orch attempt show`."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from inbox_orch.shared.shell.blocks import Facts
+from inbox_orch.shared.shell.commandline import Verb, shell_of
+
+from ...attempts.verify import checks_of, details_of
+from ...cleanup.restore import Shown
+from ...gates.checks import Checked
+from ..parts.base import open_scheduler, run_option
+
+
+@click.command(
+    "show", cls=Verb, agent=True, examples=("orch attempt show lexer/1", "orch attempt show lexer")
+)
+@run_option
+@click.argument("attempt", metavar="ATTEMPT")
+@click.pass_context
+def command(context: click.Context, run_name: str | None, attempt: str) -> None:
+    """Show one attempt, by its id, as KEY/N, or the newest one of a task as KEY, and what there
+    is of it: its worktree, what clean-up has salvaged, the trash."""
+    scheduler = open_scheduler(context, looks=True)
+    run, listed = scheduler.attempt_named(attempt, run_name or None)
+    shown = scheduler.attempt_show(run, listed)
+    shell_of(context).output.result(shown.as_json(), Facts(_rows(shown)))
+
+
+def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:
+    attempt = shown.listed.attempt
+    rows: tuple[tuple[str, object], ...] = (
+        ("attempt", shown.listed.name),
+        ("id", attempt.id),
+        ("state", attempt.state),
+        ("reason", attempt.reason),
+        ("mailbox", attempt.mailbox),
+        ("thread", attempt.thread_id),
+        ("branch", attempt.branch),
+        ("base", attempt.base_commit),
+        ("head", attempt.head_commit),
+        ("worktree", attempt.worktree_path if shown.worktree_exists else None),
+        ("late", details_of(attempt).get("late", {}).get("ref")),
+        ("salvage", shown.salvage_ref),
+        ("trash", shown.trash),
+        *_check_rows(checks_of(attempt)),
+    )
+    return tuple(row for row in rows if row[1] is not None)
+
+
+def _check_rows(checks: Sequence[Checked]) -> Iterator[tuple[str, object]]:
+    for number, check in enumerate(checks, 1):
+        yield f"check {number}", f"{check.sentence} ({check.seconds:.1f} s)"
+        if check.output_tail:
+            yield f"output {number}", check.output_tail.rstrip("\n")

@@ -1,0 +1,112 @@
+"""`orch council report`."""
+
+import io
+import os
+from typing import Any
+
+import click
+
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.shell.blocks import Block, Lines, Page, Sentence
+from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
+from inbox_orch.shared.shell.output import Output
+from inbox_orch.shared.shell.writing import write_file
+
+from ...council.count import Counted, rendered, report_name, shortfall
+from ...council.stored import FORMATS
+from ...leader.scheduler import Scheduler
+from ..parts.council_base import chosen_council, council_option
+from .tally import REVISION
+
+
+@click.command(
+    "report",
+    cls=Verb,
+    agent=True,
+    examples=(
+        "orch council report",
+        "orch council report --output report.md",
+        "orch council report --format madr --output docs/decisions/0007-store.md",
+    ),
+)
+@council_option
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    default="md",
+    show_default=True,
+    help="For people, for programs, or as a decision record (MADR).",
+)
+@click.option("--output", "target", type=PATH, metavar="FILE|-", help="Write it there.")
+@click.option("--revision", type=REVISION, metavar="N", help="An earlier revision of the tally.")
+@click.pass_context
+def command(
+    context: click.Context,
+    council_name: str | None,
+    format_name: str,
+    target: str | None,
+    revision: int | None,
+) -> None:
+    """Print the report, and store it as an artifact of the run once the round is closed.
+
+    The replies stand in it word for word. Exit codes as for `tally`.
+    """
+    scheduler, run = chosen_council(context, council_name)
+    if target not in (None, "-") and scheduler.database.layout.holds(str(target)):
+        raise usage(f"{target} belongs to a database", hint="name another file")
+    counted = scheduler.tally_of(run, revision=revision)
+    content = rendered(counted, format_name)
+    artifact = _kept(scheduler, counted, format_name, content)
+    path = None
+    if target not in (None, "-"):
+        path = os.path.abspath(str(target))
+        write_file(path, io.BytesIO(content))
+    data = {
+        "council": counted.view.as_json(),
+        "format": format_name,
+        "text": content.decode(),
+        "artifact": artifact,
+        "path": path,
+        "stale": counted.stale,
+    }
+    error = shortfall(counted)
+    if target == "-":
+        _stream(shell_of(context).output, content, error)
+        return
+    shown: Block = Sentence(f"Wrote {len(content)} bytes to {path}", (path,))
+    if path is None:
+        shown = _shown(format_name, content.decode())
+    _say(shell_of(context).output, data, shown, error)
+
+
+def _shown(format_name: str, text: str) -> Block:
+    """Only the report is for people, and laid out; the other formats are for files."""
+    if format_name == "md":
+        return Page(text)
+    return Lines(tuple(((line, None),) for line in text.splitlines()))
+
+
+def _kept(
+    scheduler: Scheduler, counted: Counted, format_name: str, content: bytes
+) -> dict[str, Any] | None:
+    """Nothing is stored of a round that is open, or where nothing can be written."""
+    alone = scheduler.database.alone is not None
+    if counted.tally.status == "open" or counted.stale or alone:
+        return None
+    return scheduler.keep_report(counted, report_name(format_name), content)
+
+
+def _stream(output: Output, content: bytes, error: InboxOrchError | None) -> None:
+    output.raw(content)
+    if error is not None:
+        output.error(error)
+        output.exit_code = error.exit_code
+
+
+def _say(output: Output, data: dict[str, Any], block: Block, error: InboxOrchError | None) -> None:
+    if error is None:
+        output.result(data, block)
+        return
+    error.data = data
+    output.outcome(error, block)

@@ -1,0 +1,115 @@
+"""What the commands of `orch` have in common: opening the scheduler, the run, how things look."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from inbox_orch.inbox import Bus
+from inbox_orch.inbox.domain.limits import check_body
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.commandline import Number, shell_of
+from inbox_orch.shared.shell.inputs import given_text, warn_of_delimiter
+
+from ...leader.scheduler import Scheduler
+from ...runs import limits
+from ...runs.model import Run
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+WAIT = Number(0, limits.MAX_WAIT_SECONDS, forever=True)
+
+
+def open_scheduler(
+    context: click.Context, *, looks: bool = False, perhaps_alone: bool | None = None
+) -> Scheduler:
+    """The scheduler on the database that the options lead to; closed when the command ends.
+
+    `looks` is for a command that changes nothing: an older schema is read in the newest one and
+    stays as it is, and a disk without any room left does not matter. For what makes room, and
+    for what may wait, `perhaps_alone` says the latter by itself.
+    """
+    shell = shell_of(context)
+    bus = Bus.open(
+        shell.database,
+        database_id=shell.expected_id,
+        busy_seconds=shell.busy_seconds,
+        notice=shell.output.notice,
+        looks=looks,
+        perhaps_alone=looks if perhaps_alone is None else perhaps_alone,
+    )
+    context.call_on_close(bus.close)
+    if looks:
+        bus.database.read_as_newest()
+    return Scheduler(bus, shell.agent)
+
+
+def run_option(command: Command) -> Command:
+    """`--run R`, or ORCH_RUN, or the only open run."""
+    return click.option(
+        "--run",
+        "run_name",
+        envvar="ORCH_RUN",
+        metavar="RUN",
+        help="The run; default: the only open one.  [env: ORCH_RUN]",
+    )(command)
+
+
+def limit_option(command: Command) -> Command:
+    """`--limit N`."""
+    return click.option(
+        "--limit",
+        type=Number(1, limits.MOST_ROWS, whole=True),
+        default=limits.DEFAULT_ROWS,
+        show_default=True,
+        metavar="N",
+        help="At most so many tasks; what is left out is counted.",
+    )(command)
+
+
+def tell_left_out(context: click.Context, number: int) -> None:
+    """A line on stderr about what is not in a list (with --json it is `truncated`)."""
+    output = shell_of(context).output
+    if number and not output.as_json:
+        output.notice(f"{number} more tasks are left out; --limit N shows more")
+
+
+def key_option(command: Command) -> Command:
+    """`--key K`."""
+    return click.option(
+        "--key", metavar="KEY", help="Makes a repeat of this call return its first result."
+    )(command)
+
+
+def no_verify_option(command: Command) -> Command:
+    """`--no-verify`."""
+    return click.option(
+        "--no-verify", is_flag=True, help="Run no checks: leave them to another leader."
+    )(command)
+
+
+def chosen_run(scheduler: Scheduler, name: str | None) -> Run:
+    """The run that the options lead to."""
+    return scheduler.run(name or None)
+
+
+def base_conflict(key: str, paths: Sequence[str]) -> Sentence:
+    """What stands in the way of a task whose dependencies do not merge."""
+    return Sentence(
+        f"{key}: what it depends on does not merge: {', '.join(paths)}",
+        (key, "base_conflict", tuple(paths)),
+    )
+
+
+def read_body(body: str | None, body_file: str | None) -> str | None:
+    """The body that the options give, None when they give none; error `usage`."""
+    text = given_text(body, body_file, limits.MAX_TASK_BODY_BYTES)
+    if text is None:
+        return None
+    warn_of_delimiter(text, shell_of(click.get_current_context()).output)
+    return check_body(limits.check_task_body(text))
+
+
+def obstacle_block(obstacle: str) -> Sentence:
+    """Why submitted work cannot be looked at now."""
+    return Sentence(f"Submitted work waits: {obstacle}", ("obstacle", obstacle))

@@ -1,0 +1,59 @@
+"""What the commands about councils have in common: which council, and how its seats look."""
+
+import click
+
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+
+from ...council.views import CouncilView, SeatView, missing_reason
+from ...leader.scheduler import Scheduler
+from ...runs.model import Run
+from .base import Command, open_scheduler
+
+
+def council_option(command: Command) -> Command:
+    """`--council C`, or ORCH_COUNCIL, or the only open council."""
+    return click.option(
+        "--council",
+        "council_name",
+        envvar="ORCH_COUNCIL",
+        metavar="COUNCIL",
+        help="The council; default: the only open one.  [env: ORCH_COUNCIL]",
+    )(command)
+
+
+def chosen_council(context: click.Context, name: str | None) -> tuple[Scheduler, Run]:
+    """The scheduler, and the run of the council that the options lead to."""
+    scheduler = open_scheduler(context, looks=True)
+    return scheduler, scheduler.council(name or None)
+
+
+def _note(seat: SeatView) -> str | None:
+    """Why a seat has no reply that counts, and what has come of it since."""
+    reason = missing_reason(seat)
+    if seat.too_late is None:
+        return reason
+    why = seat.too_late.reason or seat.too_late.state
+    return f"{reason}; what came after it does not count: {why}"
+
+
+def council_blocks(view: CouncilView) -> list[Block]:
+    """How a council stands: a line, and its seats."""
+    declared = len(view.seats_of(1))
+    text = (
+        f"{view.run.name}: {view.status}, {view.valid} of {declared} valid, "
+        f"quorum {view.council.quorum}"
+    )
+    rows = tuple(
+        (
+            seat.seat.reviewer,
+            seat.seat.round,
+            seat.stands.state,
+            0 if seat.attempt is None else seat.attempt.number,
+            _note(seat),
+        )
+        for seat in view.seats
+    )
+    return [
+        Sentence(text, ("council", view.run.name, view.status, view.valid, declared)),
+        Table(("REVIEWER", "ROUND", "STATE", "TRY", "NOTE"), rows, fixed=(0, 1, 2), folded=(4,)),
+    ]

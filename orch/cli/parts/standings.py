@@ -1,0 +1,57 @@
+"""How a run stands, as several commands show it."""
+
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table, When
+
+from ...views.status import Row, Status
+from .base import obstacle_block
+
+
+def blocks(status: Status) -> list[Block]:
+    """The status as a line and a table."""
+    counts = ", ".join(f"{number} {state}" for state, number in status.counts.items())
+    stale = " (stale: the database cannot be written here)" if status.stale else ""
+    text = f"{status.run.name}: {status.outcome}{stale}. {counts or 'no tasks'}"
+    obstacle = [] if status.obstacle is None else [obstacle_block(status.obstacle)]
+    rows = tuple(row_of(row, status.now_ms) for row in status.rows)
+    return [
+        Sentence(text, ("run", status.run.name, status.outcome)),
+        *obstacle,
+        Table(
+            ("TASK", "STATE", "TRY", "WHO", "SINCE", "NOTE"),
+            rows,
+            "no tasks",
+            fixed=(0, 1, 2),
+            folded=(5,),
+        ),
+    ]
+
+
+def row_of(row: Row, now_ms: int) -> tuple[object, ...]:
+    task, attempt = row.standing.task, row.attempt
+    since = task.updated_at if attempt is None else max(task.updated_at, attempt.updated_at)
+    state = row.standing.state
+    if state == "active" and attempt is not None:
+        state = attempt.state
+    who = task.mailbox if row.thread is None else (row.thread.holder or row.thread.mailbox)
+    return (task.key, state, task.attempts, who, When(since, now_ms), _note(row, now_ms))
+
+
+def _note(row: Row, now_ms: int) -> str:
+    standing, attempt = row.standing, row.attempt
+    if standing.because:
+        verb = "waits for" if standing.state == "waiting" else "because of"
+        return f"{verb} {', '.join(standing.because)}"
+    if standing.conflict_paths:
+        return f"conflict in {', '.join(standing.conflict_paths)}"
+    if standing.until is not None:
+        left = max(1, -(-(standing.until - now_ms) // 1000))
+        return f"again in {left}s: {standing.task.reason}"
+    if standing.state == "succeeded" and standing.task.accepted_head is not None:
+        return standing.task.accepted_head[:12]
+    if standing.state == "blocked":
+        return "asks: see `orch blocked`"
+    if attempt is not None and attempt.state == "ending" and attempt.reason:
+        return attempt.reason
+    if row.thread is not None and row.thread.progress is not None and attempt and attempt.live:
+        return f"{row.thread.progress} %"
+    return standing.task.reason or standing.task.title

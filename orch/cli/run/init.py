@@ -1,0 +1,123 @@
+"""`orch run init`."""
+
+import os
+from collections.abc import Callable
+
+import click
+
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.commandline import PATH, Number, Shell, Verb, shell_of
+from inbox_orch.shared.store.layout import database_in
+from inbox_orch.shared.store.locate import locate, project_root
+from inbox_orch.shared.store.sqlite import creating
+
+from ...runs import limits
+from ...runs.config import Config
+from ...runs.planning import POLICIES, check_run
+from ..parts.base import key_option, open_scheduler
+from ..parts.documents import config_in
+
+
+@click.command(
+    "init",
+    cls=Verb,
+    agent=True,
+    examples=(
+        "orch run init --title 'Fix the parser'",
+        "orch run init --title 'Release 2' --base origin/main --max-parallel 4",
+    ),
+)
+@click.option("--title", required=True, metavar="TEXT", help="One line.")
+@click.option(
+    "--repo", type=PATH, metavar="DIR", help="The git repository; default: that of this folder."
+)
+@click.option("--no-repo", is_flag=True, help="A run without git: its tasks have no worktree.")
+@click.option("--base", metavar="REF", help="Where attempts start; default: HEAD at each dispatch.")
+@click.option(
+    "--on-failure",
+    type=click.Choice(POLICIES),
+    default="continue",
+    show_default=True,
+    help="After a task's last try failed: go on, start nothing more, or cancel the rest.",
+)
+@click.option(
+    "--max-parallel",
+    type=Number(1, limits.MOST_PARALLEL, whole=True),
+    metavar="N",
+    help="At most this many attempts at once.",
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=PATH,
+    metavar="FILE|-",
+    help="YAML or JSON: files to copy, set-up, limits, checks, secrets.",
+)
+@click.option(
+    "--worktree-root",
+    type=PATH,
+    metavar="DIR",
+    help="Where worktrees are made; default: inbox-orch/worktrees in XDG_STATE_HOME.",
+)
+@key_option
+@click.pass_context
+def command(
+    context: click.Context,
+    title: str,
+    repo: str | None,
+    no_repo: bool,
+    base: str | None,
+    on_failure: str,
+    max_parallel: int | None,
+    config_file: str | None,
+    worktree_root: str | None,
+    key: str | None,
+) -> None:
+    """Open a run. Makes the database if the project has none yet, and says so.
+
+    The agent that opens it is its leader (default: `leader`).
+    """
+    shell = shell_of(context)
+    if no_repo and repo is not None:
+        raise usage("give either --repo or --no-repo, not both")
+    config = Config() if config_file is None else config_in(shell, config_file)
+    folder = None if no_repo else (repo or os.getcwd())
+    created = _ensure_database(shell, lambda: check_run(title, folder, base, worktree_root))
+    answer = open_scheduler(context).run_init(
+        title=title,
+        repository=folder,
+        base=base,
+        on_failure=on_failure,
+        max_parallel=max_parallel,
+        worktree_root=worktree_root,
+        config=config,
+        key=key,
+    )
+    if created is not None:
+        shell.output.notice(f"made the database {created}")
+    run = answer.data["run"]
+    data = answer.as_json() | {"database_created": created is not None}
+    shell.output.result(data, Sentence(f"Opened run {run['name']}", (run["name"], run["id"])))
+
+
+def _ensure_database(shell: Shell, check: Callable[[], None]) -> str | None:
+    """Make the database where `inbox init` would, unless there is one; its path if made.
+
+    `check` refuses a wrong call before anything is made.
+    """
+    if shell.database is not None:
+        path = os.path.abspath(shell.database)
+        if os.path.lexists(path):
+            return None
+    else:
+        try:
+            locate(None, None, os.getcwd())
+        except InboxOrchError as error:
+            if error.code != "no_database":
+                raise
+        else:
+            return None
+        path = database_in(project_root(os.getcwd()))
+    check()
+    return path if creating.create(path) else None

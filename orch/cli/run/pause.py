@@ -1,0 +1,18 @@
+"""`orch run pause`."""
+
+import click
+
+from inbox_orch.shared.shell.commandline import Verb, shell_of
+
+from ..parts.base import chosen_run, open_scheduler, run_option
+from ..parts.steering import governed
+
+
+@click.command("pause", cls=Verb, agent=True, examples=("orch run pause",))
+@run_option
+@click.pass_context
+def command(context: click.Context, run_name: str | None) -> None:
+    """Dispatch nothing more in a run; what runs goes on. `orch run resume` ends it."""
+    scheduler = open_scheduler(context)
+    done = scheduler.pause_run(chosen_run(scheduler, run_name))
+    shell_of(context).output.result(done.as_json(), *governed("Paused", done))

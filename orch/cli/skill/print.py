@@ -1,0 +1,6 @@
+"""`orch skill print`."""
+
+from inbox_orch.shared.shell.texts import packaged
+from inbox_orch.shared.tools.skills import print_command
+
+command = print_command("orch", lambda: packaged("inbox_orch.orch", "SKILL.md"))

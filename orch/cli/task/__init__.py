@@ -1,0 +1,17 @@
+"""`orch task`: the commands about tasks."""
+
+import click
+
+from inbox_orch.shared.shell.commandline import Program
+
+
+@click.command(
+    "task",
+    cls=Program,
+    commands_in={
+        "add": ("inbox_orch.orch.cli.task.add", "Add a task to a run."),
+        "show": ("inbox_orch.orch.cli.task.show", "One task, with its edges and attempts."),
+    },
+)
+def command() -> None:
+    """Add tasks to a run, and look at one."""

@@ -1,0 +1,135 @@
+"""`orch task add`."""
+
+from collections.abc import Callable
+
+import click
+
+from inbox_orch.shared.errors import usage
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.commandline import PATH, Number, Verb, shell_of
+
+from ...runs import limits
+from ...runs.model import Limits
+from ..parts.base import Command, chosen_run, key_option, open_scheduler, read_body, run_option
+
+CLOCK = Number(1, limits.MAX_CLOCK_SECONDS)
+ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
+
+
+def clock_option(name: str, when: str) -> Callable[[Command], Command]:
+    """A time limit of an attempt."""
+    return click.option(name, type=CLOCK, metavar="SECONDS", help=f"End an attempt when {when}.")
+
+
+@click.command(
+    "add",
+    cls=Verb,
+    agent=True,
+    examples=(
+        "orch task add --task lexer --title 'Rewrite the lexer' --body-file lexer.md",
+        "orch task add --task report --title Report --depends-on lexer --no-worktree",
+    ),
+)
+@run_option
+@click.option("--task", "key_name", required=True, metavar="KEY", help="Its short name.")
+@click.option("--title", required=True, metavar="TEXT", help="One line.")
+@click.option(
+    "--body-file", type=PATH, metavar="PATH|-", help="Read the text from a file or stdin."
+)
+@click.option("--body", metavar="TEXT", help="The text itself.")
+@click.option("--to", metavar="MAILBOX", help="Who does it.  [default: workers]")
+@click.option("--kind", default="code", show_default=True, metavar="WORD", help="For sorting.")
+@click.option(
+    "--depends-on", multiple=True, metavar="TASK", help="Must have succeeded; repeatable."
+)
+@click.option(
+    "--priority",
+    type=Number(limits.MIN_PRIORITY, limits.MAX_PRIORITY, whole=True),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Higher is dispatched first.",
+)
+@click.option(
+    "--max-attempts",
+    type=ATTEMPTS,
+    metavar="N",
+    help="Tries that fail or are rejected.  [default: the run's, else 3]",
+)
+@click.option(
+    "--max-infra-attempts",
+    type=ATTEMPTS,
+    metavar="N",
+    help="Tries that are lost or cannot be provisioned.  [default: the run's, else 3]",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CMD",
+    help="Must succeed in the worktree before the work is accepted; repeatable.",
+)
+@click.option("--no-checks", is_flag=True, help="Without the checks of the run's config.")
+@clock_option("--timeout", "it has been worked on so long, less the time blocked")
+@clock_option("--queue-timeout", "no worker has claimed it for so long")
+@clock_option("--silent-timeout", "its worker has renewed and said nothing for so long")
+@clock_option("--block-timeout", "its question is open for so long")
+@click.option(
+    "--check-timeout",
+    type=CLOCK,
+    metavar="SECONDS",
+    help=f"At most so long for each check.  [default: {limits.DEFAULT_CHECK_SECONDS:g}]",
+)
+@click.option("--no-worktree", is_flag=True, help="It changes no code.")
+@click.option("--allow-empty", is_flag=True, help="Accept it without a commit.")
+@key_option
+@click.pass_context
+def command(
+    context: click.Context,
+    run_name: str | None,
+    key_name: str,
+    title: str,
+    body_file: str | None,
+    body: str | None,
+    to: str | None,
+    kind: str,
+    depends_on: tuple[str, ...],
+    priority: int,
+    max_attempts: int | None,
+    max_infra_attempts: int | None,
+    checks: tuple[str, ...],
+    no_checks: bool,
+    timeout: float | None,
+    queue_timeout: float | None,
+    silent_timeout: float | None,
+    block_timeout: float | None,
+    check_timeout: float | None,
+    no_worktree: bool,
+    allow_empty: bool,
+    key: str | None,
+) -> None:
+    """Add a task to a run. What is not given is as the run's config says."""
+    if checks and no_checks:
+        raise usage("give either --check or --no-checks, not both")
+    scheduler = open_scheduler(context)
+    answer = scheduler.add_task(
+        chosen_run(scheduler, run_name),
+        key_name=key_name,
+        title=title,
+        body=read_body(body, body_file) or "",
+        mailbox=to,
+        kind=kind,
+        depends_on=depends_on,
+        priority=priority,
+        max_attempts=max_attempts,
+        max_infra_attempts=max_infra_attempts,
+        worktree=not no_worktree,
+        allow_empty=allow_empty,
+        checks=checks if checks or no_checks else None,
+        time_limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
+        key=key,
+    )
+    task = answer.data["task"]
+    shell_of(context).output.result(
+        answer.as_json(), Sentence(f"Added task {task['key']}", (task["key"], task["id"]))
+    )

@@ -1,0 +1,70 @@
+"""`orch task show`."""
+
+from collections.abc import Sequence
+
+import click
+
+from inbox_orch.shared.shell.blocks import Block, Body, Facts, Table
+from inbox_orch.shared.shell.commandline import Verb, shell_of
+
+from ...views.show import Edge, TaskShown
+from ..blocked import question_blocks
+from ..parts.base import chosen_run, open_scheduler, run_option
+
+_LEFT_OUT = ("checks", "limits", "because", "conflict_paths")
+
+
+@click.command("show", cls=Verb, agent=True, examples=("orch task show lexer --json",))
+@run_option
+@click.argument("task")
+@click.pass_context
+def command(context: click.Context, run_name: str | None, task: str) -> None:
+    """Print one task: how it stands, what it waits for, what waits for it, its attempts and its
+    open question.
+    """
+    scheduler = open_scheduler(context, looks=True)
+    shown = scheduler.show_task(chosen_run(scheduler, run_name), task)
+    shell_of(context).output.result(shown.as_json(), *_blocks(shown))
+
+
+def _blocks(shown: TaskShown) -> list[Block]:
+    standing = shown.standing.as_json()
+    limits = {k.replace("_", " "): v for k, v in standing["limits"].items() if v is not None}
+    facts = {
+        **{k.replace("_", " "): v for k, v in standing.items() if k not in _LEFT_OUT},
+        "because": ", ".join(standing["because"]) or None,
+        "conflict in": ", ".join(standing["conflict_paths"]) or None,
+        **limits,
+    }
+    blocks: list[Block] = [
+        Facts(tuple((label, value) for label, value in facts.items() if value is not None))
+    ]
+    blocks += [Body(("check",), check) for check in shown.standing.task.checks]
+    if shown.standing.task.body:
+        blocks.append(Body(("body",), shown.standing.task.body))
+    edges = [("waits for", e) for e in shown.depends_on]
+    edges += [("awaited by", e) for e in shown.dependents]
+    if edges:
+        blocks.append(_edges(edges))
+    if shown.attempts:
+        rows = tuple(
+            (
+                f"{shown.standing.task.key}/{a.number}",
+                a.state,
+                a.mailbox,
+                a.branch,
+                a.head_commit and a.head_commit[:12],
+                a.reason,
+            )
+            for a in shown.attempts
+        )
+        headings = ("ATTEMPT", "STATE", "MAILBOX", "BRANCH", "HEAD", "WHY")
+        blocks.append(
+            Table(headings, rows, fixed=(0, 1), folded=(5,), sparse=(3, 4, 5), named=(3,))
+        )
+    return blocks + question_blocks([] if shown.question is None else [shown.question])
+
+
+def _edges(edges: Sequence[tuple[str, Edge]]) -> Table:
+    rows = tuple((way, e.other.task.key, e.other.state, e.condition, e.verdict) for way, e in edges)
+    return Table(("EDGE", "TASK", "STATE", "WHEN", "CONDITION IS"), rows, fixed=(0, 1))

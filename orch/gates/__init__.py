@@ -1,0 +1,1 @@
+"""Running what has to succeed before work counts: checks, set-up, the checks of an integration."""

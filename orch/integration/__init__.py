@@ -1,0 +1,1 @@
+"""Bringing accepted work together, and onto a branch."""

@@ -1,0 +1,61 @@
+"""Rows that `integrate` reads and changes: accepted attempts, and intents that are of a run and not
+of one attempt."""
+
+from inbox_orch.shared.store.engine import Session
+
+from ..attempts.rows import from_row
+from ..runs.model import Attempt
+
+_COLUMNS = ", ".join("a." + column for column in Attempt._fields)
+
+
+def accepted(tx: Session, run_id: str) -> list[Attempt]:
+    """The accepted attempt of each task of a run that has one."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM task AS t"
+        " JOIN attempt AS a ON a.id = t.accepted_attempt WHERE t.run_id = ?",
+        (run_id,),
+    )
+    return [from_row(row) for row in rows]
+
+
+def in_open_conflict(tx: Session, run_id: str) -> list[Attempt]:
+    """Attempts that did not merge, of tasks that are at it again."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
+        " WHERE a.run_id = ? AND a.conflict IS NOT NULL"
+        " AND t.state IN ('pending', 'active', 'blocked') ORDER BY a.id",
+        (run_id,),
+    )
+    return [from_row(row) for row in rows]
+
+
+def once_accepted(tx: Session, run_id: str) -> list[Attempt]:
+    """Accepted attempts that have met no conflict, of tasks that are at it again."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
+        " WHERE a.run_id = ? AND a.conflict IS NULL AND a.state = 'succeeded'"
+        " AND t.state IN ('pending', 'active', 'blocked') ORDER BY a.id",
+        (run_id,),
+    )
+    return [from_row(row) for row in rows]
+
+
+def ever_accepted(tx: Session, run_id: str) -> list[Attempt]:
+    """Every attempt of a run that was accepted, oldest first; accepted still or not."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM attempt AS a WHERE a.run_id = ? AND a.state = 'succeeded'"
+        " AND a.head_commit IS NOT NULL ORDER BY a.id",
+        (run_id,),
+    )
+    return [from_row(row) for row in rows]
+
+
+def starting_from_integration(tx: Session, run_id: str) -> list[str]:
+    """The ids of the tasks whose next attempt is to start from where work comes together."""
+    rows = tx.all(
+        "SELECT id FROM task WHERE run_id = ? AND state = 'pending'"
+        " AND next_base_source = 'integration' ORDER BY number",
+        (run_id,),
+    )
+    return [str(row[0]) for row in rows]

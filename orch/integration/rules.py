@@ -1,0 +1,191 @@
+"""Bringing accepted work together: what there is to bring, and what came of each piece."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.processes.endings import Ending, ending_text
+
+from ..gates.checks import brief_command
+from ..runs import graph
+from ..runs.model import Attempt, Dependency, Run, Task
+
+MERGED, CONFLICT, HELD_BACK = "merged", "conflict", "held_back"
+NOT_RESOLVED, SUPERSEDED = "not_resolved", "superseded"
+
+
+class Piece(NamedTuple):
+    """The accepted work of one task."""
+
+    task: Task
+    attempt: Attempt
+    head: str
+
+    @property
+    def name(self) -> str:
+        """The task's key and the attempt's number."""
+        return f"{self.task.key}/{self.attempt.number}"
+
+
+class Result(NamedTuple):
+    """What came of one piece.
+
+    `state` is `merged` (by the merge `commit`), `conflict` (in `paths`), or `held_back`: it builds
+    on work that conflicts, that of the tasks `because`, and comes when that does. `offered` is the
+    id of the attempt that was opened for a conflict to be resolved.
+    """
+
+    piece: Piece
+    state: str
+    commit: str | None = None
+    paths: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
+    offered: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        task, attempt = self.piece.task, self.piece.attempt
+        return {
+            "task": task.id,
+            "key": task.key,
+            "attempt": attempt.id,
+            "number": attempt.number,
+            "branch": attempt.branch,
+            "head": self.piece.head,
+            "state": self.state,
+            "commit": self.commit,
+            "paths": list(self.paths),
+            "because": list(self.because),
+            "offered": self.offered,
+        }
+
+
+class Tried(NamedTuple):
+    """A check of what would be integrated: how it ended, how many seconds it took, the last of
+    its output, and how many bytes that had in all."""
+
+    command: str
+    ending: Ending
+    seconds: float
+    output_tail: str
+    output_bytes: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the work may come in, as far as this check goes."""
+        return self.ending.timed_out is None and self.ending.exit_status == 0
+
+    @property
+    def sentence(self) -> str:
+        """Which check it was and how it ended, on one line."""
+        return ending_text(self.ending, f"`{brief_command(self.command)}`").rstrip(".")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "command": self.command,
+            "passed": self.passed,
+            "exit_status": self.ending.exit_status,
+            "signal": self.ending.signal,
+            "timed_out_seconds": self.ending.timed_out,
+            "seconds": self.seconds,
+            "output_tail": self.output_tail,
+            "output_bytes": self.output_bytes,
+        }
+
+
+def pieces(
+    tasks: Sequence[Task], dependencies: Sequence[Dependency], attempts: Iterable[Attempt]
+) -> list[Piece]:
+    """The accepted work of the code tasks that succeeded, each after what it depends on."""
+    accepted = {attempt.id: attempt for attempt in attempts}
+    by_id = {task.id: task for task in tasks}
+    order = graph.ordered(by_id, graph.edges_of(dependencies))
+    found = []
+    for task in (by_id[task_id] for task_id in order):
+        attempt = accepted.get(str(task.accepted_attempt))
+        if task.state == "succeeded" and task.accepted_head is not None and attempt is not None:
+            found.append(Piece(task, attempt, task.accepted_head))
+    return found
+
+
+def in_conflict(
+    tasks: Iterable[Task], attempts: Iterable[Attempt], live: Iterable[Attempt]
+) -> list[Result]:
+    """What conflicted earlier, in the order of the attempts; `live` are those of the run, of which
+    one may be at it."""
+    by_id = {task.id: task for task in tasks}
+    at_it = {attempt.task_id: attempt.id for attempt in live}
+    return [
+        Result(
+            Piece(by_id[attempt.task_id], attempt, str(attempt.head_commit)),
+            CONFLICT,
+            paths=tuple(json.loads(str(attempt.conflict))["paths"]),
+            offered=at_it.get(attempt.task_id),
+        )
+        for attempt in attempts
+    ]
+
+
+class Missed(NamedTuple):
+    """Two attempts of which somebody has to be told: `reason` is `not_resolved` (`attempt` was to
+    resolve the conflict of `earlier`, and does not have its commit), or `superseded` (`attempt`
+    builds on `earlier`, whose task has been done anew since). `key` and `earlier_key` are the
+    keys of their tasks."""
+
+    reason: str
+    key: str
+    attempt: Attempt
+    earlier_key: str
+    earlier: Attempt
+
+    @property
+    def sentence(self) -> str:
+        """What it is and what to do."""
+        this = f"{self.key}/{self.attempt.number}"
+        earlier = f"{self.earlier_key}/{self.earlier.number}"
+        again = f"`orch retry {self.key} --force` has it done anew"
+        if self.reason == SUPERSEDED:
+            return f"{this} is built on {earlier}, which was superseded; {again}"
+        return (
+            f"{earlier} is left out: {this} was to resolve its conflict, without its work; {again}"
+        )
+
+
+def missed(
+    pieces: Sequence[Piece], ever: Sequence[Attempt], keys: Mapping[str, str]
+) -> list[Missed]:
+    """What may be missed in the pieces that are brought together, before git has been asked;
+    `ever` are the attempts that were accepted once, `keys` those of the tasks."""
+    found = []
+    current = {piece.attempt.id for piece in pieces}
+    for piece in pieces:
+        for earlier in ever:
+            same = earlier.task_id == piece.task.id
+            if earlier.id in current or (same and earlier.number > piece.attempt.number):
+                continue
+            if not same:
+                reason = SUPERSEDED
+            elif earlier.conflict is not None and _was_to_resolve(piece.attempt, earlier):
+                reason = NOT_RESOLVED
+            else:
+                continue
+            key, other = piece.task.key, keys[earlier.task_id]
+            found.append(Missed(reason, key, piece.attempt, other, earlier))
+    return found
+
+
+def _was_to_resolve(attempt: Attempt, earlier: Attempt) -> bool:
+    """Whether it was opened for the conflict, and not because the leader wanted the task anew."""
+    if attempt.base_source == "merge":  # with what it depends on merged in
+        return attempt.number == earlier.number + 1
+    return attempt.base_source == "integration"
+
+
+def branch_of(run: Run) -> str:
+    """The branch on which a run's work comes together."""
+    return f"orch/{run.name}/integration"
+
+
+def merge_message(run: Run, piece: Piece) -> str:
+    """The message of the merge that brings a piece in."""
+    task, attempt = piece.task, piece.attempt
+    return f"Integrate {task.key}: {task.title}\n\nRun {run.name}, attempt {attempt.number}."

@@ -1,0 +1,1 @@
+"""What a leader has in hand: the scheduler as one page, waiting, driving, the board, doctor."""

@@ -1,0 +1,491 @@
+"""Driving a run: reconcile, dispatch what is ready, wait; again, until there is nothing more to do.
+
+A drive keeps nothing that a crash could lose: what it knows is how far it has told. Several at
+once share the work, since each step of theirs is guarded by the state that it expects.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.store import events, waits
+from inbox_orch.shared.store.events import Event
+
+from ..attempts import dispatch, judge, moving, provision, timing
+from ..attempts import rows as attempts
+from ..git.commands import FAILURES
+from ..runs import run_rows as runs
+from ..runs.desk import Desk
+from ..runs.model import Run
+from ..runs.readiness import Picture, Standing
+from ..runs.states import TASK_FINAL
+from ..views import status
+from ..views.status import Question
+from . import wait
+from .wait import CHANGES
+
+_MOST_EVENTS = 500
+_FIRST_HOLD_SECONDS, _MOST_HOLD_SECONDS = 2.0, 30.0
+_MOST_TRIES = 3
+_HOLDS = ("dirty_repository", "git_missing", *FAILURES)
+"""Why nothing can be dispatched for now, while what runs goes on."""
+
+
+class Line(NamedTuple):
+    """One thing that has happened in a drive: `dispatched`, `change`, `question`,
+    `base_conflict` or `notice`."""
+
+    type: str
+    facts: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"type": self.type, **self.facts}
+
+
+class Driven(NamedTuple):
+    """How a drive has ended. `failure` is the error to end with, unless all is well;
+    `overrun_seconds` by how much a check that had begun outlasted the drive."""
+
+    run: Run
+    until: str
+    outcome: str
+    counts: dict[str, int]
+    questions: tuple[Question, ...]
+    conflicts: tuple[Standing, ...]
+    unreachable: tuple[str, ...]
+    next_cursor: str
+    obstacle: str | None
+    failure: InboxOrchError | None = None
+    overrun_seconds: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run.as_json(),
+            "until": self.until,
+            "outcome": self.outcome,
+            "counts": self.counts,
+            "questions": [question.as_json() for question in self.questions],
+            "base_conflicts": [conflict_as_json(standing) for standing in self.conflicts],
+            "unreachable": list(self.unreachable),
+            "next_cursor": self.next_cursor,
+            "obstacle": self.obstacle,
+            "overrun_seconds": self.overrun_seconds,
+        }
+
+
+class Step(NamedTuple):
+    """What is to be told next, and up to which event; `ending` is there in the last one."""
+
+    run: Run
+    lines: tuple[Line, ...]
+    next_cursor: str
+    ending: Driven | None = None
+
+
+def drive(
+    desk: Desk,
+    run: Run,
+    *,
+    until: str = "run",
+    after: str | None = None,
+    mailbox: str | None = None,
+    allow_dirty: bool = False,
+    within: str | None = None,
+    wait_seconds: float = float("inf"),
+    checks: bool = True,
+    agent: str | None = None,
+    on_look: Callable[[], None] | None = None,
+    pulse: Callable[[], None] | None = None,
+) -> Generator[Step, None, None]:
+    """Bring a run forward until `until` (`run`, `blocked`, `change`, `task:KEY`), or until
+    nothing moves any more without a decision, or for `wait_seconds`.
+
+    Yields what happens, from what `agent` has not been told yet (or from `after`) on; hand
+    each step to `mark_told` once it has been written. The last step has the `ending`, with
+    the error to end with in its `failure` (`run_unsuccessful`, `needs_decision`, `timeout`,
+    or why nothing can be dispatched). `mailbox` and `allow_dirty` are those of `dispatch`,
+    `checks` is that of `wait`: one at a time is run, and none is cut short; meanwhile the
+    drive goes on to dispatch and to tell. `on_look` is called after each look at the
+    database, `pulse` whenever the wait wakes up.
+    Errors: `usage`, `not_found`, those of every write, and of git.
+    """
+    if mailbox is not None:
+        check_name(mailbox, "mailbox")
+    goal, start = wait.goal_of(desk, run, until), wait.start_of(desk, run, after, agent)
+    deadline = _monotonic(desk) + wait_seconds * 1000
+    course = _Course(
+        run, until, goal, start, mailbox, allow_dirty, within, on_look, pulse, checks, deadline
+    )
+    topics = (events.run_topic(run.id), run.leader)
+    while True:
+        left = (deadline - _monotonic(desk)) / 1000
+        seen = waits.wait(
+            desk.database,
+            topics,
+            lambda: _advance(desk, course),
+            wait_seconds=max(0.0, left),
+            pulse=pulse,
+        )
+        if isinstance(seen, Generator):
+            yield from _during(desk, course, seen)
+            continue
+        if seen is not None:
+            assert isinstance(seen, Step)
+            yield seen
+            if seen.ending is not None:
+                return
+        if seen is None or left <= 0:
+            yield _out_of_time(desk, course, wait_seconds)
+            return
+
+
+# -- one look ----------------------------------------------------------------------------
+
+
+def _advance(desk: Desk, course: "_Course") -> waits.Look:
+    """Do what can be done now; something to tell, a check that runs, or when there is a
+    reason to look again."""
+    while True:
+        seen = _look_once(desk, course)
+        if seen.found is not None or not course.checks:
+            return seen
+        check = judge.checking(desk, course.run, course.deadline)
+        try:
+            next(check)
+        except StopIteration as end:
+            if end.value is None:
+                return seen
+            _note_overrun(desk, course)  # it was over before it gave a turn
+        else:
+            return waits.Look(check)
+
+
+def _look_once(desk: Desk, course: "_Course") -> waits.Look:
+    with desk.database.snapshot() as snapshot:
+        course.run = runs.get(snapshot, course.run.id) or course.run
+    course.obstacle = wait.reconcile(desk, course.run, checks=False).obstacle
+    _dispatch_ready(desk, course)
+    if course.on_look is not None:
+        course.on_look()
+    # Last, since what was seen counts as told from now on.
+    step = _see_on(desk, course)
+    return _next_look(desk, course) if step is None else waits.Look(step)
+
+
+def _during(desk: Desk, course: "_Course", check: Generator[None, None, Any]) -> Iterator[Step]:
+    """Let a check come to its end. Meanwhile nobody is to wait for it: no worker for the
+    next task, no question for its answer. How the drive ends is seen after it."""
+    version, seen = None, waits.Look(None)
+    with contextlib.closing(check):
+        for _ in check:
+            if _monotonic(desk) >= course.deadline:
+                continue
+            if not waits.has_reason(desk.database, version, seen):
+                if course.pulse is not None:
+                    course.pulse()
+                continue
+            version = waits.version(desk.database)
+            seen, busy = waits.look_once(lambda: _look_once(desk, course))
+            if busy is not None or seen.found is not None:
+                version = None  # there may be more at once
+            if isinstance(seen.found, Step) and seen.found.lines:
+                yield seen.found._replace(ending=None)
+    _note_overrun(desk, course)
+
+
+def _note_overrun(desk: Desk, course: "_Course") -> None:
+    late_ms = _monotonic(desk) - course.deadline
+    course.overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
+
+
+def _dispatch_ready(desk: Desk, course: "_Course") -> None:
+    """Dispatch, if there is something to dispatch and nothing is known to keep it back."""
+    run, now = course.run, desk.database.clock.now()
+    if run.state != "open" or now.monotonic_ms < course.held_until:
+        return
+    with desk.database.snapshot() as snapshot:
+        picture = moving.picture(desk, snapshot, run, now.wall_ms)
+        live = len(attempts.live_of_run(snapshot, run.id))
+        newest = events.latest(snapshot)
+    full = run.max_parallel is not None and live >= run.max_parallel
+    if full or not any(s.state == "ready" for s in picture.standings):
+        course.let_go()
+        return
+    if newest == course.in_vain_at:
+        return  # it would come to the same as the last time
+    try:
+        done = dispatch.dispatch(
+            desk,
+            run,
+            mailbox=course.mailbox,
+            allow_dirty=course.allow_dirty,
+            within=course.within,
+        )
+    except InboxOrchError as error:
+        _hold(desk, course, error)
+    else:
+        course.let_go()
+        course.in_vain_at = None if done.items else newest
+
+
+def _hold(desk: Desk, course: "_Course", error: InboxOrchError) -> None:
+    """Another leader has closed or paused the run, or git refuses: later, perhaps."""
+    if error.code == "invalid_state":
+        return
+    if error.code not in _HOLDS:
+        raise error
+    if course.held is None or course.held.message != error.message:
+        course.notices.append(error)
+    course.hold(error, _monotonic(desk))
+
+
+def _see_on(desk: Desk, course: "_Course") -> Step | None:
+    """Look on, past events that say nothing."""
+    before, step = -1, None
+    while step is None and course.position != before:
+        before, step = course.position, _see(desk, course)
+    return step
+
+
+def _see(desk: Desk, course: "_Course") -> Step | None:
+    with desk.database.snapshot() as snapshot:
+        picture = moving.picture(desk, snapshot, course.run, desk.database.clock.now().wall_ms)
+        found = events.after(
+            snapshot,
+            course.position,
+            limit=_MOST_EVENTS,
+            run_id=course.run.id,
+            kinds=(*CHANGES, "attempt_offered"),
+        )
+        latest = events.latest(snapshot)
+    cursor = found[-1].seq if len(found) == _MOST_EVENTS else latest
+    course.changed = course.changed or any(event.kind in CHANGES for event in found)
+    driven = _driven(desk, course, picture, str(cursor))
+    lines = [*_lines_of(desk, course, picture, found), *course.news(driven)]
+    ending = _ending(desk, course, picture, driven)
+    if len(found) == _MOST_EVENTS:
+        ending = None  # the rest of what happened comes first
+    course.position = cursor
+    if not lines and ending is None:
+        return None
+    return Step(course.run, tuple(lines), str(cursor), ending)
+
+
+def _driven(desk: Desk, course: "_Course", picture: Picture, cursor: str) -> Driven:
+    standings = picture.standings
+    return Driven(
+        run=course.run,
+        until=course.until,
+        outcome=picture.outcome,
+        counts=dict(Counter(s.state for s in standings)),
+        questions=tuple(status.questions(desk, course.run)),
+        conflicts=tuple(s for s in standings if s.state == "base_conflict"),
+        unreachable=tuple(s.task.key for s in standings if s.state == "unreachable"),
+        next_cursor=cursor,
+        obstacle=course.held.message if course.held is not None else course.obstacle,
+        overrun_seconds=course.overrun,
+    )
+
+
+def _lines_of(
+    desk: Desk, course: "_Course", picture: Picture, found: list[Event]
+) -> Iterator[Line]:
+    for event in found:
+        key = picture.of(str(event.task_id)).task.key
+        if event.kind != "attempt_offered":
+            yield Line("change", {**event.as_json(), "key": key})
+        elif event.data.get("from") == "provisioned":  # not when a worker handed it back
+            with desk.database.snapshot() as snapshot:
+                attempt = attempts.get(snapshot, str(event.attempt_id))
+            assert attempt is not None
+            yield Line("dispatched", provision.handed_out(desk, course.run, attempt))
+
+
+# -- the end -----------------------------------------------------------------------------
+
+
+def _ending(desk: Desk, course: "_Course", picture: Picture, driven: Driven) -> Driven | None:
+    """How the drive ends, if it does now."""
+    if course.until == "change" and course.changed:
+        return driven
+    if course.until == "blocked" and driven.questions:
+        return driven
+    if course.goal is not None:
+        standing = picture.of(course.goal)
+        if standing.state in ("succeeded", "skipped"):
+            return driven
+        if standing.state in TASK_FINAL or standing.state == "unreachable":
+            return driven._replace(failure=_unsuccessful(driven, standing))
+    if driven.outcome == "succeeded":
+        return driven
+    if driven.outcome not in ("running", "stuck"):
+        return driven._replace(failure=_unsuccessful(driven))
+    return _ending_at_rest(desk, course, picture, driven)
+
+
+def _ending_at_rest(
+    desk: Desk, course: "_Course", picture: Picture, driven: Driven
+) -> Driven | None:
+    """The end of a drive of a run in which nothing moves; None while something does, or may
+    begin to by itself."""
+    run, standing = course.run, {s.state for s in picture.standings}
+    if "active" in standing or run.state == "cancelling":
+        return None
+    if driven.questions:
+        if course.held is not None or not wait.may_move(desk, picture):
+            return driven._replace(failure=_needs_decision(driven))
+        return None
+    if driven.outcome == "stuck":
+        return driven._replace(failure=_needs_decision(driven))
+    if course.gave_up and "blocked" not in standing:
+        return driven._replace(failure=course.held)
+    return None
+
+
+def _out_of_time(desk: Desk, course: "_Course", wait_seconds: float) -> Step:
+    with desk.database.snapshot() as snapshot:
+        picture = moving.picture(desk, snapshot, course.run, desk.database.clock.now().wall_ms)
+    driven = _driven(desk, course, picture, str(course.position))
+    message = f"run {driven.run.name}: not over within {wait_seconds:g} s"
+    hint = driven.obstacle or "call again to drive on; nothing is missed in between"
+    failure = InboxOrchError("timeout", message, hint=hint, details={"run": driven.run.name})
+    ending = driven._replace(failure=failure)
+    return Step(course.run, (), driven.next_cursor, ending)
+
+
+# -- waiting -----------------------------------------------------------------------------
+
+
+def _next_look(desk: Desk, course: "_Course") -> waits.Look:
+    """When something falls due by itself; to dispatch after a back-off is this drive's."""
+    due = timing.due(desk, course.run)
+    now = desk.database.clock.now()
+    wall, monotonic = [due.due_wall_ms], [due.due_monotonic_ms]
+    if course.run.state == "open":
+        with desk.database.snapshot() as snapshot:
+            picture = moving.picture(desk, snapshot, course.run, now.wall_ms)
+        wall += [s.until for s in picture.standings]
+        if course.held is not None:
+            monotonic.append(int(course.held_until))
+    return waits.Look(
+        None,
+        min((t for t in wall if t is not None), default=None),
+        min((t for t in monotonic if t is not None), default=None),
+    )
+
+
+def _monotonic(desk: Desk) -> float:
+    return desk.database.clock.now().monotonic_ms
+
+
+class _Course:
+    """Where a drive is: up to which event it has told, and what keeps it from dispatching."""
+
+    def __init__(
+        self,
+        run: Run,
+        until: str,
+        goal: str | None,
+        position: int,
+        mailbox: str | None,
+        allow_dirty: bool,
+        within: str | None,
+        on_look: Callable[[], None] | None,
+        pulse: Callable[[], None] | None,
+        checks: bool,
+        deadline: float,
+    ) -> None:
+        self.run, self.until, self.goal, self.position = run, until, goal, position
+        self.mailbox, self.allow_dirty, self.within = mailbox, allow_dirty, within
+        self.on_look, self.pulse = on_look, pulse
+        self.checks, self.deadline = checks, deadline
+        self.changed = False
+        self.overrun: float | None = None
+        self.notices: list[InboxOrchError] = []
+        self.in_vain_at: int | None = None
+        self.held: InboxOrchError | None = None
+        self.held_until = 0.0
+        self._tries = 0
+        self.obstacle: str | None = None
+        self._told_obstacle: str | None = None
+        self._told: set[tuple[str, ...]] = set()
+
+    def hold(self, error: InboxOrchError, now_ms: float) -> None:
+        """Dispatch no more for a while, longer each time."""
+        seconds = min(_MOST_HOLD_SECONDS, _FIRST_HOLD_SECONDS * 2.0**self._tries)
+        self.held, self.held_until = error, now_ms + seconds * 1000
+        self._tries += 1
+        self.in_vain_at = None
+
+    def let_go(self) -> None:
+        """Nothing keeps it from dispatching."""
+        self.held, self.held_until, self._tries = None, 0.0, 0
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether trying again is no use: somebody has to do something first."""
+        if self.held is None:
+            return False
+        return self.held.code == "dirty_repository" or self._tries >= _MOST_TRIES
+
+    def news(self, driven: Driven) -> Iterator[Line]:
+        """What has not been told before, though no event of its own may say it: open questions,
+        what does not merge, what is in the way."""
+        for question in driven.questions:
+            if self._is_new("question", str(question.message.id)):
+                yield Line("question", question.as_json())
+        for standing in driven.conflicts:
+            if self._is_new("conflict", standing.task.id, *standing.conflict_paths):
+                yield Line("base_conflict", conflict_as_json(standing))
+        while self.notices:
+            error = self.notices.pop(0)
+            yield Line("notice", {"code": error.code, "message": error.message, "hint": error.hint})
+        if self.obstacle != self._told_obstacle:
+            self._told_obstacle = self.obstacle
+            if self.obstacle is not None:
+                yield Line("notice", {"code": "obstacle", "message": self.obstacle, "hint": None})
+
+    def _is_new(self, *what: str) -> bool:
+        known = what in self._told
+        self._told.add(what)
+        return not known
+
+
+def conflict_as_json(standing: Standing) -> dict[str, Any]:
+    """A task whose dependencies do not merge."""
+    paths = list(standing.conflict_paths)
+    return {"task": standing.task.id, "key": standing.task.key, "paths": paths}
+
+
+def _unsuccessful(driven: Driven, standing: Standing | None = None) -> InboxOrchError:
+    what = f"run {driven.run.name} is {driven.outcome}"
+    if standing is not None:
+        what = f"{standing.task.key} is {standing.state}"
+    return InboxOrchError(
+        "run_unsuccessful",
+        what,
+        hint="`orch status` shows which tasks failed and why",
+        details={"outcome": driven.outcome, "unreachable": list(driven.unreachable)},
+    )
+
+
+def _needs_decision(driven: Driven) -> InboxOrchError:
+    asking = [question.task.key for question in driven.questions]
+    conflicting = [standing.task.key for standing in driven.conflicts]
+    reasons = []
+    if asking:
+        reasons.append(f"questions are open: {', '.join(asking)}")
+    if conflicting:
+        reasons.append(f"what it depends on does not merge: {', '.join(conflicting)}")
+    hint = "`orch blocked` shows the questions, `orch answer TASK --body TEXT` answers"
+    if not asking:
+        hint = "merge by hand, then: orch dispatch TASK --base COMMIT"
+    return InboxOrchError(
+        "needs_decision",
+        f"run {driven.run.name}: nothing runs, and {'; '.join(reasons)}",
+        hint=hint,
+        details={"tasks": asking + conflicting},
+    )

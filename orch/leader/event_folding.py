@@ -1,0 +1,109 @@
+"""Folding the event log: what the events say the states of runs, tasks and attempts must be.
+
+Pure: events in, states and contradictions out.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..council.event_folding import COUNCIL_KINDS, THINGS, fold_council
+from ..runs.states import ATTEMPT_STATES, RUN_STATES, TABLES, TASK_STATES
+
+_STATES = {"run": RUN_STATES, "task": TASK_STATES, "attempt": ATTEMPT_STATES}
+_KINDS = {f"{kind}_{state}": kind for kind, states in _STATES.items() for state in states}
+UNMOVED = frozenset(
+    {
+        "attempt_adopted",
+        "attempt_conflict",
+        "attempt_integrated",
+        "base_conflict_found",
+        "late_work_kept",
+        "task_reassigned",
+        "worktree_removed",
+    }
+)
+
+
+class Fact(NamedTuple):
+    """One event as folding needs it."""
+
+    seq: int
+    kind: str
+    run_id: str
+    task_id: str | None
+    attempt_id: str | None
+    data: Mapping[str, Any]
+
+
+class Folded(NamedTuple):
+    """States by id, edges, and where the log contradicts itself."""
+
+    states: dict[str, dict[str, str]]
+    dependencies: set[tuple[str, str, str]]
+    contradictions: list[str]
+
+
+def fold(facts: Iterable[Fact]) -> Folded:
+    """All events of the scheduler, from the first."""
+    folded = Folded({kind: {} for kind in (*_STATES, *THINGS)}, set(), [])
+    for fact in facts:
+        if fact.kind == "dependency_added":
+            edge = (str(fact.task_id), fact.data["upstream"], fact.data["condition"])
+            folded.dependencies.add(edge)
+        elif fact.kind == "dependency_removed":
+            _remove(folded, fact)
+        elif fact.kind in _KINDS:
+            _move(folded, _KINDS[fact.kind], fact)
+        elif fact.kind in COUNCIL_KINDS:
+            _take_from_council(folded, fact)
+        elif fact.kind not in UNMOVED:
+            folded.contradictions.append(f"event {fact.seq}: {fact.kind} is no known kind")
+    return folded
+
+
+def differences(folded: Folded, stored: Folded) -> list[str]:
+    """Where the tables differ from what the events say."""
+    found = list(folded.contradictions)
+    for kind in folded.states:
+        said, kept = folded.states[kind], stored.states.get(kind, {})
+        found += [
+            f"{kind} {name} is {kept.get(name, 'not there')}, "
+            f"the events say {said.get(name, 'nothing of it')}"
+            for name in sorted(said.keys() | kept.keys())
+            if said.get(name) != kept.get(name)
+        ]
+    for edge in sorted(folded.dependencies ^ stored.dependencies):
+        where = "events" if edge in folded.dependencies else "table"
+        found.append(f"dependency {' -> '.join(edge[:2])} ({edge[2]}) is only in the {where}")
+    return found
+
+
+def _remove(folded: Folded, fact: Fact) -> None:
+    edge = (str(fact.task_id), fact.data["upstream"], fact.data["condition"])
+    if edge not in folded.dependencies:
+        folded.contradictions.append(
+            f"event {fact.seq}: removes {' -> '.join(edge[:2])} ({edge[2]}), which was not there"
+        )
+    folded.dependencies.discard(edge)
+
+
+def _take_from_council(folded: Folded, fact: Fact) -> None:
+    wrong = fold_council(folded.states, fact.kind, fact.run_id, fact.attempt_id, fact.data)
+    if wrong is not None:
+        folded.contradictions.append(f"event {fact.seq}: {wrong}")
+
+
+def _move(folded: Folded, kind: str, fact: Fact) -> None:
+    identity = {"run": fact.run_id, "task": fact.task_id, "attempt": fact.attempt_id}[kind]
+    source, target = fact.data.get("from"), fact.data.get("to", fact.kind.split("_", 1)[1])
+    states = folded.states[kind]
+    before = states.get(str(identity))
+    if before != source:
+        folded.contradictions.append(
+            f"event {fact.seq}: {kind} {identity} leaves {source}, but it was {before}"
+        )
+    if not any((t.source, t.target) == (source, target) for t in TABLES[kind]):
+        folded.contradictions.append(
+            f"event {fact.seq}: {kind} {identity} goes from {source} to {target}"
+        )
+    states[str(identity)] = target

@@ -1,0 +1,323 @@
+"""Reconciling, and waiting for something to decide. A wait reconciles as it goes."""
+
+from typing import Any, NamedTuple, Protocol
+
+from inbox_orch.inbox.domain.limits import parse_cursor
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.store import events, waits
+from inbox_orch.shared.store.events import Event
+
+from ..attempts import fold, judge, kinds, moving, timing, verify
+from ..attempts import late as late_work
+from ..attempts import rows as attempts
+from ..journal import finishing
+from ..runs import run_rows as runs
+from ..runs import slots
+from ..runs.desk import Desk
+from ..runs.limits import DEFAULT_WAIT_SECONDS
+from ..runs.model import Run
+from ..runs.readiness import Picture
+from ..runs.states import TASK_FINAL
+from ..views import status
+from ..views.status import Question
+
+CHANGES = (
+    "attempt_blocked",
+    "attempt_submitted",
+    "attempt_succeeded",
+    "attempt_rejected",
+    "attempt_failed",
+    "attempt_timed_out",
+    "attempt_lost",
+    "attempt_cancelled",
+    "attempt_provision_failed",
+    "attempt_conflict",
+    "task_succeeded",
+    "task_failed",
+    "task_cancelled",
+    "task_skipped",
+)
+_MOST_CHANGES = 1000
+
+
+class Reconciled(NamedTuple):
+    """How much a reconciliation did. `late`: attempts of which late work was kept; `unchecked`:
+    those whose checks are still to be run; `obstacle` is why submitted work could not be looked
+    at."""
+
+    finished_intents: int
+    folded: int
+    verified: int
+    late: int
+    unchecked: int
+    outcome: str
+    obstacle: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+class Waited(NamedTuple):
+    """What a wait has come to. `next_cursor` is where the next one goes on from; `keys` are the
+    keys of the run's tasks by their ids; `obstacle` is why submitted work could not be looked
+    at; `overrun_seconds` by how much a check that had begun outlasted the wait."""
+
+    run: Run
+    until: str
+    outcome: str
+    changes: tuple[Event, ...]
+    questions: tuple[Question, ...]
+    unreachable: tuple[str, ...]
+    keys: dict[str, str]
+    next_cursor: str
+    obstacle: str | None
+    failure: InboxOrchError | None = None
+    overrun_seconds: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run.as_json(),
+            "until": self.until,
+            "outcome": self.outcome,
+            "items": [
+                {**event.as_json(), "key": self.keys[str(event.task_id)]} for event in self.changes
+            ],
+            "truncated": len(self.changes) == _MOST_CHANGES,
+            "questions": [question.as_json() for question in self.questions],
+            "unreachable": list(self.unreachable),
+            "next_cursor": self.next_cursor,
+            "obstacle": self.obstacle,
+            "overrun_seconds": self.overrun_seconds,
+        }
+
+
+class Told(Protocol):
+    """Something that is told about a run, and up to which event."""
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def next_cursor(self) -> str: ...
+
+
+def reconcile(desk: Desk, run: Run, *, checks: bool = True) -> Reconciled:
+    """Finish what a killed process has begun, carry over what happened on the bus, and look
+    at what workers say is done, with the checks unless `checks` is False. Doing it again
+    changes nothing.
+
+    Errors: those of every write, of git, and of `check_next`.
+    """
+    finished = finishing.finish_intents(desk, run)
+    folded = fold.fold(desk, run)
+    with desk.database.snapshot() as snapshot:
+        kind = kinds.of_run(snapshot, run.id)
+    verified = kind.take_in(desk, run)
+    if checks:
+        verified += judge.check_all(desk, run)
+    late = late_work.keep_late_work(desk, run)
+    unchecked = judge.unchecked(desk, run)
+    with desk.database.snapshot() as snapshot:
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+    obstacle = verify.obstacle(desk, run)
+    return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
+
+
+def wait(
+    desk: Desk,
+    run: Run,
+    *,
+    until: str = "change",
+    after: str | None = None,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    agent: str | None = None,
+    checks: bool = True,
+) -> Waited:
+    """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`.
+
+    `change` tells what `agent` has not been told yet (or what came `after` an event id); hand
+    the result to `mark_told` once it has been written. `failure` in the result is the error
+    to end with when the outcome is not a plain success (`run_unsuccessful`,
+    `needs_decision`). Errors: `usage`, `not_found`; `timeout`, with the cursor to go on from.
+
+    While there is nothing to tell, the checks of submitted attempts are run, unless `checks`
+    is False. None starts after the deadline; one that has begun is not cut short.
+    """
+    goal = goal_of(desk, run, until)
+    start = start_of(desk, run, after, agent)
+    deadline = desk.database.clock.now().monotonic_ms + wait_seconds * 1000
+
+    def look() -> waits.Look:
+        while True:
+            reconcile(desk, run, checks=False)
+            waited = _look(desk, run, until, goal, start)
+            if waited is not None:
+                return waits.Look(waited)
+            if not checks or judge.check_next(desk, run, deadline) is None:
+                return timing.due(desk, run)
+            ended.append(desk.database.clock.now().monotonic_ms)
+
+    ended: list[int] = []  # when checks did
+    topics = (events.run_topic(run.id), run.leader)
+    found = waits.wait(desk.database, topics, look, wait_seconds=wait_seconds)
+    late_ms = max(ended, default=0) - deadline
+    overrun = round(late_ms / 1000, 3) if late_ms > 0 else None
+    if found is None:
+        raise _timed_out(desk, run, until, start, wait_seconds, overrun)
+    assert isinstance(found, Waited)
+    return _with_overrun(found, overrun)
+
+
+def mark_told(desk: Desk, told: Told, agent: str | None = None) -> None:
+    """Move the agent's cursor in the run, forward only."""
+    name = agent or desk.actor(told.run)
+    with desk.database.transaction(durable=False) as tx:
+        runs.advance_cursor(tx, name, told.run.id, int(told.next_cursor), tx.now.wall_ms)
+
+
+# -- looking -----------------------------------------------------------------------------
+
+
+def goal_of(desk: Desk, run: Run, until: str) -> str | None:
+    """The id of the task that is waited for, if it is one."""
+    if until in ("change", "blocked", "run"):
+        return None
+    if not until.startswith("task:"):
+        raise usage(
+            f"{until[:60]!r} cannot be waited for",
+            hint="--until change, blocked, run, or task:KEY",
+        )
+    with desk.database.snapshot() as snapshot:
+        return desk.task(snapshot, run, until.removeprefix("task:")).id
+
+
+def start_of(desk: Desk, run: Run, after: str | None, agent: str | None) -> int:
+    if after is not None:
+        return parse_cursor(after)
+    with desk.database.snapshot() as snapshot:
+        return runs.cursor(snapshot, agent or desk.actor(run), run.id)
+
+
+def _look(desk: Desk, run: Run, until: str, goal: str | None, start: int) -> Waited | None:
+    with desk.database.snapshot() as snapshot:
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        changes = events.after(snapshot, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES)
+        latest = events.latest(snapshot)
+    waited = Waited(
+        run=picture.run,
+        until=until,
+        outcome=picture.outcome,
+        changes=tuple(changes) if until == "change" else (),
+        questions=tuple(status.questions(desk, run)),
+        unreachable=tuple(s.task.key for s in picture.standings if s.state == "unreachable"),
+        keys={s.task.id: s.task.key for s in picture.standings},
+        next_cursor=str(changes[-1].seq if len(changes) == _MOST_CHANGES else latest),
+        obstacle=verify.obstacle(desk, run),
+    )
+    if until == "change":
+        if changes or picture.outcome == "succeeded":
+            return waited
+        # A settled run changes no more: say how it stands rather than wait for nothing.
+        running = picture.outcome == "running"
+        return None if running else waited._replace(failure=_unsuccessful(waited))
+    if until == "blocked":
+        return _until_blocked(waited, picture)
+    if until == "run":
+        return _until_run(waited, picture, moving=may_move(desk, picture))
+    assert goal is not None
+    return _until_task(waited, picture, goal, moving=may_move(desk, picture))
+
+
+def may_move(desk: Desk, picture: Picture) -> bool:
+    """Whether a run can go on without a decision."""
+    with desk.database.snapshot() as snapshot:
+        live = attempts.live_of_run(snapshot, picture.run.id)
+    return slots.may_move(picture, [attempt.mailbox for attempt in live])
+
+
+def _timed_out(
+    desk: Desk, run: Run, until: str, start: int, wait_seconds: float, overrun: float | None
+) -> InboxOrchError:
+    with desk.database.snapshot() as snapshot:
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+    ready = [s.task.key for s in picture.standings if s.state == "ready"]
+    obstacle = verify.obstacle(desk, run)
+    hint = obstacle or "call again to go on waiting; nothing is missed in between"
+    if ready and obstacle is None:
+        what = f"{ready[0]} is ready" if len(ready) == 1 else f"{len(ready)} tasks are ready"
+        hint = f"{what}: `orch dispatch` dispatches what is ready"
+    return InboxOrchError(
+        "timeout",
+        f"run {run.name}: nothing to tell within {wait_seconds:g} s (until {until})",
+        hint=hint,
+        details={"run": run.name, "ready": ready[:20]},
+        data={
+            "next_cursor": str(start),
+            "outcome": picture.outcome,
+            "obstacle": obstacle,
+            "overrun_seconds": overrun,
+        },
+    )
+
+
+def _with_overrun(waited: Waited, overrun: float | None) -> Waited:
+    """The same, in the error that it ends with, too."""
+    if overrun is None:
+        return waited
+    found = waited._replace(overrun_seconds=overrun)
+    if found.failure is not None and found.failure.data is not None:
+        found.failure.data["overrun_seconds"] = overrun
+    return found
+
+
+def _until_blocked(waited: Waited, picture: Picture) -> Waited | None:
+    if waited.questions or picture.outcome == "succeeded":
+        return waited
+    return None if picture.outcome == "running" else waited._replace(failure=_unsuccessful(waited))
+
+
+def _until_run(waited: Waited, picture: Picture, *, moving: bool) -> Waited | None:
+    if picture.outcome == "succeeded":
+        return waited
+    if picture.outcome != "running":
+        return waited._replace(failure=_unsuccessful(waited))
+    if waited.questions and not moving:
+        return waited._replace(failure=_needs_decision(waited))
+    return None
+
+
+def _until_task(waited: Waited, picture: Picture, goal: str, *, moving: bool) -> Waited | None:
+    standing = picture.of(goal)
+    if standing.state in ("succeeded", "skipped"):
+        return waited
+    if standing.state in TASK_FINAL or standing.state == "unreachable":
+        return waited._replace(failure=_unsuccessful(waited, standing.task.key, standing.state))
+    if picture.outcome != "running":
+        # Closed, or stuck: nothing will come of the task without a decision.
+        return waited._replace(failure=_unsuccessful(waited))
+    mine = [q for q in waited.questions if q.task.id == goal]
+    if mine and not moving:
+        return waited._replace(failure=_needs_decision(waited))
+    return None
+
+
+def _unsuccessful(waited: Waited, task: str | None = None, state: str = "") -> InboxOrchError:
+    what = f"run {waited.run.name} is {waited.outcome}" if task is None else f"{task} is {state}"
+    return InboxOrchError(
+        "run_unsuccessful",
+        what,
+        hint="`orch status` shows which tasks failed and why",
+        details={"outcome": waited.outcome, "unreachable": list(waited.unreachable)},
+        data=waited.as_json(),
+    )
+
+
+def _needs_decision(waited: Waited) -> InboxOrchError:
+    keys = ", ".join(q.task.key for q in waited.questions)
+    return InboxOrchError(
+        "needs_decision",
+        f"run {waited.run.name}: nothing runs, and questions are open: {keys}",
+        hint="`orch blocked` shows them, `orch answer TASK --body TEXT` answers",
+        details={"tasks": [q.task.key for q in waited.questions]},
+        data=waited.as_json(),
+    )

@@ -1,0 +1,219 @@
+"""What every service of the scheduler stands on: the bus, who calls, the run, recording."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from inbox_orch.inbox import Bus
+from inbox_orch.shared.errors import InboxOrchError, not_found, usage
+from inbox_orch.shared.ids import check_key, check_name, printable
+from inbox_orch.shared.shell.nearest import did_you_mean, nearest
+from inbox_orch.shared.store import events, requests
+from inbox_orch.shared.store.engine import Session, Transaction
+from inbox_orch.shared.store.sqlite.database import Database
+
+from ..git.commands import keep_secret
+from ..git.recognising import copy_around, is_of_run
+from ..git.repository import Repository
+from . import run_rows as runs
+from . import states
+from . import task_rows as tasks
+from .config import config_of
+from .model import Run, Task
+from .secrets import secrets_of
+
+
+class Answer(NamedTuple):
+    """What a command with a key did, as JSON; `replayed` is None when there was no key."""
+
+    data: dict[str, Any]
+    replayed: bool | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        shown = {} if self.replayed is None else {"replayed": self.replayed}
+        return {**self.data, **shown}
+
+
+class Desk:
+    """The base of the service groups; not used by itself.
+
+    `caller` is the agent named by the call; without one a call acts as the run's leader.
+    """
+
+    def __init__(self, bus: Bus, caller: str | None = None) -> None:
+        self.bus = bus
+        self.caller = None if caller is None else check_name(caller, "agent")
+        # HEADs that were found to have nothing new, by attempt, so that git is not asked again.
+        self.nothing_new: dict[str, str] = {}
+
+    @property
+    def database(self) -> Database:
+        """The database that the bus and the scheduler share."""
+        return self.bus.database
+
+    def actor(self, run: Run) -> str:
+        """Who is named in the events of this call."""
+        return self.caller or run.leader
+
+    # -- finding -----------------------------------------------------------------------------
+
+    def run(self, name: str | None) -> Run:
+        """The run of this name or id, else the only one that is not closed.
+
+        Errors: `not_found`; `usage`, which lists them, when there are several.
+        """
+        with self.database.snapshot() as snapshot:
+            if name is not None:
+                run = runs.get(snapshot, name)
+                if run is None:
+                    raise not_found("run", printable(name), hint=_runs_hint(snapshot, name))
+                return run
+            candidates = _mostly_runs(snapshot, runs.not_closed(snapshot))
+        if not candidates:
+            raise InboxOrchError(
+                "not_found", "there is no open run", hint="`orch run init --title T` opens one"
+            )
+        if len(candidates) > 1:
+            raise usage(
+                "there are several open runs: " + ", ".join(r.name for r in candidates),
+                hint="give --run NAME or set ORCH_RUN",
+                runs=[r.name for r in candidates],
+            )
+        return candidates[0]
+
+    def task(self, tx: Session, run: Run, name: str) -> Task:
+        """The task with this key or id; error `not_found` with the nearest key."""
+        task = tasks.get(tx, run.id, name)
+        if task is None:
+            keys = tasks.ids_by_key(tx, run.id)
+            hint = did_you_mean(name[:200], keys, f"`orch status --run {run.name}` lists them")
+            raise not_found("task", printable(name), hint=hint)
+        return task
+
+    def require_open(self, tx: Session, run: Run) -> Run:
+        """The run as it is now; error `invalid_state` when its tasks can be changed no more."""
+        present = runs.get(tx, run.id)
+        assert present is not None, "runs are never removed"
+        if present.state not in ("open", "paused"):
+            closed = present.state == "closed"
+            raise InboxOrchError(
+                "invalid_state",
+                f"run {run.name} is {present.state}: nothing of it can be changed",
+                hint="`orch run reopen` opens it again"
+                if closed
+                else "`orch run show` tells how it ended",
+                details={"run": run.name, "state": present.state},
+            )
+        return present
+
+    def repository(self, run: Run) -> Repository:
+        """The run's repository; error `usage` when it has none, `git_failed` when it is gone or
+        is not the one any more."""
+        if run.repository is None:
+            raise usage(
+                f"run {run.name} has no repository",
+                hint="its tasks can only be added with --no-worktree",
+            )
+        keep_secret(secrets_of(config_of(run)))
+        require_own_place(self.database.layout.database, run)
+        return Repository(run.repository)
+
+    def move_run(
+        self,
+        tx: Transaction,
+        run: Run,
+        target: str,
+        *,
+        cause: str,
+        changes: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """One transition of a run, guarded, with its event; returns it as it is then."""
+        states.require("run", run.state, target)
+        columns = {**(changes or {}), "state": target}
+        changed = runs.update(tx, run.id, columns, expected_state=run.state)
+        assert changed, "the run changed under the write lock"
+        facts = {"from": run.state, "to": target, "cause": cause}
+        events.append(tx, f"run_{target}", self.actor(run), facts, run_id=run.id)
+        after = runs.get(tx, run.id)
+        assert after is not None
+        return after
+
+    # -- keys --------------------------------------------------------------------------------
+
+    def replay(
+        self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
+    ) -> Answer | None:
+        """The first result of an earlier call with this key; error `key_conflict`."""
+        return self.find_replay(tx, command, agent, key, digest)
+
+    def find_replay(
+        self,
+        tx: Session,
+        command: str,
+        agent: str,
+        key: str | None,
+        digest: str,
+    ) -> Answer | None:
+        """The same, only to look; whoever goes on must look again in the transaction."""
+        found = requests.first_result(tx, command, agent, key, digest)
+        return None if found is None else Answer(json.loads(found), True)
+
+    def remember(
+        self,
+        tx: Transaction,
+        command: str,
+        agent: str,
+        key: str | None,
+        digest: str,
+        data: dict[str, Any],
+    ) -> Answer:
+        """Store the first result under its key, if there is one."""
+        if key is None:
+            return Answer(data)
+        requests.store(
+            tx,
+            command=command,
+            agent=agent,
+            key=check_key(key),
+            digest=digest,
+            response=json.dumps(data, ensure_ascii=False),
+            thread_id=None,
+            now_ms=tx.now.wall_ms,
+        )
+        return Answer(data, False)
+
+
+def require_own_place(database: str, run: Run) -> None:
+    """Error `git_failed` when a run's repository is gone or another one, and when the database is
+    a copy that would act on the repository of the original."""
+    assert run.repository is not None
+    if not is_of_run(run.repository, run.repository_identity, run.id, run.name):
+        place = shlex.quote(run.repository)
+        raise InboxOrchError(
+            "git_failed",
+            f"{run.repository} is not the repository of run {run.name} any more",
+            hint=f"put it back where it was; if it was moved, `ln -s NEW {place}` leads there",
+            details={"repository": run.repository},
+        )
+    copy = copy_around(database, run.repository, run.id, run.name)
+    if copy is not None:
+        raise InboxOrchError(
+            "git_failed",
+            f"this database lies in {copy}, a copy: run {run.name} is of {run.repository}",
+            hint=f"go on with the run in {run.repository}; `orch run init` opens one for the copy",
+            details={"repository": run.repository, "copy": copy},
+        )
+
+
+def _mostly_runs(tx: Session, found: list[Run]) -> list[Run]:
+    """A council is a run, too; beside any other it is meant only when it is named."""
+    return [run for run in found if runs.kind(tx, run.id) == "work"] or found
+
+
+def _runs_hint(tx: Session, name: str) -> str:
+    near = nearest(name[:200], [run.name for run in runs.every(tx)])
+    if near:
+        return f"did you mean {near}?"
+    names = [run.name for run in runs.not_closed(tx)]
+    return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"

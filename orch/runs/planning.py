@@ -1,0 +1,376 @@
+"""Building a run: the run itself, its tasks, what depends on what."""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import check_name, new_id
+from inbox_orch.shared.processes.signals import postponed
+from inbox_orch.shared.store import events
+from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.requests import digest_of
+
+from ..git.repository import Repository, check_version
+from . import graph, limits
+from . import run_rows as runs
+from . import task_rows as tasks
+from .beginnings import keep_base
+from .config import Config, config_of
+from .desk import Answer, Desk
+from .model import Dependency, Limits, Run, Task
+from .names import check_task_key, run_name
+from .plan import Opening
+from .readiness import CONDITIONS
+
+DEFAULT_LEADER = "leader"
+DEFAULT_MAILBOX = "workers"
+DEFAULTS = Config()
+POLICIES = ("continue", "fail-fast", "abort")
+
+
+def run_init(
+    desk: Desk,
+    *,
+    title: str,
+    repository: str | None,
+    base: str | None = None,
+    on_failure: str = "continue",
+    max_parallel: int | None = None,
+    worktree_root: str | None = None,
+    config: Config = DEFAULTS,
+    key: str | None = None,
+) -> Answer:
+    """Open a run. `repository` is a folder inside it, None for a run without git.
+
+    `base` is resolved now and stays what it is now; without it HEAD is read at each dispatch.
+    Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
+    """
+    leader = check_name(desk.caller or DEFAULT_LEADER, "agent")
+    opening = Opening(title, base, on_failure, max_parallel, repository is None, config)
+    facts = Facts.of(opening, repository, worktree_root)
+    digest = digest_of(facts.as_request())
+    with desk.database.transaction() as tx:
+        earlier = desk.replay(tx, "run init", leader, key, digest)
+        if earlier is not None:
+            return earlier
+        run = insert_run(tx, leader, facts)
+        answer = desk.remember(tx, "run init", leader, key, digest, {"run": run.as_json()})
+    keep_base(desk, run)
+    return answer
+
+
+def insert_run(tx: Transaction, leader: str, facts: "Facts") -> Run:
+    """The row of a new run, and its event."""
+    opening, run_id = facts.opening, new_id()
+    run = Run(
+        id=run_id,
+        name=run_name(opening.title, run_id),
+        title=opening.title,
+        state="open",
+        leader=leader,
+        base_ref=opening.base,
+        worktree_root=facts.root,
+        on_failure=opening.on_failure,
+        max_parallel=opening.max_parallel,
+        config=opening.config.canonical(),
+        created_at=tx.now.wall_ms,
+        closed_at=None,
+        cancelled_at=None,
+        **facts.place,
+    )
+    runs.insert(tx, run)
+    said = {"from": None, "to": "open", "title": run.title, "on_failure": run.on_failure}
+    events.append(tx, "run_open", leader, said, run_id=run.id)
+    return run
+
+
+def add_task(
+    desk: Desk,
+    run: Run,
+    *,
+    key_name: str,
+    title: str,
+    body: str = "",
+    mailbox: str | None = None,
+    kind: str = "code",
+    depends_on: Sequence[str] = (),
+    priority: int = 0,
+    max_attempts: int | None = None,
+    max_infra_attempts: int | None = None,
+    worktree: bool = True,
+    allow_empty: bool = False,
+    checks: Sequence[str] | None = None,
+    time_limits: Limits | None = None,
+    key: str | None = None,
+) -> Answer:
+    """Add a task. `depends_on` are keys or ids of tasks that must have succeeded; `checks` are
+    shell commands that must succeed in the worktree before the work is accepted. What is None
+    is as the run's config says.
+
+    Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
+    task's key is taken), `key_conflict`.
+    """
+    _check_task(run, key_name, title, body, kind, mailbox, worktree)
+    config = config_of(run)
+    checks = config.checks_for(checks, worktree=worktree)
+    limits.check_commands(checks)
+    if checks and not worktree:
+        raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
+    columns: dict[str, Any] = {
+        "title": title,
+        "body": body,
+        "kind": kind,
+        "priority": priority,
+        "max_attempts": max_attempts or config.max_attempts,
+        "max_infra_attempts": max_infra_attempts or config.max_infra_attempts,
+        "worktree": worktree,
+        "allow_empty": allow_empty,
+        "checks": json.dumps(list(checks)),
+        "limits": json.dumps(config.limits_for(time_limits).as_json()),
+    }
+    asked = {"run": run.id, "task": key_name, "to": mailbox, "depends_on": list(depends_on)}
+    actor, digest = desk.actor(run), digest_of({**asked, **columns})
+    with desk.database.transaction() as tx:
+        earlier = desk.replay(tx, "task add", actor, key, digest)
+        if earlier is not None:
+            return earlier
+        _check_addable(desk, tx, run, key_name)
+        columns |= {"key": key_name, "mailbox": mailbox or DEFAULT_MAILBOX}
+        task = _insert_task(desk, tx, run, columns)
+        named = [desk.task(tx, run, name) for name in depends_on]
+        upstreams = tuple(dict.fromkeys(named))
+        for upstream in upstreams:
+            # Nothing else waits for a new task yet, so that only one to itself is a cycle.
+            if upstream.id == task.id:
+                _check_edge(tx, run, task, upstream)
+            _insert_dependency(desk, tx, run, task.id, upstream.id, "success")
+        data = {"task": task.as_json(), "depends_on": [u.key for u in upstreams]}
+        return desk.remember(tx, "task add", actor, key, digest, data)
+
+
+def _insert_task(desk: Desk, tx: Transaction, run: Run, columns: dict[str, Any]) -> Task:
+    task_id = new_id()
+    tasks.insert(
+        tx,
+        {
+            **columns,
+            "id": task_id,
+            "run_id": run.id,
+            "state": "pending",
+            "created_at": tx.now.wall_ms,
+            "updated_at": tx.now.wall_ms,
+        },
+    )
+    facts = {"from": None, "to": "pending", "key": columns["key"], "cause": "task add"}
+    events.append(tx, "task_pending", desk.actor(run), facts, run_id=run.id, task_id=task_id)
+    return tasks.by_id(tx, task_id)
+
+
+def add_dependency(
+    desk: Desk, run: Run, task_name: str, upstream_name: str, condition: str = "success"
+) -> dict[str, Any]:
+    """Let a pending task wait for another; adding the same edge again changes nothing.
+
+    Errors: `not_found`, `cycle` (with the path), `invalid_state` (the task is not pending, or
+    the edge is there with another condition), `usage`.
+    """
+    if condition not in CONDITIONS:
+        raise usage(f"a condition is one of {', '.join(CONDITIONS)}")
+    with desk.database.transaction() as tx:
+        desk.require_open(tx, run)
+        task = desk.task(tx, run, task_name)
+        upstream = desk.task(tx, run, upstream_name)
+        present = tasks.dependency(tx, task.id, upstream.id)
+        if present is None:
+            _check_edge(tx, run, task, upstream)
+            _insert_dependency(desk, tx, run, task.id, upstream.id, condition)
+        elif present.condition != condition:
+            raise InboxOrchError(
+                "invalid_state",
+                f"{task.key} depends on {upstream.key} already, with `{present.condition}`",
+                hint=f"`orch dep remove {task.key} --on {upstream.key}` first",
+                details={"condition": present.condition},
+            )
+        shape = {
+            "task": task.id,
+            "key": task.key,
+            "upstream": upstream.id,
+            "upstream_key": upstream.key,
+            "condition": condition,
+        }
+        return {"dependency": shape, "already": present is not None}
+
+
+# -- checks ------------------------------------------------------------------------------
+
+
+def _check_task(
+    run: Run,
+    key: str,
+    title: str,
+    body: str,
+    kind: str,
+    mailbox: str | None,
+    worktree: bool,
+) -> None:
+    check_task_key(key)
+    limits.check_title(title)
+    limits.check_task_body(body)
+    check_name(kind, "kind")
+    if mailbox is not None:
+        check_name(mailbox, "mailbox")
+    if worktree and run.repository is None:
+        raise usage(
+            f"run {run.name} has no repository, so a task cannot have a worktree",
+            hint="add --no-worktree",
+        )
+
+
+def _check_addable(desk: Desk, tx: Transaction, run: Run, key: str) -> None:
+    desk.require_open(tx, run)
+    if tasks.get(tx, run.id, key) is not None:
+        raise InboxOrchError(
+            "invalid_state",
+            f"run {run.name} has a task {key} already",
+            hint="choose another key; --key makes a repeated call return its first result",
+            details={"run": run.name, "task": key},
+        )
+
+
+def _check_edge(tx: Transaction, run: Run, task: Task, upstream: Task) -> None:
+    """Refuse a cycle in the transaction that would close it: two halves added at once
+    cannot both pass."""
+    if task.state != "pending":
+        raise InboxOrchError(
+            "invalid_state",
+            f"task {task.key} is {task.state}: it waits for nothing any more",
+            hint="only a task that has not been dispatched can wait; add another task",
+            details={"task": task.key, "state": task.state},
+        )
+    if tasks.waits_for(tx, upstream.id, task.id):
+        edges = graph.edges_of(tasks.dependencies_above(tx, upstream.id))
+        way = graph.path(edges, upstream.id, task.id)
+        assert way is not None, "it was found a moment ago"
+        ids = {task_id: name for name, task_id in tasks.ids_by_key(tx, run.id).items()}
+        keys = [ids[task_id] for task_id in (task.id, *way)]
+        raise InboxOrchError(
+            "cycle",
+            "that would close a cycle: " + " -> ".join(keys),
+            hint="`orch status` shows what depends on what",
+            details={"cycle": keys},
+        )
+
+
+def _insert_dependency(
+    desk: Desk, tx: Transaction, run: Run, task_id: str, upstream_id: str, condition: str
+) -> None:
+    tasks.insert_dependency(tx, Dependency(task_id, upstream_id, condition))
+    facts = {"upstream": upstream_id, "condition": condition}
+    events.append(tx, "dependency_added", desk.actor(run), facts, run_id=run.id, task_id=task_id)
+
+
+def check_run(
+    title: str, repository: str | None, base: str | None, worktree_root: str | None
+) -> None:
+    """Raise what `run_init` would raise, without a database."""
+    Facts.of(Opening(title, base), repository, worktree_root)
+
+
+class Facts(NamedTuple):
+    """All that a run stores when it is opened: what was asked for, where worktrees are made, and
+    what is so in its repository. `asked_root` is the place for worktrees that was asked for."""
+
+    opening: Opening
+    root: str
+    place: dict[str, Any]
+    asked_root: str | None
+
+    @classmethod
+    def of(cls, opening: Opening, repository: str | None, worktree_root: str | None) -> "Facts":
+        """Looked up now; errors as of `run_init`."""
+        limits.check_title(opening.title)
+        root = _worktree_root(worktree_root)
+        if repository is not None or worktree_root is not None:
+            _check_writable(root)
+        place = _repository_facts(repository, opening.base)
+        _check_outside(root, place["repository"])
+        return cls(opening, root, place, worktree_root)
+
+    def as_request(self) -> dict[str, Any]:
+        """What must be the same for the same key."""
+        return {
+            "title": self.opening.title,
+            "base": self.opening.base,
+            "on_failure": self.opening.on_failure,
+            "max_parallel": self.opening.max_parallel,
+            "config": self.opening.config.given(),
+            "worktree_root": self.asked_root,
+            "repository": self.place["repository"],
+        }
+
+
+def _repository_facts(folder: str | None, base: str | None) -> dict[str, Any]:
+    if folder is None:
+        if base is not None:
+            raise usage("--base needs a repository")
+        return dict.fromkeys(("repository", "repository_identity", "base_commit"))
+    check_version()
+    folder = os.path.abspath(folder)
+    repository = Repository.at(folder)
+    if repository.has_branch("orch"):
+        raise InboxOrchError(
+            "invalid_state",
+            f"{repository.path} has a branch called `orch`, which leaves no room for orch/…",
+            hint="rename it: git branch -m orch orch-old",
+        )
+    return {
+        "repository": repository.path,
+        "repository_identity": repository.identity(),
+        "base_commit": None if base is None else repository.commit_of(base, folder),
+    }
+
+
+def _worktree_root(chosen: str | None) -> str:
+    """An absolute path; error `usage` for one that cannot be stored or shown."""
+    if chosen is None:
+        home = os.environ.get("XDG_STATE_HOME", "")
+        if not os.path.isabs(home):  # so the specification of that variable says
+            home = os.path.expanduser("~/.local/state")
+        chosen = os.path.join(home, "inbox-orch", "worktrees")
+    path = os.path.abspath(chosen)
+    if not path.isprintable() or any(0xD800 <= ord(c) < 0xE000 for c in path):
+        raise usage("the worktrees' folder must be UTF-8 without control characters")
+    return path
+
+
+def _check_writable(path: str) -> None:
+    """Whether worktrees can be made there; error `usage`."""
+    above = path
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    try:
+        # Only making one tells: in some places, /proc say, not even root can.
+        tried = os.path.join(above, f".inbox-orch-{new_id()}")
+        with postponed():
+            os.mkdir(tried, 0o700)
+            os.rmdir(tried)
+    except OSError as error:
+        raise usage(
+            f"no worktree can be made below {path}: no folder can be made in {above}"
+            f" ({error.strerror})",
+            hint="give another one with --worktree-root DIR",
+        ) from error
+
+
+def _check_outside(root: str, repository: str | None) -> None:
+    """What lies inside the repository would make it dirty, or be cleaned away."""
+    if repository is None:
+        return
+    real = os.path.realpath(root)
+    if os.path.commonpath((real, repository)) == repository:
+        raise usage(
+            f"the worktrees' folder {root} lies inside the repository {repository}",
+            hint="give another one with --worktree-root DIR",
+        )

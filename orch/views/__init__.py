@@ -1,0 +1,1 @@
+"""How a run stands, as values."""

@@ -1,0 +1,247 @@
+"""How a run stands, for people and programs: status, what is ready, what is blocked."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from inbox_orch.inbox.domain.model import Message, Thread
+from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store import events
+from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.requests import digest_of
+
+from ..attempts import fold, moving, verify
+from ..attempts import rows as attempts
+from ..runs import readiness
+from ..runs import run_rows as runs
+from ..runs import task_rows as tasks
+from ..runs.desk import Desk
+from ..runs.model import Attempt, Run, Task
+from ..runs.readiness import Standing
+
+_INTEREST = (
+    "blocked",
+    "failed",
+    "base_conflict",
+    "active",
+    "unreachable",
+    "backing_off",
+    "ready",
+    "waiting",
+    "cancelled",
+    "skipped",
+    "succeeded",
+)
+"""Standings, those first that a leader wants to see first."""
+
+
+class Question(NamedTuple):
+    """A worker's open question."""
+
+    task: Task
+    attempt: Attempt
+    thread: Thread
+    message: Message
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "task": self.task.id,
+            "key": self.task.key,
+            "attempt": self.attempt.id,
+            "number": self.attempt.number,
+            "thread": self.thread.id,
+            "asked_by": self.message.sender,
+            "message": self.message.as_json(),
+            "deadline": rfc3339(self.message.deadline),
+        }
+
+
+class Row(NamedTuple):
+    """One task in the status: how it stands, its newest attempt, and that one's thread."""
+
+    standing: Standing
+    attempt: Attempt | None
+    thread: Thread | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **self.standing.as_json(),
+            "attempt": None if self.attempt is None else self.attempt.as_json(),
+            "holder": None if self.thread is None else self.thread.holder,
+            "progress": None if self.thread is None else self.thread.progress,
+        }
+
+
+class Status(NamedTuple):
+    """A run with all of its tasks. `stale`: what happened on the bus could not be folded in,
+    because the database cannot be written here. `obstacle` is why submitted work cannot be
+    looked at now. `left_out`: how many tasks that are not among the rows stand how."""
+
+    run: Run
+    outcome: str
+    rows: tuple[Row, ...]
+    stale: bool
+    obstacle: str | None
+    next_cursor: str
+    now_ms: int
+    left_out: Mapping[str, int] = {}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tasks stand how, those that are left out too."""
+        counts = Counter(row.standing.state for row in self.rows)
+        counts.update(self.left_out)
+        return dict(counts)
+
+    def limited(self, most: int) -> "Status":
+        """At most so many rows, in the order of their making: first of all the tasks that need
+        somebody, then those in hand, those that come next, and those that are settled."""
+        if len(self.rows) <= most:
+            return self
+        by_interest = sorted(self.rows, key=lambda row: _INTEREST.index(row.standing.state))
+        kept = sorted(by_interest[:most], key=lambda row: row.standing.task.number)
+        left_out = Counter(row.standing.state for row in by_interest[most:])
+        return self._replace(rows=tuple(kept), left_out=left_out)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run.as_json(),
+            "outcome": self.outcome,
+            "counts": self.counts,
+            "items": [row.as_json() for row in self.rows],
+            "truncated": bool(self.left_out),
+            "next_cursor": self.next_cursor,
+            "stale": self.stale,
+            "obstacle": self.obstacle,
+        }
+
+
+class Ready(NamedTuple):
+    """What can be dispatched, and what could be if the work it depends on merged. `stale`: what
+    happened on the bus could not be folded in."""
+
+    items: tuple[Standing, ...]
+    base_conflicts: tuple[Standing, ...]
+    stale: bool
+    left_out: int = 0
+
+    def limited(self, most: int) -> "Ready":
+        """The first of them."""
+        return self._replace(items=self.items[:most], left_out=max(0, len(self.items) - most))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "items": [standing.as_json() for standing in self.items],
+            "truncated": self.left_out > 0,
+            "next_cursor": None,
+            "base_conflicts": [
+                {"task": s.task.id, "key": s.task.key, "paths": list(s.conflict_paths)}
+                for s in self.base_conflicts
+            ],
+            "stale": self.stale,
+        }
+
+
+def status(desk: Desk, run: Run) -> Status:
+    """Every task of a run, after folding in what the bus says."""
+    stale = fold.fold_if_writable(desk, run)
+    now_ms = desk.database.clock.now().wall_ms
+    with desk.database.snapshot() as snapshot:
+        run = runs.get(snapshot, run.id) or run
+        picture = moving.picture(desk, snapshot, run, now_ms)
+        newest = attempts.latest_by_task(snapshot, run.id)
+        wanted = [str(a.thread_id) for a in newest.values() if a.thread_id is not None]
+        threads = desk.bus.threads(wanted)
+        cursor = str(events.latest(snapshot))
+    rows = tuple(
+        Row(
+            standing,
+            newest.get(standing.task.id),
+            threads.get(str(newest[standing.task.id].thread_id))
+            if standing.task.id in newest
+            else None,
+        )
+        for standing in picture.standings
+    )
+    return Status(run, picture.outcome, rows, stale, verify.obstacle(desk, run), cursor, now_ms)
+
+
+def ready(desk: Desk, run: Run) -> Ready:
+    """The tasks that `dispatch` would take, in its order, and those that only lack a base."""
+    stale = fold.fold_if_writable(desk, run)
+    with desk.database.snapshot() as snapshot:
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+    order = readiness.dispatch_order(picture.standings, picture.dependencies)
+    return Ready(
+        tuple(picture.of(task.id) for task in order),
+        tuple(s for s in picture.standings if s.state == "base_conflict"),
+        stale,
+    )
+
+
+def questions(desk: Desk, run: Run) -> list[Question]:
+    """The open questions of a run, oldest first."""
+    with desk.database.snapshot() as snapshot:
+        blocked = [
+            (a, tasks.by_id(snapshot, a.task_id))
+            for a in attempts.live_of_run(snapshot, run.id)
+            if a.state == "blocked" and a.thread_id is not None
+        ]
+        threads = desk.bus.threads([str(a.thread_id) for a, _ in blocked])
+        found = []
+        for attempt, task in blocked:
+            thread = threads[str(attempt.thread_id)]
+            asked = None if thread.question is None else desk.bus.message(thread.question)
+            if asked is not None:
+                found.append(Question(task, attempt, thread, asked))
+    return sorted(found, key=lambda q: q.message.id)
+
+
+def answer(
+    desk: Desk, run: Run, task_name: str, *, body: str, key: str | None = None
+) -> dict[str, Any]:
+    """Answer the open question of a task's worker.
+
+    Errors: `usage`, `not_found`, `invalid_state` (no question is open, or the leader itself
+    has put it), `key_conflict`.
+    """
+    fold.fold(desk, run)
+    actor = desk.actor(run)
+    with desk.database.transaction() as tx:
+        task = desk.task(tx, run, task_name)
+        digest = digest_of({"run": run.id, "task": task.id, "body": body})
+        earlier = desk.replay(tx, "answer", actor, key, digest)
+        if earlier is not None:
+            return earlier.as_json()
+        thread = _asking(desk, tx, task)
+        written = desk.bus.reply(thread, body=body, agent=run.leader)
+        if not written.answered:
+            # A reply by the asker answers nothing: raising takes it back.
+            raise InboxOrchError(
+                "invalid_state",
+                f"the question of task {task.key} was put by the run's leader",
+                hint=f"orch answers as {run.leader} too; "
+                f"inbox reply {thread} --agent NAME --body TEXT",
+                details={"task": task.id, "key": task.key, "thread": thread},
+            )
+        data = {"task": task.id, "key": task.key, **written.as_json()}
+        answer = desk.remember(tx, "answer", actor, key, digest, data)
+    fold.fold(desk, run)
+    return answer.as_json()
+
+
+def _asking(desk: Desk, tx: Transaction, task: Task) -> str:
+    """The thread of the task's open question; error `invalid_state`."""
+    attempt = attempts.live_of_task(tx, task.id)
+    if attempt is not None and attempt.state == "blocked":
+        thread = str(attempt.thread_id)
+        # Another leader, or the question's deadline, may have been quicker than the folding.
+        if desk.bus.threads([thread])[thread].state == "blocked":
+            return thread
+    raise InboxOrchError(
+        "invalid_state",
+        f"task {task.key} is {task.state}: no question of it is open",
+        hint="`orch blocked` lists the open questions",
+        details={"task": task.id, "key": task.key, "state": task.state},
+    )

@@ -1,0 +1,1 @@
+"""Processes: starting, telling apart, signalling and ending them."""

@@ -1,0 +1,1 @@
+"""Command lines, what they print, and how they end."""

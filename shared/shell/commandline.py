@@ -1,0 +1,280 @@
+"""The shape that all commands share: options in any position, numbers, help, errors.
+
+A program is a `Program` (a group that loads a command's module only when it is called); its
+commands are `Verb`s. Whatever goes wrong becomes one error in the one envelope.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from ..errors import EXIT_MEANINGS, InboxOrchError, usage
+from .declaring import Declared, clicks_keywords, common
+from .execution import execute as execute
+from .execution import guarded as guarded
+from .output import Output
+from .shell import Shell as Shell
+from .shell import helpful
+from .shell import shell_of as shell_of
+from .value_types import PATH as PATH
+from .value_types import TEXT as TEXT
+from .value_types import Number as Number
+from .value_types import Text as Text
+from .values import parse_number as parse_number
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def _read_as_text(parameters: Iterable[click.Parameter]) -> None:
+    """Plain strings of click's become `TEXT`, so that no command can forget it."""
+    for parameter in parameters:
+        if parameter.type is click.STRING:
+            parameter.type = TEXT
+
+
+# -- commands ------------------------------------------------------------------------------
+
+
+def _store(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """A callback that keeps an option's value in the shell, wherever the option stood."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        shell = shell_of(context)
+        if value is None or value is False:
+            return
+        if value == "":
+            raise usage(f"{parameter.opts[0]} is empty", hint="a variable may not be set")
+        shell.keep(field, value)
+
+    return keep
+
+
+def _common_options(*, agent: bool) -> list[click.Parameter]:
+    options: list[click.Parameter] = []
+    for field, each in common(agent=agent).items():
+        keywords = clicks_keywords(each)
+        keywords |= {"expose_value": False, "callback": _store(field)}
+        options.append(click.Option([*each.names], **keywords))
+    _read_as_text(options)
+    return options
+
+
+class Verb(click.Command):
+    """A command. `agent=True` gives it --agent; `examples` are shown first in its help."""
+
+    def __init__(
+        self,
+        *args: Any,
+        agent: bool = False,
+        examples: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+        _read_as_text(self.params)
+        self.params.extend(_common_options(agent=agent))
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """`--help`, which honours `--json`."""
+        return _help_option()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; what is wrong and has no hint of its own leads to the help."""
+        with helpful(ctx.command_path):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        shell_of(ctx).begin()
+        with helpful(ctx.command_path):
+            return super().invoke(ctx)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Usage, examples, text, options."""
+        self.format_usage(ctx, formatter)
+        _write_examples(formatter, self.examples)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+
+class Program(click.Group):
+    """A group of commands, each loaded from a module of its own when it is called.
+
+    `commands_in` maps a command's name to (module, short help); the module's `command` is it.
+    `version=True` gives it --version. The module `names_in` suggests names from the database to
+    a shell that completes: its `suggest(context, parameter, incomplete)`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        commands_in: Mapping[str, tuple[str, str]],
+        examples: Sequence[str] = (),
+        version: bool = False,
+        names_in: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        # click would raise its whole help as the error's message.
+        kwargs["no_args_is_help"] = False
+        super().__init__(*args, **kwargs)
+        self._modules = dict(commands_in)
+        self.names_in = names_in
+        self.examples = tuple(examples)
+        _read_as_text(self.params)
+        self.params.extend(_common_options(agent=True))
+        if version:
+            self.params.append(_version_option())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; what is wrong and has no hint of its own leads to the help."""
+        with helpful(ctx.command_path):
+            return super().parse_args(ctx, args)
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """`--help`, which honours `--json`."""
+        return _help_option()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order in which they are declared."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, loaded now."""
+        if cmd_name not in self._modules:
+            return None
+        command = importlib.import_module(self._modules[cmd_name][0]).command
+        if isinstance(command, Declared):
+            command = command.for_click()
+        assert isinstance(command, click.Command)
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem"]:
+        """The commands that begin so, without loading them; or options."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=short)
+            for name, (_, short) in self._modules.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Error `usage` with the nearest name for an unknown command."""
+        known = not args or args[0] in self._modules or args[0].startswith("-")
+        if not known and not ctx.resilient_parsing:
+            from .nearest import nearest
+
+            near = nearest(args[0], self._modules)
+            raise usage(
+                f"there is no command {args[0][:40]!r}",
+                hint=f"did you mean `{ctx.command_path} {near}`?"
+                if near
+                else f"`{ctx.command_path} --help` lists the commands",
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Usage, examples, text, commands, options, exit codes."""
+        self.format_usage(ctx, formatter)
+        _write_examples(formatter, self.examples)
+        self.format_help_text(ctx, formatter)
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), text) for code, text in EXIT_MEANINGS.items()])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Only the options: `format_help` writes the commands itself."""
+        click.Command.format_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands with their short help, without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short) for name, (_, short) in self._modules.items()])
+
+
+def _write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    if examples:
+        with formatter.section("Examples"):
+            for example in examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+def _help_option() -> click.Option:
+    def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not context.resilient_parsing:
+            _say_and_exit(context, {"help": context.get_help()}, context.get_help())
+
+    return click.Option(
+        ["--help", "-h"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=show,
+        help="Show this text.",
+    )
+
+
+def _version_option() -> click.Option:
+    def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not context.resilient_parsing:
+            from .versions import installed_release
+
+            number = installed_release()
+            _say_and_exit(context, {"version": number}, f"{context.command_path} {number}")
+
+    return click.Option(
+        ["--version"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=show,
+        help="Show the version.",
+    )
+
+
+def _say_and_exit(context: click.Context, data: Mapping[str, str], text: str) -> NoReturn:
+    output = shell_of(context).output
+    if output.as_json:
+        output.result(data)
+    else:
+        output.text(text + "\n")
+    context.exit()
+
+
+# -- running -------------------------------------------------------------------------------
+
+
+def invoke(name: str, program: click.Group, arguments: Sequence[str], output: Output) -> int:
+    """Parse a command line and run its command; returns the exit code. Errors: all."""
+    shell = Shell.of_environment(output)
+    try:
+        with program.make_context(
+            name, [*arguments], obj=shell, max_content_width=80, terminal_width=_help_width()
+        ) as context:
+            program.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    return output.exit_code
+
+
+def _help_width() -> int:
+    return 80
+
+
+def usage_error(raised: BaseException) -> InboxOrchError | None:
+    """What click says is wrong with a call, as an error of ours; None for any other error."""
+    if not isinstance(raised, click.ClickException):
+        return None
+    context = getattr(raised, "ctx", None)
+    path = context.command_path if context is not None else None
+    return usage(
+        raised.format_message(),
+        hint=None if path is None else f"`{path} --help` shows how it is called",
+    )

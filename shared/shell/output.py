@@ -1,0 +1,271 @@
+"""What a command says: one JSON value, a text for a terminal, or plain values for a pipe.
+
+Nothing else in the program writes to the standard streams. Text for people is described by
+blocks (`Sentence`, `Facts`, `Table`, `Body`); how a block looks on a terminal is the affair of
+`terminal`, which is loaded only there.
+"""
+
+import contextlib
+import errno
+import functools
+import json
+import os
+import re
+import select
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import EXITS_WITH_DATA, InboxOrchError
+from .blocks import Block, harmless, harmless_json, plain, readable
+
+_PIECE_BYTES = 64 * 1024
+
+
+def escapes_allowed() -> bool:
+    """Whether escape sequences may be written at all, be it for colours or to paint anew: not
+    with NO_COLOR (no-color.org), and not on a terminal that says it knows none."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+class ReaderGone(Exception):
+    """The reader of standard output has closed it (EPIPE); the process ends as by SIGPIPE."""
+
+
+class Output:
+    """The standard streams of one command."""
+
+    def __init__(self, schema: str, *, as_json: bool) -> None:
+        self._schema = schema
+        self.as_json = as_json
+        self.answered = False
+        self.exit_code = 0
+        # What stands at the lower end of the terminal, and how wide each of its lines is.
+        self._pictured = b""
+        self._picture: list[int] = []
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the output is for a person: on a terminal, or when FORCE_COLOR says so."""
+        return self._on_terminal() or os.environ.get("FORCE_COLOR", "") not in ("", "0")
+
+    @property
+    def paints(self) -> bool:
+        """Whether a picture can be kept at the lower end of what is shown."""
+        known = bool(os.environ.get("TERM")) and escapes_allowed()
+        return self._on_terminal() and not self.as_json and known
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether bytes that are written as they are would reach a terminal and drive it."""
+        return self._on_terminal()
+
+    # -- results -----------------------------------------------------------------------------
+
+    def result(self, data: Mapping[str, Any], *blocks: Block) -> None:
+        """The result of the command, once.
+
+        Errors: `output_failed`; `ReaderGone` when nobody reads any more.
+        """
+        # Set before anything is written: whatever happens now, nothing else may follow.
+        self.answered = True
+        if self.as_json:
+            self._write_json({"schema": self._schema, "ok": True, "data": data})
+        elif self.terminal:
+            from .terminal import render
+
+            self._write(self._encoded(render(blocks)))
+        else:
+            self._write(self._encoded("".join(map(plain, blocks))))
+
+    def outcome(self, error: InboxOrchError, *blocks: Block) -> None:
+        """A result that is not a plain success (exit 11): the whole of it, and the error.
+
+        The command goes on to its end, and then has the error's exit code.
+        """
+        if not self.as_json:
+            self.result({}, *blocks)
+        self.error(error)
+        self.exit_code = error.exit_code
+
+    def error(self, error: InboxOrchError) -> None:
+        """The failure of the command: JSON on stdout, or text on stderr."""
+        if not self.as_json:
+            self.complain(error.message)
+            if error.hint:
+                self.notice(f"hint: {error.hint}")
+            return
+        if self.answered:
+            self.complain(error.message)
+            if error.hint:
+                self.notice(f"hint: {error.hint}")
+            return
+        self.answered = True
+        value: dict[str, Any] = {"schema": self._schema, "ok": False}
+        if error.data is not None or error.exit_code in EXITS_WITH_DATA:
+            value["data"] = error.data or {}
+        value["error"] = error.as_json()
+        self._write_json(value)
+
+    def line(self, value: Mapping[str, Any]) -> None:
+        """One line of a stream of JSON Lines, flushed."""
+        self.answered = True
+        self._write(self._dumped(value) + b"\n")
+
+    def lines(self, values: Iterable[Mapping[str, Any]]) -> None:
+        """JSON Lines for whoever wants all of them: many at a time, because a call of the system
+        for each costs more than the line. What comes before an error is written, too."""
+        self.answered = True
+        piece = bytearray()
+        try:
+            for value in values:
+                piece += self._dumped(value) + b"\n"
+                if len(piece) >= _PIECE_BYTES:
+                    whole, piece = bytes(piece), bytearray()
+                    self._write(whole)
+        finally:
+            self._write(bytes(piece))
+
+    def last_line(self, data: Mapping[str, Any] | None, error: InboxOrchError | None) -> None:
+        """The last line of a stream, with the type `outcome`: the envelope that every other
+        command answers with. The command then has the error's exit code, if there is one."""
+        value: dict[str, Any] = {"type": "outcome", "schema": self._schema, "ok": error is None}
+        if data is not None and (error is None or error.exit_code in EXITS_WITH_DATA):
+            value["data"] = data
+        if error is not None:
+            value["error"] = error.as_json()
+            self.exit_code = error.exit_code
+        self.line(value)
+
+    def text(self, text: str) -> None:
+        """Text as it is: generated code, help."""
+        self.answered = True
+        self._write(self._encoded(text))
+
+    def raw(self, content: bytes) -> None:
+        """Bytes as they are: the content of an artifact."""
+        self.answered = True
+        self._write(content)
+
+    def show(self, *blocks: Block) -> None:
+        """One more piece of a text that grows (not with --json)."""
+        self.result({}, *blocks)
+
+    def picture(self, *blocks: Block) -> None:
+        """Show blocks below everything else, in the place of the last picture, until something
+        else is written. What is higher or wider than the terminal is cut."""
+        from .terminal import picture
+
+        lines, widths = picture(blocks)
+        content = self._encoded("".join(line + "\n" for line in lines))
+        if content != self._pictured or widths != self._picture:
+            self._write(content)
+            self._picture, self._pictured = widths, content
+
+    @property
+    def listens(self) -> bool:
+        """Whether a short line would be taken at once: the reader does not stand still."""
+        import select
+
+        if sys.stdout is None:
+            return True
+        try:
+            return bool(select.select([], [1], [], 0)[1])
+        except OSError:
+            return True  # the write itself will tell what is wrong
+
+    # -- notices -----------------------------------------------------------------------------
+
+    def complain(self, message: str) -> None:
+        """An error message for people, on stderr."""
+        self.notice(f"{self._schema.split('/')[0]}: {message}")
+
+    def notice(self, message: str) -> None:
+        """A line on stderr; one that cannot be written is not worth failing for."""
+        if sys.stderr is None:
+            return
+        with contextlib.suppress(InboxOrchError, ReaderGone):
+            self._write(b"")  # the picture gives way
+        encoding = sys.stderr.encoding or "utf-8"
+        line = harmless(message) + "\n"
+        try:
+            os.write(2, line.encode(encoding, "backslashreplace"))
+        except OSError:
+            return
+
+    # -- writing -----------------------------------------------------------------------------
+
+    def _write_json(self, value: Mapping[str, Any]) -> None:
+        indent = 2 if self._on_terminal() else None
+        self._write(self._dumped(value, indent) + b"\n")
+
+    def _dumped(self, value: Mapping[str, Any], indent: int | None = None) -> bytes:
+        """UTF-8 where the stream is; ASCII with escapes on any other encoding."""
+        unicode = (self._encoding() or "").lower().replace("-", "") == "utf8"
+        text = harmless_json(readable(_encoder(indent).encode(value)))
+        if not unicode:
+            # Outside of strings JSON is ASCII, so all of it may be escaped as in a string.
+            text = re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)
+        # What is left of bytes that are no text becomes an escape that JSON knows, too.
+        return text.encode("utf-8", "backslashreplace")
+
+    def _on_terminal(self) -> bool:
+        return sys.stdout is not None and sys.stdout.isatty()
+
+    def _encoding(self) -> str | None:
+        return sys.stdout.encoding if sys.stdout is not None else None
+
+    def _encoded(self, text: str) -> bytes:
+        return text.encode(self._encoding() or "utf-8", "backslashreplace")
+
+    def _write(self, content: bytes) -> None:
+        """All of it, to the descriptor itself: nothing stays in a buffer of ours."""
+        if sys.stdout is None:
+            raise _output_failed("standard output is closed")
+        view = memoryview(self._erasing() + content)
+        try:
+            while view:
+                view = view[_write_some(view) :]
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise ReaderGone from error
+            raise _output_failed(os.strerror(error.errno or 0)) from error
+
+    def _erasing(self) -> bytes:
+        """What takes the picture away: up to its first line, then erase down to the end (CSI F
+        and CSI J of ECMA-48). A terminal that has become narrower has broken its lines."""
+        if not self._picture:
+            return b""
+        try:
+            columns = os.get_terminal_size(1).columns or 80
+        except OSError:
+            columns = 80
+        rows = sum(max(1, -(-width // columns)) for width in self._picture)
+        self._picture = []
+        return f"\x1b[{rows}F\x1b[J".encode()
+
+
+def _write_some(content: memoryview) -> int:
+    """Bytes written. A caller may have left its end of the pipe non-blocking; wait then."""
+    while True:
+        try:
+            return os.write(1, content)
+        except BlockingIOError:
+            select.select([], [1], [])
+
+
+@functools.cache
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    separators = (",", ": ") if indent else (",", ":")
+    return json.JSONEncoder(
+        ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
+    )
+
+
+def _output_failed(reason: str) -> InboxOrchError:
+    return InboxOrchError(
+        "output_failed",
+        f"the result could not be written: {reason}",
+        hint="what was asked for has been done or not at all; the same call again is safe "
+        "with the same key or token",
+    )

@@ -1,0 +1,154 @@
+"""The gate: one lock file at which writers queue before they ask SQLite for its write lock.
+
+SQLite's own busy handler lets one of eight writers starve (measured: a thousandth of the
+fastest one's share); the kernel's queue on flock(2) serves them in turn.
+"""
+
+import errno
+import fcntl
+import os
+
+from ...errors import InboxOrchError
+from ..folders import unsafe_link
+
+
+class Gate:
+    """An exclusive lock between processes and threads, on a file of its own."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def acquire(self, timeout_seconds: float) -> None:
+        """Enter, waiting at most `timeout_seconds`.
+
+        Errors: `busy` when the time is over; `read_only`, `disk_full`, `no_database` or
+        `io_error` when the lock file cannot be opened.
+        """
+        assert self._descriptor is None, "the gate is not re-entrant"
+        line: _Line | None = None
+        try:
+            self._descriptor = self._open()
+            if not _lock_at_once(self._descriptor):
+                line = _Line(self._descriptor, self._path)
+                line.wait(timeout_seconds)
+        except BaseException:
+            # A signal can arrive at any step, also after the lock was granted.
+            if line is None or line.leave():
+                self.release()
+            self._descriptor = None
+            raise
+
+    @property
+    def descriptor(self) -> int:
+        """The held lock's descriptor: a child process that inherits it shares the lock, and
+        keeps it should this process die first."""
+        assert self._descriptor is not None, "the gate is not held"
+        return self._descriptor
+
+    def release(self) -> None:
+        """Leave. Closing the descriptor drops the lock (flock(2))."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            return os.open(self._path, flags, 0o600)
+        except OSError as error:
+            raise file_failure(self._path, error) from error
+
+
+class _Line:
+    """A place in the kernel's queue, held by a thread so that a deadline and signals are kept.
+
+    The descriptor is the waiter's again once the lock was granted; if it has left before, the
+    thread closes it.
+    """
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        import threading  # few writers have to queue, and all would load it
+
+        self._thread = threading.Thread(target=self.run, daemon=True)
+        self._descriptor = descriptor
+        self._path = path
+        self._settled = threading.Lock()
+        self._granted = threading.Event()
+        self._left = False
+
+    def start(self) -> None:
+        """Queue, in a thread of its own."""
+        self._thread.start()
+
+    def join(self, timeout_seconds: float | None = None) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join(timeout_seconds)
+
+    def run(self) -> None:
+        """Hold the place until the lock is granted."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        with self._settled:
+            if self._left:
+                os.close(self._descriptor)
+            else:
+                self._granted.set()
+
+    def wait(self, timeout_seconds: float) -> None:
+        """Return once the lock is held. Whoever is interrupted in it has to `leave`."""
+        self.start()
+        self._granted.wait(timeout_seconds)
+        if not self.leave():
+            raise InboxOrchError(
+                "busy",
+                f"other writers held the database for {timeout_seconds:g} s",
+                hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
+                details={"gate": self._path, "waited_seconds": timeout_seconds},
+            )
+
+    def leave(self) -> bool:
+        """Wait no longer; whether the lock was granted, and the descriptor is the caller's."""
+        with self._settled:
+            self._left = True
+            return self._granted.is_set()
+
+
+def _lock_at_once(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def file_failure(path: str, error: OSError) -> InboxOrchError:
+    """The named error for an operating system error on one of our own files."""
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return InboxOrchError(
+            "read_only",
+            f"{path} cannot be used: {error.strerror}",
+            hint="check the owner and the modes of the folder, or work on a writable copy",
+            details={"path": path},
+        )
+    if error.errno == errno.ELOOP and os.path.islink(path):
+        return unsafe_link(path)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return InboxOrchError(
+            "disk_full",
+            f"no space left for {path}",
+            hint="free some space and repeat the command",
+            details={"path": path},
+        )
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return InboxOrchError(
+            "no_database",
+            f"{path} is not there",
+            hint="`inbox init` makes a database",
+            details={"path": path},
+        )
+    return InboxOrchError(
+        "io_error",
+        f"{path}: {error.strerror}",
+        hint="check the disk and the folder, then repeat the command",
+        details={"path": path, "errno": error.errno},
+    )

@@ -1,0 +1,222 @@
+"""What stands in the way of SQLite, as named errors: locks, full disks, damage, missing files.
+
+Also who that is, where the system tells. Opens nothing of the database and decides nothing.
+"""
+
+import contextlib
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from ...errors import InboxOrchError
+from ..layout import DATABASE_NAME, Layout, database_in
+
+Result = TypeVar("Result")
+
+# PROTOCOL: a reader lost the race for the log too often (sqlite.org/rescode.html#protocol).
+_REFUSED_BY_A_LOCK = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+@contextlib.contextmanager
+def translated(layout: Layout) -> Iterator[None]:
+    """Turn SQLite's errors into named ones, by its result code, never by its text."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise named(layout, error) from error
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code (sqlite.org/rescode.html), 0 when there is none."""
+    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+
+
+def named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
+    """The named error for one of SQLite's, by its result code."""
+    code = primary_code(error)
+    details: dict[str, Any] = {
+        "path": layout.database,
+        "sqlite": getattr(error, "sqlite_errorname", None),
+    }
+    if code in _REFUSED_BY_A_LOCK:
+        return _busy(layout, None)
+    if code == sqlite3.SQLITE_FULL:
+        return InboxOrchError(
+            "disk_full",
+            f"no space left for {layout.database}",
+            hint="free some space and repeat the command; nothing was changed",
+            details=details,
+        )
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_GETTEMPPATH:
+        return InboxOrchError(
+            "read_only",
+            "there is no folder in which SQLite could write temporary files",
+            hint="set SQLITE_TMPDIR or TMPDIR to a folder that can be written",
+            details=details,
+        )
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+        return InboxOrchError(
+            "read_only",
+            f"{layout.database} cannot be opened for this: {error}",
+            hint="reading needs the -wal and -shm files beside it, or the right to make them; "
+            "writing needs the right to write the folder",
+            details=details,
+        )
+    # An error of operation that is not SQLite's own: Python could not make text of a column.
+    unreadable = code == 0 and isinstance(error, sqlite3.OperationalError)
+    if unreadable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return InboxOrchError(
+            "corrupt",
+            f"{layout.database} is damaged or is no database: {error}",
+            hint="nothing was written; `inbox doctor` says what can still be read out",
+            details=details,
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return InboxOrchError(
+            _io_error_code(layout),
+            f"reading or writing {layout.database} failed: {error}",
+            hint="check the disk and its free space, then repeat the command",
+            details=details,
+        )
+    return InboxOrchError(
+        "internal",
+        f"SQLite: {error}",
+        hint="this is a bug; INBOX_DEBUG=1 shows where it happened",
+        details=details,
+    )
+
+
+def _io_error_code(layout: Layout) -> str:
+    """An I/O error on a disk without a free block is a full disk (the -shm cannot grow)."""
+    try:
+        status = os.statvfs(os.path.dirname(layout.database))
+    except OSError:
+        return "io_error"
+    return "disk_full" if status.f_bavail * status.f_frsize < 128 * 1024 else "io_error"
+
+
+def _busy(layout: Layout, waited_seconds: float | None) -> InboxOrchError:
+    waited = "" if waited_seconds is None else f" for {waited_seconds:.3g} s"
+    return InboxOrchError(
+        "busy",
+        f"another program holds the write lock of {layout.database}{waited}",
+        hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
+        details={"path": layout.database},
+    )
+
+
+def require_file(layout: Layout) -> None:
+    """Error `wrong_database` when what is at the path is no regular file: SQLite would not say so,
+    and a pipe would be replaced. Nothing is opened; what is not there is no matter of this.
+
+    Raises OSError.
+    """
+    try:
+        mode = os.stat(layout.database).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISREG(mode):
+        return
+    kind = next((name for is_it, name in _KINDS if is_it(mode)), "no regular file")
+    within = (database_in(layout.database), os.path.join(layout.database, DATABASE_NAME))
+    inner = next(filter(os.path.isfile, within), None)
+    hint = "move it away, or name the file of a database with --db or INBOX_DB"
+    raise InboxOrchError(
+        "wrong_database",
+        f"{layout.database} is {kind}, and no database",
+        hint=hint if inner is None else f"did you mean --db {inner}?",
+        details={"path": layout.database},
+    )
+
+
+def missing(layout: Layout) -> InboxOrchError:
+    hint = "`inbox init` makes a database"
+    folder = os.path.dirname(layout.database)
+    if os.path.isdir(folder):
+        near = _nearest(os.path.basename(layout.database), os.listdir(folder))
+        if near:
+            hint = f"did you mean {os.path.join(folder, near)}?"
+    if os.path.exists(layout.wal):
+        hint = (
+            "a -wal file without its database is left over; "
+            "`inbox init` sets it aside and makes a new database"
+        )
+    return InboxOrchError(
+        "no_database",
+        f"there is no database at {layout.database}",
+        hint=hint,
+        details={"path": layout.database},
+    )
+
+
+def _nearest(name: str, others: list[str]) -> str | None:
+    import difflib
+
+    candidates = [o for o in others if o.endswith((".db", ".sqlite", ".sqlite3"))]
+    found = difflib.get_close_matches(name, candidates, n=1)
+    return found[0] if found else None
+
+
+def patiently(layout: Layout, seconds: float, act: Callable[[], Result]) -> Result:
+    """What `act` returns, tried again while a foreign lock refuses it; error `busy`.
+
+    In short slices: SQLite's own waiting would not let a signal be heard.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            if primary_code(error) not in _REFUSED_BY_A_LOCK:
+                raise
+            if time.monotonic() >= deadline:
+                raise _busy(layout, seconds) from error
+            import random
+
+            time.sleep(random.uniform(0.001, 0.004))
+
+
+def oldest_reader(layout: Layout) -> str | None:
+    """The process that has held a read lock on the log the longest, as Linux tells it.
+
+    Readers hold POSIX locks on bytes 123 to 127 of the `-shm` file (sqlite.org/walformat.html);
+    /proc/locks names their processes. None where it cannot be told.
+    """
+    try:
+        inode = os.stat(layout.shm).st_ino
+        with open("/proc/locks", encoding="ascii") as file:
+            rows = [line.replace("->", "").split() for line in file]
+    except OSError:
+        return None
+    processes = {
+        int(row[4])
+        for row in rows
+        if row[1] == "POSIX"
+        and row[5].rsplit(":", 1)[-1] == str(inode)
+        and row[6] != "EOF"
+        and 123 <= int(row[6]) <= 127
+    } - {os.getpid()}
+    described = [text for text in map(_describe_process, processes) if text is not None]
+    return min(described)[1] if described else None
+
+
+def _describe_process(process: int) -> tuple[int, str] | None:
+    """(start time in clock ticks since boot, text) of a process that is still there."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            stat = file.read()
+    except OSError:
+        return None
+    name = stat[stat.index("(") + 1 : stat.rindex(")")]
+    return int(stat[stat.rindex(")") + 2 :].split()[19]), f"process {process} ({name})"

@@ -1,0 +1,1 @@
+"""Commands as tools for the client of an agent."""
