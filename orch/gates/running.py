@@ -72,22 +72,6 @@ class Interrupted(Exception):
         self.number = number
 
 
-class Masked(Kept):
-    """Output in which no secret stands, however it was cut into chunks."""
-
-    def __init__(self, name: str, by: str, secrets: Sequence[str]) -> None:
-        super().__init__(name, by)
-        self._stream = MaskedStream(secrets)
-
-    def add(self, chunk: bytes) -> None:
-        """Take the next bytes of the stream; some are held back while they may be a secret's."""
-        super().add(self._stream.add(chunk))
-
-    def finish(self) -> None:
-        """The stream has ended."""
-        super().add(self._stream.finish())
-
-
 class Runner:
     """Runs checks one after the other. While entered, signals are noted and end the check that
     runs; a guardian stands by."""
@@ -138,7 +122,7 @@ class Runner:
 
         Raises `Withdrawn`, `Interrupted`, and OSError when it cannot be started.
         """
-        kept = Masked(check.output, "orch", check.secrets)
+        kept = Kept(check.output, "orch", MaskedStream(check.secrets))
         reader, writer = os.pipe()
         try:
             try:

@@ -1,14 +1,27 @@
 """What is kept of a command's output: its head and its tail, in bounded memory."""
 
+from typing import Protocol
+
 HEAD_BYTES = 128 * 1024
 TAIL_BYTES = 384 * 1024
+
+
+class Through(Protocol):
+    """What a stream goes through before it is kept, with bytes held back between two chunks."""
+
+    def add(self, chunk: bytes) -> bytes:
+        """What may be kept now."""
+
+    def finish(self) -> bytes:
+        """What was held back, once the stream has ended."""
 
 
 class Kept:
     """The head and the tail of one stream; short streams are kept whole."""
 
-    def __init__(self, name: str, by: str) -> None:
+    def __init__(self, name: str, by: str, through: Through | None = None) -> None:
         """`by` is the program that says so where bytes are left out."""
+        self._through = through
         self.name, self._by = name, by
         self.total = 0
         self._head = bytearray()
@@ -16,6 +29,14 @@ class Kept:
 
     def add(self, chunk: bytes) -> None:
         """Take the next bytes of the stream."""
+        self._keep(chunk if self._through is None else self._through.add(chunk))
+
+    def finish(self) -> None:
+        """The stream has ended."""
+        if self._through is not None:
+            self._keep(self._through.finish())
+
+    def _keep(self, chunk: bytes) -> None:
         self.total += len(chunk)
         room = HEAD_BYTES - len(self._head)
         if room > 0:

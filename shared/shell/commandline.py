@@ -12,8 +12,6 @@ import click
 
 from ..errors import EXIT_MEANINGS, InboxOrchError, usage
 from .declaring import Declared, clicks_keywords, common
-from .execution import execute as execute
-from .execution import guarded as guarded
 from .output import Output
 from .shell import Shell as Shell
 from .shell import helpful

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import InboxOrchError
+from ..later import Later
 from .output import Output
 from .shell import Context as Context
 from .shell import shell_of as shell_of
@@ -57,6 +58,12 @@ def common(*, agent: bool) -> dict[str, Parameter]:
     return {field: each for field, each in COMMON.items() if agent or field != "agent"}
 
 
+# A command that has been declared, and how many words it took to name it.
+Find = Callable[[Sequence[str]], "tuple[Declared, int] | None"]
+# Loaded for click alone.
+_commandline = Later("inbox_orch.shared.shell.commandline")
+
+
 class Declared:
     """A command: its function, and what it takes, in order."""
 
@@ -78,14 +85,14 @@ class Declared:
         """The same command as click knows commands."""
         import click
 
-        from .commandline import Verb
-
         function: Any = click.pass_context(self.function)
         for parameter in reversed(self.parameters):
             declare = getattr(click, parameter.kind)
             function = declare(*parameter.names, **clicks_keywords(parameter))(function)
         more = {} if self.text is None else {"help": self.text}
-        made = click.command(self.name, cls=Verb, agent=self.agent, examples=self.examples, **more)
+        made: Any = click.command(
+            self.name, cls=_commandline.Verb, agent=self.agent, examples=self.examples, **more
+        )
         command: click.Command = made(function)
         return command
 

@@ -17,16 +17,14 @@ from .shell import Shell
 if TYPE_CHECKING:
     import click
 
-    from .declaring import Declared
-
-Find = Callable[[Sequence[str]], "tuple[Declared, int] | None"]
+    from .declaring import Find
 
 
 def execute(
     name: str,
     load: Callable[[], "click.Group"],
     arguments: Sequence[str],
-    find: Find | None = None,
+    find: "Find | None" = None,
 ) -> int:
     """Run one command line; returns the exit code. Never raises an `Exception`.
 

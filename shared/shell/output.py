@@ -13,19 +13,14 @@ import os
 import re
 import select
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..errors import EXITS_WITH_DATA, InboxOrchError
+from ..errors import EXITS_WITH_DATA, InboxOrchError, usage
 from .blocks import Block, harmless, harmless_json, plain, readable
+from .escapes import escapes_allowed
 
 _PIECE_BYTES = 64 * 1024
-
-
-def escapes_allowed() -> bool:
-    """Whether escape sequences may be written at all, be it for colours or to paint anew: not
-    with NO_COLOR (no-color.org), and not on a terminal that says it knows none."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 class ReaderGone(Exception):
@@ -33,10 +28,18 @@ class ReaderGone(Exception):
 
 
 class Output:
-    """The standard streams of one command."""
+    """The standard streams of one command; or, with `hand_over`, the function that takes its
+    JSON, for a command that nobody runs in a shell."""
 
-    def __init__(self, schema: str, *, as_json: bool) -> None:
+    def __init__(
+        self,
+        schema: str,
+        *,
+        as_json: bool,
+        hand_over: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
         self._schema = schema
+        self._hand_over = hand_over
         self.as_json = as_json
         self.answered = False
         self.exit_code = 0
@@ -47,6 +50,8 @@ class Output:
     @property
     def terminal(self) -> bool:
         """Whether the output is for a person: on a terminal, or when FORCE_COLOR says so."""
+        if self._hand_over is not None:
+            return False
         return self._on_terminal() or os.environ.get("FORCE_COLOR", "") not in ("", "0")
 
     @property
@@ -138,12 +143,15 @@ class Output:
         self.line(value)
 
     def text(self, text: str) -> None:
-        """Text as it is: generated code, help."""
+        """Text as it is: generated code, help. Error `usage` when there is no stream for it."""
+        self._require_stream()
         self.answered = True
         self._write(self._encoded(text))
 
     def raw(self, content: bytes) -> None:
-        """Bytes as they are: the content of an artifact."""
+        """Bytes as they are: the content of an artifact. Error `usage` when there is no stream
+        for them."""
+        self._require_stream()
         self.answered = True
         self._write(content)
 
@@ -195,7 +203,14 @@ class Output:
 
     # -- writing -----------------------------------------------------------------------------
 
+    def _require_stream(self) -> None:
+        if self._hand_over is not None:
+            raise usage("there is no standard output to write to", hint="name a file")
+
     def _write_json(self, value: Mapping[str, Any]) -> None:
+        if self._hand_over is not None:
+            self._hand_over(json.loads(self._dumped(value)))
+            return
         indent = 2 if self._on_terminal() else None
         self._write(self._dumped(value, indent) + b"\n")
 

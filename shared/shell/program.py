@@ -14,7 +14,7 @@ from ..processes.signals import listen, signal_behind
 if TYPE_CHECKING:
     import click
 
-    from .execution import Find
+    from .declaring import Find
 
 
 def run(name: str, load: Callable[[], "click.Group"], find: "Find | None" = None) -> NoReturn:

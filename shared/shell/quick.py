@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Sequence
 
 from ..errors import InboxOrchError
-from .execution import Find
+from .declaring import Find
 from .output import Output
 from .plain_lines import read
 from .shell import Shell, helpful

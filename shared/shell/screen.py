@@ -16,7 +16,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ..errors import usage
-from .output import Output, escapes_allowed
+from .escapes import escapes_allowed
+from .output import Output
 
 # xterm's alternate screen, bracketed paste (xterm control sequences, "Private Modes"); ECMA-48.
 _ENTER = b"\x1b[?1049h\x1b[?2004h\x1b[?25l\x1b[2J"

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..clock import rfc3339
 from .blocks import Block, Body, Facts, Lines, Page, Sentence, Table, When, harmless
-from .output import escapes_allowed
+from .escapes import escapes_allowed
 
 _GAP = 2
 _NARROW = 6

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..later import Later
 from . import values
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+# Loaded when a shell completes.
+_completion = Later("inbox_orch.shared.shell.completion")
 
 
 class Number(values.Number, click.ParamType[float]):
@@ -42,9 +47,8 @@ class Text(values.Text, click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list["CompletionItem"]:
         """The names in the database that begin so, as the program knows them."""
-        from .completion import suggestions
-
-        return suggestions(ctx, param, incomplete)
+        found: list[CompletionItem] = _completion.suggestions(ctx, param, incomplete)
+        return found
 
 
 class FilePath(values.FilePath, click.ParamType[str]):

@@ -4,7 +4,6 @@ The command's parsing, its errors and its order of things stay: what it does aft
 written, like moving a cursor, happens once the answer has been delivered. Knows no protocol.
 """
 
-import json
 import os
 import tempfile
 import threading
@@ -14,8 +13,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from ..errors import EXIT_READER_GONE, usage
-from ..shell.commandline import guarded, invoke
+from ..errors import EXIT_READER_GONE
+from ..shell.commandline import invoke
+from ..shell.execution import guarded
 from ..shell.output import Output, ReaderGone
 from ..store.sqlite.gate import file_failure
 from ..store.temporary import temporary_place
@@ -81,34 +81,10 @@ class Place(NamedTuple):
         return str(self.program.name)
 
 
-class _Handing(Output):
-    """The output of a command that nobody runs in a shell."""
-
-    def __init__(self, schema: str, hand_over: Callable[[Answer], None]) -> None:
-        super().__init__(schema, as_json=True)
-        self._hand_over = hand_over
-
-    @property
-    def terminal(self) -> bool:
-        """There is none."""
-        return False
-
-    def raw(self, content: bytes) -> None:
-        """Error `usage`: there is no stream for it."""
-        raise usage("there is no standard output to write to", hint="name a file")
-
-    def text(self, text: str) -> None:
-        """As for `raw`."""
-        self.raw(b"")
-
-    def _write_json(self, value: Mapping[str, Any]) -> None:
-        self._hand_over(json.loads(self._dumped(value)))
-
-
 def carry_out(place: Place, about: Described, given: Mapping[str, Any], call: Call) -> None:
     """Run the tool's command in the thread that this is called in. Never raises an `Exception`:
     what goes wrong is the answer, in the envelope of the command line."""
-    output = _Handing(f"{place.name}/1", call.hand_over)
+    output = Output(f"{place.name}/1", as_json=True, hand_over=call.hand_over)
     with call.interruption.for_this_thread(), ExitStack() as stack:
 
         def run() -> int:
@@ -124,7 +100,7 @@ def carry_out(place: Place, about: Described, given: Mapping[str, Any], call: Ca
 
 def _undo(place: Place, words: Sequence[str]) -> None:
     """Take back what nobody has received. If that fails, it runs out by itself."""
-    output = _Handing(f"{place.name}/1", lambda answer: None)
+    output = Output(f"{place.name}/1", as_json=True, hand_over=lambda answer: None)
     guarded(output, lambda: invoke(place.name, place.program, [*place.options, *words], output))
 
 

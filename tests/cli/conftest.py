@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox.cli import program
-from inbox_orch.shared.shell.commandline import execute
+from inbox_orch.shared.shell.execution import execute
 from support.commands import Outcome, Project
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from inbox_orch.inbox import schemas
 from inbox_orch.inbox.cli import program
-from inbox_orch.shared.shell.commandline import PATH, Number, Text, execute
+from inbox_orch.shared.shell.commandline import PATH, Number, Text
+from inbox_orch.shared.shell.execution import execute
 from support.clicktree import Choice, numbers, parameters
 from support.commands import Project
 

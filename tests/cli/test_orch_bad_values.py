@@ -6,7 +6,8 @@ import click
 import pytest
 
 from inbox_orch.orch.cli import program
-from inbox_orch.shared.shell.commandline import Number, execute
+from inbox_orch.shared.shell.commandline import Number
+from inbox_orch.shared.shell.execution import execute
 from support.commands import Outcome
 from support.orch_matrix import command_names
 

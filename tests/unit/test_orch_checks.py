@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inbox_orch.orch.gates.checks import Checked, brief_command, objection, report
-from inbox_orch.orch.gates.running import Masked
+from inbox_orch.orch.git.masking import MaskedStream
 from inbox_orch.shared.processes.endings import Ending
+from inbox_orch.shared.processes.kept import Kept
 
 SECRET = "s3cret"
 
@@ -64,7 +65,7 @@ def test_what_is_stored_of_a_check_comes_back_as_it_was(ending: Ending):
 @given(st.lists(st.integers(1, 12), max_size=40), st.integers(0, 8))
 def test_a_secret_is_masked_wherever_the_output_is_cut_into_pieces(cuts: list[int], offset: int):
     whole = ("." * offset + SECRET + "-" + SECRET + SECRET + "!").encode()
-    kept = Masked("output", "orch", (SECRET,))
+    kept = Kept("output", "orch", MaskedStream((SECRET,)))
     rest = whole
     for cut in cuts:
         kept.add(rest[:cut])
@@ -76,7 +77,7 @@ def test_a_secret_is_masked_wherever_the_output_is_cut_into_pieces(cuts: list[in
 
 
 def test_output_without_secrets_is_kept_as_it_comes():
-    kept = Masked("output", "orch", ())
+    kept = Kept("output", "orch", MaskedStream(()))
     kept.add(b"\xff\x00 text")
     kept.finish()
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inbox_orch.orch.gates.running import Masked
 from inbox_orch.orch.git.masking import MaskedStream, masked, masked_bytes
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.secrets import secrets_of
+from inbox_orch.shared.processes.kept import Kept
 from support.timing import promptly
 
 # Few letters, so that secrets begin inside one another, and repeat themselves.
@@ -86,7 +86,7 @@ def test_a_stream_is_masked_as_the_whole_is_wherever_it_is_cut(
 
 @pytest.mark.parametrize("cut", range(1, 20))
 def test_the_rest_of_a_secret_that_begins_with_another_is_not_kept(cut: int):
-    kept = Masked("output", "orch", ("hunter2ABCD", "hunter2ABCDxyzzyTAIL"))
+    kept = Kept("output", "orch", MaskedStream(("hunter2ABCD", "hunter2ABCDxyzzyTAIL")))
     whole = b"hunter2ABCDxyzzyTAIL\n"
     kept.add(whole[:cut])
     kept.add(whole[cut:])

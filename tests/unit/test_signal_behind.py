@@ -7,7 +7,7 @@ import pytest
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import Signalled, signal_behind
-from inbox_orch.shared.shell.commandline import execute
+from inbox_orch.shared.shell.execution import execute
 
 
 class SignalWhileAClassIsMade:
