@@ -1,7 +1,7 @@
 """Counts the way that four calls take through our modules, and through the database.
 
 Each call is made once unseen, so that every module is loaded, and then counted, in this process
-and on a real repository. What is counted:
+and on a real repository: the dispatch on the one task of a run that has no other. What is counted:
 
 - a room: a module of ours (`inbox`, `orch`, `shared`, `migrations`) whose functions are entered;
 - a move: a function is entered from another room than its own;
@@ -28,10 +28,9 @@ from typing import Any
 
 import inbox_orch
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.cli import council_report
-from inbox_orch.orch.services import council_asking
-from inbox_orch.orch.services.scheduler import Scheduler
-from inbox_orch.shared import creating
+from inbox_orch.orch.council import ask, count
+from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.shared.store.sqlite import creating
 
 TURNS = 5
 PACKAGE = str(Path(inbox_orch.__path__[0]).resolve()) + os.sep
@@ -122,10 +121,8 @@ class Ground:
         creating.create(str(path))
         self.bus, self.worker = Bus.open(path, agent="leader"), Bus.open(path, agent="worker")
         self.leader = Scheduler(self.bus)
-        opened = self.leader.run_init(
-            title="A run", repository=str(self.repository), worktree_root=str(folder / "worktrees")
-        )
-        self.run = self.leader.run(opened.data["run"]["name"])
+        self.worktrees = folder / "worktrees"
+        self.run: Any = None
         self.council: Any = None
         self._number = 0
 
@@ -144,8 +141,14 @@ class Ground:
     # -- the four calls ----------------------------------------------------------------------
 
     def add_task(self) -> None:
-        """A task to dispatch, the only one that is ready."""
-        self.leader.add_task(self.run, key_name=f"t{self.next()}", title="Write it", body="All.")
+        """A run with one task."""
+        opened = self.leader.run_init(
+            title=f"Run {self.next()}",
+            repository=str(self.repository),
+            worktree_root=str(self.worktrees),
+        )
+        self.run = self.leader.run(opened.data["run"]["name"])
+        self.leader.add_task(self.run, key_name="one", title="Write it", body="All of it.")
 
     def dispatch(self) -> None:
         done = self.leader.dispatch(self.run)
@@ -160,7 +163,7 @@ class Ground:
 
     def convene(self) -> None:
         """A council whose reviewers have all answered."""
-        asked = council_asking.check_asked(brief="# What is missing?\n", reviewers=REVIEWERS)
+        asked = ask.check_asked(brief="# What is missing?\n", reviewers=REVIEWERS)
         answer = self.leader.start_council(asked)
         self.council = self.leader.council(answer.data["council"]["id"])
         for reviewer in REVIEWERS:
@@ -178,8 +181,8 @@ class Ground:
 
     def report(self) -> None:
         counted = self.leader.tally_of(self.council)
-        content = council_report.rendered(counted, "md")
-        self.leader.keep_report(counted, council_report.report_name("md"), content)
+        content = count.rendered(counted, "md")
+        self.leader.keep_report(counted, count.report_name("md"), content)
 
     def add_worktree(self) -> float:
         """Seconds that git's own `worktree add` takes."""

@@ -17,10 +17,11 @@ from ..git.worktrees import Hold
 from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
+from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import fold, kinds, moving, recount, work
+from . import fold, kinds, moving, recount, texts, work
 from . import rows as attempts
 from .equip import SetupFailed
 from .kinds import FirstMessage
@@ -112,18 +113,18 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
         present = attempts.get(snapshot, attempt.id)
-        intent = _intent_of(snapshot, run, attempt.id)
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "dispatch", owners.this_process(desk))
+        now = runs.get(snapshot, run.id)
     assert present is not None
-    mine = intent is not None and intent.owner == owners.this_process(desk)
     if present.state != "allocating" or not mine:
         return present
-    if work.is_cancelled(desk, run):
+    if now is not None and now.state == "cancelling":
         cleared = hold is None or _cleared(desk, run, attempt)
         return _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
     try:
         if hold is not None:
             attempt = kinds.of_task(task).prepare(desk, run, task, attempt, hold)
-        text = recount.first_message(desk, run, task)
+        text = _first_message(desk, run, task, attempt)
     except InboxOrchError as error:
         cleared = hold is None or _cleared(desk, run, attempt)
         return _give_up(desk, run, attempt, error, cleared=cleared)
@@ -135,6 +136,12 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
             desk, run, attempt, "setup_failed", str(failure), failure.details, cleared=cleared
         )
     return _hand_out(desk, run, task, attempt, text)
+
+
+def _first_message(desk: Desk, run: Run, task: Task, attempt: Attempt) -> FirstMessage:
+    if attempt.number == 1:
+        return FirstMessage(texts.task_text(task.title, task.body, ()))
+    return recount.first_message(desk, run, task)
 
 
 def call_off(desk: Desk, run: Run, task_ids: Collection[str]) -> None:
@@ -269,6 +276,11 @@ def handed_out(desk: Desk, run: Run, attempt: Attempt) -> dict[str, Any]:
     """An attempt with the brief and everything else that a worker needs."""
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
+    return shown_to_worker(desk, run, task, attempt)
+
+
+def shown_to_worker(desk: Desk, run: Run, task: Task, attempt: Attempt) -> dict[str, Any]:
+    """An attempt at a task, which may be without its body, as `handed_out` gives it."""
     layout = desk.database.layout
     shape = attempt.as_json() | {
         "key": task.key,

@@ -277,7 +277,7 @@ def _give_back(
             "not_before": None,
             "reason": reason[:1000],
         },
-        attempt_id=attempt.id,
+        attempt=attempt,
     )
 
 

@@ -43,14 +43,11 @@ class Desk:
 
     def __init__(self, bus: Bus, caller: str | None = None) -> None:
         self.bus = bus
+        # The one that the bus and the scheduler share.
+        self.database: Database = bus.database
         self.caller = None if caller is None else check_name(caller, "agent")
         # HEADs that were found to have nothing new, by attempt, so that git is not asked again.
         self.nothing_new: dict[str, str] = {}
-
-    @property
-    def database(self) -> Database:
-        """The database that the bus and the scheduler share."""
-        return self.bus.database
 
     def actor(self, run: Run) -> str:
         """Who is named in the events of this call."""
@@ -115,7 +112,9 @@ class Desk:
                 f"run {run.name} has no repository",
                 hint="its tasks can only be added with --no-worktree",
             )
-        keep_secret(secrets_of(config_of(run)))
+        config = config_of(run)
+        if config.secrets:
+            keep_secret(secrets_of(config))
         require_own_place(self.database.layout.database, run)
         return Repository(run.repository)
 
@@ -156,6 +155,8 @@ class Desk:
         digest: str,
     ) -> Answer | None:
         """The same, only to look; whoever goes on must look again in the transaction."""
+        if key is None:
+            return None
         found = requests.first_result(tx, command, agent, key, digest)
         return None if found is None else Answer(json.loads(found), True)
 

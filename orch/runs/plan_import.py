@@ -5,10 +5,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.ids import check_name, new_id
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
-from inbox_orch.shared.store.requests import digest_of
 
 from . import plan as plans
 from . import planning

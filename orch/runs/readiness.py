@@ -90,7 +90,7 @@ def picture(
         edges.setdefault(dependency.task_id, []).append(dependency)
     stopped_by = _stopped_by(run, tasks)
     standings: dict[str, Standing] = {}
-    for task_id in graph.ordered(by_id, graph.edges_of(dependencies)):
+    for task_id in graph.ordered(by_id, graph.edges_of(dependencies)) if edges else by_id:
         task = by_id[task_id]
         standings[task_id] = _standing(
             task, edges.get(task_id, ()), standings, stopped_by, conflicts, now_ms
@@ -101,9 +101,11 @@ def picture(
 
 def dispatch_order(standings: Sequence[Standing], dependencies: Sequence[Dependency]) -> list[Task]:
     """The ready tasks: by priority, then the longest remaining path, then age."""
+    ready = [s.task for s in standings if s.state == "ready"]
+    if not dependencies:
+        return sorted(ready, key=lambda t: (-t.priority, t.number))
     edges = graph.edges_of(dependencies)
     lengths = graph.remaining_lengths([s.task.id for s in standings], edges)
-    ready = [s.task for s in standings if s.state == "ready"]
     return sorted(ready, key=lambda t: (-t.priority, -lengths[t.id], t.number))
 
 
