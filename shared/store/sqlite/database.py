@@ -19,10 +19,7 @@ from ...errors import InboxOrchError, usage
 from ..folders import refuse_links
 from ..layout import Layout, layout_of
 from . import bells, connecting, live
-from .clock import Clock, SystemClock
 from .committing import settle
-from .errors import InboxOrchError, usage
-from .folders import refuse_links
 from .gate import Gate, file_failure
 from .older import Upgraded
 from .refusals import (
