@@ -504,7 +504,7 @@ def test_the_check_of_a_verifier_that_is_gone_is_ended_and_nobody_elses(site: Si
             data["group_started"] = (processes.start_time(process.pid) or 0) + started
             thread = threading.Thread(
                 target=judge.end_orphan,
-                args=(attempts.Intent(1, "run", "attempt", "verify", data, 0, me), boot_id),
+                args=(journal_rows.Intent(1, "run", "attempt", "verify", data, 0, me), boot_id),
             )
             thread.start()
             if process is own:
