@@ -22,11 +22,9 @@ from ..journal import rows as journal_rows
 from ..runs import names, readiness, states
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
-from ..runs.beginnings import keep_base
-from ..runs.desk import Desk
+from ..runs.desk import Desk, keep_base
 from ..runs.model import Attempt, Run, Task
-from ..runs.readiness import Picture, Standing
-from ..runs.slots import Slots
+from ..runs.readiness import Picture, Slots, Standing
 from . import fold, moving, provision, verify
 from . import rows as attempts
 from .bases import Base, Heads, base_for

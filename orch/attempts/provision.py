@@ -6,7 +6,7 @@ Every step may be done again after a crash; nobody is given a worktree before it
 import contextlib
 import json
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Session, Transaction
@@ -24,7 +24,7 @@ from ..runs.model import Attempt, Run, Task
 from . import fold, kinds, moving, recount, texts, work
 from . import rows as attempts
 from .equip import SetupFailed
-from .kinds import FirstMessage
+from .kinds import FirstMessage, Kind
 
 LATER = ("busy", "io_error", "outcome_unknown", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
@@ -123,7 +123,7 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
         return _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
     try:
         if hold is not None:
-            attempt = kinds.of_task(task).prepare(desk, run, task, attempt, hold)
+            attempt = _kind_of(task).prepare(desk, run, task, attempt, hold)
         text = _first_message(desk, run, task, attempt)
     except InboxOrchError as error:
         cleared = hold is None or _cleared(desk, run, attempt)
@@ -136,6 +136,11 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
             desk, run, attempt, "setup_failed", str(failure), failure.details, cleared=cleared
         )
     return _hand_out(desk, run, task, attempt, text)
+
+
+def _kind_of(task: Task) -> Kind:
+    """Plain work needs no look at any other kind."""
+    return kinds.of_task(task) if task.kind in kinds.OF_TASKS else cast(Kind, work)
 
 
 def _first_message(desk: Desk, run: Run, task: Task, attempt: Attempt) -> FirstMessage:
@@ -176,7 +181,7 @@ def _hand_out(desk: Desk, run: Run, task: Task, attempt: Attempt, text: FirstMes
         provisioned = moving.move_attempt(
             desk, tx, run, present, "provisioned", cause="the worktree is there", changes=changes
         )
-        return kinds.of_task(task).offer(desk, tx, run, task, provisioned, text)
+        return _kind_of(task).offer(desk, tx, run, task, provisioned, text)
 
 
 def _give_up(

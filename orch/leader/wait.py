@@ -11,8 +11,8 @@ from ..attempts import fold, judge, kinds, moving, timing, verify
 from ..attempts import late as late_work
 from ..attempts import rows as attempts
 from ..journal import finishing
+from ..runs import readiness
 from ..runs import run_rows as runs
-from ..runs import slots
 from ..runs.desk import Desk
 from ..runs.limits import DEFAULT_WAIT_SECONDS
 from ..runs.model import Run
@@ -232,7 +232,7 @@ def may_move(desk: Desk, picture: Picture) -> bool:
     """Whether a run can go on without a decision."""
     with desk.database.snapshot() as snapshot:
         live = attempts.live_of_run(snapshot, picture.run.id)
-    return slots.may_move(picture, [attempt.mailbox for attempt in live])
+    return readiness.may_move(picture, [attempt.mailbox for attempt in live])
 
 
 def _timed_out(

@@ -13,9 +13,8 @@ from inbox_orch.shared.store.engine import Transaction
 from . import plan as plans
 from . import planning
 from . import task_rows as tasks
-from .beginnings import keep_base
 from .config import Config, config_of
-from .desk import Answer, Desk
+from .desk import Answer, Desk, keep_base
 from .model import Dependency, Limits, Run
 from .plan import Fault, Link, Opening, Plan
 from .planning import DEFAULT_LEADER, DEFAULT_MAILBOX, Facts

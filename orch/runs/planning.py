@@ -16,9 +16,8 @@ from ..git.repository import Repository, check_version
 from . import graph, limits
 from . import run_rows as runs
 from . import task_rows as tasks
-from .beginnings import keep_base
 from .config import Config, config_of
-from .desk import Answer, Desk
+from .desk import Answer, Desk, keep_base
 from .model import Dependency, Limits, Run, Task
 from .names import check_task_key, run_name
 from .plan import Opening

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.attempts import borrow, fold, judge
-from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.attempts import verify as verifying
 from inbox_orch.orch.gates import running
 from inbox_orch.orch.journal import owners

@@ -196,7 +196,8 @@ class Database:
         finally:
             self._current = None
             self._gate.release()
-        bells.ring(self.layout.bells, transaction.topics)
+        if waited_for := self._waited_for(transaction.topics):
+            bells.ring(self.layout.bells, waited_for)
         if refusal is not None:
             raise refusal
 
@@ -214,6 +215,13 @@ class Database:
                 raise
             return error
         return None
+
+    def _waited_for(self, topics: set[str]) -> set[str]:
+        """Those of the topics that have a bell; mostly nobody waits."""
+        try:
+            return topics.intersection(os.listdir(self.layout.bells))
+        except OSError:
+            return set()
 
     def _commit(self) -> None:
         try:
