@@ -4,6 +4,7 @@ Each call is made once unseen, so that every module is loaded, and then counted,
 and on a real repository: the dispatch on the one task of a run that has no other. What is counted:
 
 - a room: a module of ours (`inbox`, `orch`, `shared`, `migrations`) whose functions are entered;
+  `later`, which only loads modules, is none;
 - a move: a function is entered from another room than its own;
 - a snapshot: a reading transaction, from its `BEGIN` on;
 - a statement: what SQLite is given to run, `BEGIN`, `COMMIT` and `PRAGMA` among it;
@@ -34,6 +35,7 @@ from inbox_orch.shared.store.sqlite import creating
 
 TURNS = 5
 PACKAGE = str(Path(inbox_orch.__path__[0]).resolve()) + os.sep
+LOADER = os.path.join("shared", "later.py")
 COUNTED = ("rooms", "moves", "snapshots", "statements", "git")
 REVIEWERS = ("one", "two", "three")
 REPLY = "1. [must] Keep the index in memory, since the disk is slow.\n"
@@ -75,7 +77,8 @@ class Walk:
 def room_of(frame: FrameType) -> str | None:
     """The module of ours that a function stands in."""
     path = frame.f_code.co_filename
-    return path.removeprefix(PACKAGE) if path.startswith(PACKAGE) else None
+    room = path.removeprefix(PACKAGE) if path.startswith(PACKAGE) else LOADER
+    return None if room == LOADER else room
 
 
 def room_before(frame: FrameType) -> str | None:
