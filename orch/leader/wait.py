@@ -12,8 +12,8 @@ from ..attempts import fold, judge, kinds, moving, timing, verify
 from ..attempts import late as late_work
 from ..attempts import rows as attempts
 from ..journal import finishing
+from ..runs import readiness
 from ..runs import run_rows as runs
-from ..runs import slots
 from ..runs.desk import Desk
 from ..runs.limits import DEFAULT_WAIT_SECONDS
 from ..runs.model import Run
@@ -234,7 +234,7 @@ def may_move(desk: Desk, picture: Picture, *, dispatching: bool = True) -> bool:
     with desk.database.snapshot() as snapshot:
         live = attempts.live_of_run(snapshot, picture.run.id)
     mailboxes = [attempt.mailbox for attempt in live]
-    return slots.may_move(picture, mailboxes, dispatching=dispatching)
+    return readiness.may_move(picture, mailboxes, dispatching=dispatching)
 
 
 def _timed_out(
