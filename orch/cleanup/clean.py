@@ -137,7 +137,7 @@ def clean_up(
         _clean(desk, run, repository, attempt, key, force=force, within=within)
         for attempt, key in chosen
     ]
-    release_base(repository, run, [t.commit for t in inspect.targets(run, repository)])
+    release_base(desk, repository, run, [t.commit for t in inspect.targets(run, repository)])
     emptied = _empty_trash(desk, run, repository)
     gone = (*(item for item in items if item is not None), *rest)
     return Cleaned(gone, False, force, bool(task_names), tuple(emptied))

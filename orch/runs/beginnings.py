@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from inbox_orch.shared.errors import InboxOrchError
 
+from ..attempts import rows as attempts
 from ..git.recognising import mark_of
 from ..git.repository import Repository
 from .desk import Desk
@@ -23,11 +24,17 @@ def keep_base(desk: Desk, run: Run) -> None:
             repository.keep(mark_of(run.id), run.base_commit or repository.commit_of("HEAD"))
 
 
-def release_base(repository: Repository, run: Run, stays: Sequence[str]) -> None:
+def release_base(desk: Desk, repository: Repository, run: Run, stays: Sequence[str]) -> None:
     """Let the base of a closed run go, or what stands for one that was never named, if it is in
-    the history of a commit that stays."""
-    if run.state != "closed" and run.base_commit is not None:
+    the history of a commit that stays. The repository of a run that is open, or has salvage that
+    can be restored, is known by it."""
+    if run.state != "closed" or _has_salvage(desk, run):
         return
     commit = repository.ref_commit(mark_of(run.id))
     if commit is not None and any(repository.contains(other, commit) for other in stays):
         repository.drop(mark_of(run.id), commit)
+
+
+def _has_salvage(desk: Desk, run: Run) -> bool:
+    with desk.database.snapshot() as snapshot:
+        return any(a.salvage_commit is not None for a in attempts.of_run(snapshot, run.id))

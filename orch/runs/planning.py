@@ -17,7 +17,7 @@ from . import graph, limits
 from . import run_rows as runs
 from . import task_rows as tasks
 from .beginnings import keep_base
-from .config import Config, config_of
+from .config import DEFAULTS, Config, config_of
 from .desk import Answer, Desk
 from .model import Dependency, Limits, Run, Task
 from .names import check_task_key, run_name
@@ -26,7 +26,6 @@ from .readiness import CONDITIONS
 
 DEFAULT_LEADER = "leader"
 DEFAULT_MAILBOX = "workers"
-DEFAULTS = Config()
 POLICIES = ("continue", "fail-fast", "abort")
 
 
