@@ -1,6 +1,6 @@
 """Makes docs/exit-codes.md, docs/environment.md and docs/json.md: the contract as pages.
 
-What a code or a variable means stands in shared/shell/contract.py, from which `inbox help` takes it.
+What a code or a variable means stands in shared/shell/contract.py, from which `inbox help` takes it, too.
 Tests hold that no code and no variable is left out.
 """
 
