@@ -21,8 +21,8 @@ RUNS = {"run", "running"}
 GUARDS = {"require_here", "_require_here"}
 GUARDED = {
     "git/borrowed.py detach",
-    "git/filling.py _add_submodules",
-    "git/filling.py fill",
+    "git/worktrees.py _add_submodules",
+    "git/worktrees.py _fill",
     "git/integrating.py fast_forward",
     "git/restoring.py _check_out",
     "services/checking.py run_checks",
