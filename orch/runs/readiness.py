@@ -235,14 +235,19 @@ class Slots:
         return f"at most {self._most_in[mailbox]} at once in mailbox {mailbox}"
 
 
-def may_move(picture: Picture, live: Iterable[str]) -> bool:
-    """Whether a run can go on without a decision: a worker is at work, or an attempt could be
-    dispatched, now or after a back-off. `live` are the mailboxes of the live attempts: one that
-    is blocked keeps its slot, and may keep all the others out."""
-    if any(standing.state == "active" for standing in picture.standings):
+def may_move(picture: Picture, live: Iterable[str], *, dispatching: bool = True) -> bool:
+    """Whether a run can go on without a decision: a worker is at work, the run is being cancelled,
+    or an attempt could be dispatched, now or after a back-off (unless `dispatching` is False).
+    `live` are the mailboxes of the live attempts: one that is blocked keeps its slot, and may
+    keep all the others out."""
+    if picture.run.state == "cancelling" or any(s.state == "active" for s in picture.standings):
         return True
     slots = Slots(picture.run, live)
-    return picture.run.state == "open" and any(
-        standing.state in ("ready", "backing_off") and slots.free(standing.task.mailbox)
-        for standing in picture.standings
+    return (
+        dispatching
+        and picture.run.state == "open"
+        and any(
+            standing.state in ("ready", "backing_off") and slots.free(standing.task.mailbox)
+            for standing in picture.standings
+        )
     )
