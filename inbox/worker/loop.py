@@ -165,7 +165,7 @@ class Worker:
         if self._quiet:
             return
         self._bus.database.check_in_place()
-        version = self._bus.database.data_version()
+        version = self._bus.database.version()
         if version != self._version:
             self._version = version
             self._pause.reset()

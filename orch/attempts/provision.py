@@ -269,10 +269,9 @@ def handed_out(desk: Desk, run: Run, attempt: Attempt) -> dict[str, Any]:
     """An attempt with the brief and everything else that a worker needs."""
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
-    layout = desk.database.layout
     shape = attempt.as_json() | {
         "key": task.key,
-        "db": layout.database,
+        "db": desk.database.address,
         "db_id": desk.database.id,
         "brief": None,
     }

@@ -2,11 +2,16 @@
 
 The `*rows` modules know a `Session` and plain SQL, services an `Engine`. Neither knows which
 engine it is: what belongs to one alone lies in its own folder (`sqlite`).
+
+Three things in the SQL of `rows` are not plain, and an engine without them has to put them in
+its own words: `max(a, b)` of two values (GREATEST elsewhere), `INDEXED BY`, which makes a query
+fail whose index is gone instead of letting it scan (to be left out elsewhere), and parameters
+written `?` and `:name`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..clock import Clock, Moment
 from .layout import Layout
@@ -63,6 +68,16 @@ class Transaction(Session, Protocol):
         call came across is a fact, whatever becomes of the call."""
 
 
+class Owner(NamedTuple):
+    """The process that carries something out: its boot, its number in which PID namespace, and
+    its start time, so that another process can tell when it is gone."""
+
+    boot_id: str
+    process: int
+    started: int
+    namespace: int
+
+
 class Engine(Protocol):
     """An open store."""
 
@@ -70,14 +85,27 @@ class Engine(Protocol):
     clock: Clock
     layout: Layout
 
+    @property
+    def address(self) -> str:
+        """What another process opens it by: told to people, and given to commands as INBOX_DB."""
+
+    def now(self) -> Moment:
+        """The present moment, by the clock that leases and dates of this store go by."""
+
+    def owner(self) -> Owner:
+        """The calling process, to be written down with what it begins."""
+
+    def runs(self, owner: Owner) -> bool | None:
+        """Whether the process of an owner is still there; None when it cannot be seen from here."""
+
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
         """Do something wholly or not at all."""
 
     def snapshot(self) -> AbstractContextManager[Session]:
         """Read several things as of one commit. Inside a transaction: its own view."""
 
-    def data_version(self) -> int:
-        """A number that changes when somebody else has committed."""
+    def version(self) -> int:
+        """A number that changes when somebody else has committed, and not with an own commit."""
 
     @property
     def writable(self) -> bool:

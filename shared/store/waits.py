@@ -158,7 +158,7 @@ def look_once(look: Callable[[], Look]) -> tuple[Look, InboxOrchError | None]:
 def version(database: Database) -> int | None:
     """A number that changes with every commit of others; None while a lock hides it."""
     try:
-        return database.data_version()
+        return database.version()
     except InboxOrchError as error:
         if error.code != "busy":
             raise
@@ -174,7 +174,7 @@ def _bells(database: Database, topics: Iterable[str]) -> Bells:
 
 
 class Pause:
-    """How long to sleep between two looks at `data_version`: longer while nothing happens, since
+    """How long to sleep between two looks at `version`: longer while nothing happens, since
     waking up is what an idle waiter costs. ±15 %, so that many do not look at the same moment."""
 
     def __init__(self, armed: bool) -> None:
