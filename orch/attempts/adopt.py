@@ -267,7 +267,7 @@ def _take(
                 "not_before": None,
                 "reason": None,
             },
-            attempt_id=attempt.id,
+            attempt=attempt,
         )
     return {
         "task": after.as_json(),

@@ -1,5 +1,6 @@
 """What every service of the scheduler stands on: the bus, who calls, the run, recording."""
 
+import contextlib
 import json
 import shlex
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from inbox_orch.shared.store.engine import Session, Transaction
 from inbox_orch.shared.store.sqlite.database import Database
 
 from ..git.commands import keep_secret
-from ..git.recognising import copy_around, is_of_run
+from ..git.recognising import copy_around, is_of_run, mark_of
 from ..git.repository import Repository
 from . import run_rows as runs
 from . import states
@@ -43,14 +44,11 @@ class Desk:
 
     def __init__(self, bus: Bus, caller: str | None = None) -> None:
         self.bus = bus
+        # The one that the bus and the scheduler share.
+        self.database: Database = bus.database
         self.caller = None if caller is None else check_name(caller, "agent")
         # HEADs that were found to have nothing new, by attempt, so that git is not asked again.
         self.nothing_new: dict[str, str] = {}
-
-    @property
-    def database(self) -> Database:
-        """The database that the bus and the scheduler share."""
-        return self.bus.database
 
     def actor(self, run: Run) -> str:
         """Who is named in the events of this call."""
@@ -115,7 +113,9 @@ class Desk:
                 f"run {run.name} has no repository",
                 hint="its tasks can only be added with --no-worktree",
             )
-        keep_secret(secrets_of(config_of(run)))
+        config = config_of(run)
+        if config.secrets:
+            keep_secret(secrets_of(config))
         require_own_place(self.database.layout.database, run)
         return Repository(run.repository)
 
@@ -156,6 +156,8 @@ class Desk:
         digest: str,
     ) -> Answer | None:
         """The same, only to look; whoever goes on must look again in the transaction."""
+        if key is None:
+            return None
         found = requests.first_result(tx, command, agent, key, digest)
         return None if found is None else Answer(json.loads(found), True)
 
@@ -217,3 +219,18 @@ def _runs_hint(tx: Session, name: str) -> str:
         return f"did you mean {near}?"
     names = [run.name for run in runs.not_closed(tx)]
     return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"
+
+
+# -- the commit that a run begins at ----------------------------------------------------------
+
+
+def keep_base(desk: Desk, run: Run) -> None:
+    """Keep the base of a run reachable, or what HEAD is where it has none; by the same ref its
+    repository is known again. What cannot be kept now is kept by the next dispatch; a clean-up
+    of the closed run lets it go. Setting the ref again does no harm."""
+    if run.repository is None:
+        return
+    with contextlib.suppress(InboxOrchError):  # whoever goes on is told
+        repository = desk.repository(run)
+        if repository.ref_commit(mark_of(run.id)) is None:
+            repository.keep(mark_of(run.id), run.base_commit or repository.commit_of("HEAD"))

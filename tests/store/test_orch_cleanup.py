@@ -24,7 +24,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.engines import Kind
 from support.predicaments import Scene, picture, process_inside, rejected
-from support.runs import Site, branches, commit, git, only_for, worktree_paths
+from support.runs import Site, branches, commit, git, only_for, refs_beside_base, worktree_paths
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def test_many_finished_tasks_leave_one_worktree_and_a_second_run_does_nothing(si
 
     assert worktree_paths(site.repository) == set()
     assert branches(site.repository) == set()
-    assert refs(site, "refs/orch") == []
+    assert refs_beside_base(site, run) == set()
     before = picture(site, run)
     assert site.scheduler.cleanup(run, force=True).items == ()
     assert picture(site, run) == before

@@ -1,5 +1,6 @@
 """Who carries something out: a process of this machine, since the file is on it, too."""
 
+import functools
 import os
 
 from ...clock import Clock
@@ -10,8 +11,15 @@ from ..engine import Owner
 def this_process(clock: Clock) -> Owner:
     """The calling process, as it is written down."""
     number = os.getpid()
-    started = processes.start_time(number) or 0
-    return Owner(clock.now().boot_id, number, started, processes.namespace())
+    started, namespace = _known(number)
+    return Owner(clock.now().boot_id, number, started, namespace)
+
+
+@functools.lru_cache(maxsize=1)
+def _known(number: int) -> tuple[int, int]:
+    """When this process began, and where it has its number: neither changes, and `number` is
+    another one after a fork."""
+    return processes.start_time(number) or 0, processes.namespace()
 
 
 def runs(owner: Owner, clock: Clock) -> bool | None:
