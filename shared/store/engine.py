@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from ..clock import Clock, Moment
+from ..errors import InboxOrchError
 from .layout import Layout
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -78,12 +79,41 @@ class Owner(NamedTuple):
     namespace: int
 
 
+class Bells(Protocol):
+    """What wakes this process when one of some topics is rung, until it is disarmed."""
+
+    armed: bool
+    """False where nothing can ring: then the waiter must look more often."""
+
+    def __enter__(self) -> "Bells": ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """To be watched for input by a caller with an event loop of its own."""
+
+    def listen_to(self, descriptor: int) -> None:
+        """Input on a descriptor of the caller's ends a sleep, too."""
+
+    def sleep(self, seconds: float) -> bool:
+        """Sleep until a bell rings or `seconds` have passed; whether one rang."""
+
+    def drain(self) -> None:
+        """Get ready to hear the next ring."""
+
+    def disarm(self) -> None:
+        """Hear no more."""
+
+
 class Engine(Protocol):
     """An open store."""
 
     id: str
     clock: Clock
     layout: Layout
+    alone: InboxOrchError | None
+    """Why nobody else can have the store open meanwhile, if so."""
 
     @property
     def address(self) -> str:
@@ -106,6 +136,13 @@ class Engine(Protocol):
 
     def version(self) -> int:
         """A number that changes when somebody else has committed, and not with an own commit."""
+
+    def bells(self, topics: Iterable[str]) -> Bells:
+        """Armed for some topics; what is rung from now on is heard."""
+
+    def check_in_place(self) -> None:
+        """Error `no_database` or `wrong_database` when the store that was opened is not there any
+        more: a write would be lost with it, a wait would be for nothing."""
 
     @property
     def writable(self) -> bool:

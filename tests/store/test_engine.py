@@ -13,6 +13,7 @@ from support.buses import refused
 from support.clocks import FakeClock
 from support.engines import Kind, looking
 from support.processes import Child, close_all
+from support.timing import PATIENCE_SECONDS
 
 INSERT = "INSERT INTO scratch (name, whole) VALUES (?, ?)"
 NAMES = "SELECT name FROM scratch ORDER BY number"
@@ -342,6 +343,27 @@ def test_what_is_kept_rings_its_bells_and_the_rest_does_not(ours, engine, monkey
         raise usage("no")
 
     assert rung == {"kept"}
+
+
+def test_a_ring_wakes_those_who_listen_for_its_topic(ours: Engine, others: Engine):
+    with others.bells(["wanted"]) as bells:
+        with ours.transaction() as tx:
+            tx.ring("unwanted")
+        assert not bells.sleep(0)
+        with ours.transaction() as tx:
+            tx.ring("wanted")
+        assert bells.sleep(PATIENCE_SECONDS)
+        assert not bells.sleep(0)
+
+
+def test_a_wait_ends_with_what_another_commits(ours: Engine, others: Engine):
+    def look() -> Look:
+        found = names(looking(ours))
+        if not found:
+            write(others, "here")
+        return Look(found or None)
+
+    assert wait(ours, ["topic"], look, wait_seconds=PATIENCE_SECONDS) == ["here"]
 
 
 # -- snapshots, versions ---------------------------------------------------------------------

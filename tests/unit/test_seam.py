@@ -1,4 +1,4 @@
-"""The seam of the store: SQLite offers what it asks for, and the conformance suite knows no more."""
+"""The seam of the store: SQLite offers what it asks for; the suite for engines knows no more."""
 
 import ast
 import subprocess

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from _thread import get_ident
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
@@ -367,6 +367,10 @@ class Database:
             hint="call again to use the new one",
             details={"path": path},
         )
+
+    def bells(self, topics: Iterable[str]) -> bells.Bells:
+        """FIFOs for some topics, armed."""
+        return bells.Bells(self.layout.bells, topics)
 
     @property
     def address(self) -> str:
