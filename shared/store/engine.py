@@ -3,10 +3,10 @@
 The `*rows` modules know a `Session` and plain SQL, services an `Engine`. Neither knows which
 engine it is: what belongs to one alone lies in its own folder (`sqlite`).
 
-Three things in the SQL of `rows` are not plain, and an engine without them has to put them in
-its own words: `max(a, b)` of two values (GREATEST elsewhere), `INDEXED BY`, which makes a query
-fail whose index is gone instead of letting it scan (to be left out elsewhere), and parameters
-written `?` and `:name`.
+What in the SQL of `rows` is not plain, an engine without it has to put in its own words:
+`max(a, b)` of two values (GREATEST elsewhere), `group_concat` (string_agg), `INDEXED BY` and
+`NOT INDEXED`, which make a query fail whose index is gone instead of letting it scan (to be left
+out), and parameters written `?` and `:name`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
