@@ -310,7 +310,7 @@ import os
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.worker.result import read_result
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.inputs import read_input
+from inbox_orch.shared.shell.inputs import read_input
 from support.processes import say
 opened, own = [], {}
 
