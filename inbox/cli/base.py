@@ -291,7 +291,7 @@ def refuse_read_only(bus: Bus) -> None:
     if not bus.database.writable:
         raise InboxOrchError(
             "read_only",
-            f"{bus.database.layout.database} cannot be written",
+            f"{bus.database.address} cannot be written",
             hint="--peek reads without moving the cursor",
-            details={"path": bus.database.layout.database},
+            details={"path": bus.database.address},
         )

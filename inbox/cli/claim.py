@@ -60,7 +60,7 @@ def command(
         thread, mailboxes=mailboxes, lease_seconds=lease, wait_seconds=wait_seconds or 0
     )
     if export:
-        lines = _export_lines(claimed, bus.database.layout.database, bus.database.id)
+        lines = _export_lines(claimed, bus.database.address, bus.database.id)
         if output.on_terminal:
             output.text(harmless(lines, lines=True))
         else:

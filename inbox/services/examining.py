@@ -153,10 +153,8 @@ def _unreadable(tx: Session, tables: Iterable[str], whole: bool) -> Check:
 def _schema(tx: Session) -> Check:
     """The version, and whether every table, index and trigger is as the steps make it."""
     # Loaded here, since every command of the scheduler loads this module, and none needs it.
-    from inbox_orch.migrations.apply import fresh_schema
-
     version = sqlite_care.schema_version(tx)
-    expected, actual = fresh_schema(version), sqlite_care.schema_objects(tx)
+    expected, actual = sqlite_care.fresh_schema(version), sqlite_care.schema_objects(tx)
     differing = [
         f"{kind} {name}: {_how_it_differs(expected.get((kind, name)), actual.get((kind, name)))}"
         for kind, name in sorted(expected.keys() | actual.keys())

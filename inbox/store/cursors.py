@@ -37,7 +37,8 @@ def unknown_to(tx: Session, agent: str, mailboxes: Sequence[str]) -> list[str]:
 def note_reader(tx: Session, agent: str, mailboxes: Sequence[str], now_ms: int) -> None:
     """Remember that `agent` reads these mailboxes."""
     tx.run_many(
-        "INSERT OR IGNORE INTO reader (mailbox, agent, first_seen_at) VALUES (?, ?, ?)",
+        "INSERT INTO reader (mailbox, agent, first_seen_at) VALUES (?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
         [(mailbox, agent, now_ms) for mailbox in mailboxes],
     )
 

@@ -286,10 +286,9 @@ def handed_out(desk: Desk, run: Run, attempt: Attempt) -> dict[str, Any]:
 
 def shown_to_worker(desk: Desk, run: Run, task: Task, attempt: Attempt) -> dict[str, Any]:
     """An attempt at a task, which may be without its body, as `handed_out` gives it."""
-    layout = desk.database.layout
     shape = attempt.as_json() | {
         "key": task.key,
-        "db": layout.database,
+        "db": desk.database.address,
         "db_id": desk.database.id,
         "brief": None,
     }

@@ -47,7 +47,7 @@ def offer(
         "worktree": attempt.worktree_path,
         "base_commit": attempt.base_commit,
         "timeout_seconds": council.seat_seconds,
-        "database": desk.database.layout.database,
+        "database": desk.database.address,
         "database_id": desk.database.id,
     }
     payload = {name: value for name, value in facts.items() if value is not None}

@@ -19,7 +19,7 @@ def command_environment(
     """This process's environment without git's variables and without those of a lease, what the
     run's config gives, and what the command is about."""
     about: Mapping[str, str | None] = {
-        "INBOX_DB": database.layout.database,
+        "INBOX_DB": database.address,
         "INBOX_DB_ID": database.id,
         "ORCH_RUN": run.name,
         "ORCH_TASK": task.key,

@@ -123,7 +123,7 @@ def _what_to_run(desk: Desk, run: Run, plan: Plan, folder: str, command: str) ->
 
 def _environment(desk: Desk, run: Run, plan: Plan, folder: str) -> dict[str, str]:
     about = {
-        "INBOX_DB": desk.database.layout.database,
+        "INBOX_DB": desk.database.address,
         "INBOX_DB_ID": desk.database.id,
         "ORCH_RUN": run.name,
         "ORCH_WORKTREE": folder,

@@ -4,19 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.engine import Owner, Session
 
 OWNER = "owner_boot_id, owner_process, owner_started, owner_namespace"
-
-
-class Owner(NamedTuple):
-    """The process that is carrying out an intent: its boot, its number in which PID namespace,
-    and its start time."""
-
-    boot_id: str
-    process: int
-    started: int
-    namespace: int
 
 
 class Intent(NamedTuple):

@@ -60,7 +60,7 @@ def doctor(desk: Desk, *, verify: bool = False) -> Examined:
     checks += [_leftovers(open_runs), _locks(open_runs), _settings(open_runs)]
     if disagreements is not None:
         checks.append(_check("events", disagreements, PROBLEM, "tables and events do not agree"))
-    path = desk.database.layout.database
+    path = desk.database.address
     return Examined(path, desk.database.id, verify, newest, tuple(checks))
 
 

@@ -10,12 +10,13 @@ import os
 import sqlite3
 import time
 from _thread import get_ident
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
-from ...clock import Clock, SystemClock
+from ...clock import Clock, Moment, SystemClock
 from ...errors import InboxOrchError, usage
+from ..engine import Owner
 from ..folders import refuse_links
 from ..layout import Layout, layout_of
 from . import bells, connecting, live
@@ -322,7 +323,7 @@ class Database:
             self._roll_back()
             raise
 
-    def data_version(self) -> int:
+    def version(self) -> int:
         """A number that changes when another connection has committed."""
         self.check_usable()
         # By hand, without `translated`: idle waiters do hardly anything else.
@@ -366,6 +367,31 @@ class Database:
             hint="call again to use the new one",
             details={"path": path},
         )
+
+    def bells(self, topics: Iterable[str]) -> bells.Bells:
+        """FIFOs for some topics, armed."""
+        return bells.Bells(self.layout.bells, topics)
+
+    @property
+    def address(self) -> str:
+        """The path of the database file."""
+        return self.layout.database
+
+    def now(self) -> Moment:
+        """The present moment of the clock that this database was opened with."""
+        return self.clock.now()
+
+    def owner(self) -> Owner:
+        """This process, as `runs` knows it again."""
+        from .owners import this_process
+
+        return this_process(self.clock)
+
+    def runs(self, owner: Owner) -> bool | None:
+        """Whether the process of an owner is still there; None when it cannot be seen."""
+        from .owners import runs
+
+        return runs(owner, self.clock)
 
     @property
     def writable(self) -> bool:
