@@ -93,7 +93,7 @@ class Draft(NamedTuple):
 
 
 class Desk:
-    """The base of the service groups. Each group can be opened alone; `Bus` is all of them."""
+    """An open database and the calling agent: what every function of the bus is given first."""
 
     def __init__(self, database: Database, agent: str | None = None) -> None:
         self.database = database

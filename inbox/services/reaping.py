@@ -33,8 +33,8 @@ def anything_due(desk: Desk, tx: Session, mailboxes: Sequence[str], now: Moment)
 
 
 def reap_in(desk: Desk, tx: Transaction, mailboxes: Sequence[str]) -> bool:
-    """The same inside a transaction: at most 32 leases, and 32 questions. When more are over,
-    those first that would be claimed first; returns whether that was so."""
+    """End leases and questions whose time is over, in the caller's transaction: at most 32 of
+    each, first those whose threads would be claimed first. Returns whether there may be more."""
     over = leases.expired_in(tx, mailboxes, tx.now, limits.MAX_REAPED)
     more = len(over) == limits.MAX_REAPED
     if more:

@@ -108,7 +108,8 @@ def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
 
 
 def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Attempt:
-    """The same in the attempt's lock, which is kept until the outcome is written down."""
+    """Make the worktree and send the thread. `hold` is the attempt's lock, which the caller keeps
+    until the outcome is written down; None for work without a worktree."""
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
         present = attempts.get(snapshot, attempt.id)

@@ -1,6 +1,6 @@
 """What workers say is done, looked at: commits, what is not committed, the base.
 
-Runs no check (see `checking`). Git is asked outside of any transaction; the verdict is written
+Runs no check (see `judge`). Git is asked outside of any transaction; the verdict is written
 guarded by the state that it was found for.
 """
 
@@ -120,7 +120,7 @@ def keep_accepted(desk: Desk, run: Run, attempt: Attempt) -> None:
 
 
 def settle(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> None:
-    """The same in a transaction, for an attempt that is being verified."""
+    """Write down the verdict on an attempt that is being verified, in the caller's transaction."""
     changes = {**verdict.changes, "reason": verdict.reason}
     if verdict.state == "succeeded":
         _accept(desk, tx, run, attempt, changes)

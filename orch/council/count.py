@@ -72,7 +72,10 @@ def count(desk: Desk, run: Run, *, overrides: bool = True, revision: int | None 
 def tally_of(
     desk: Desk, run: Run, *, overrides: bool = True, revision: int | None = None
 ) -> Counted:
-    """The same after taking in what has come. Error `not_found`."""
+    """Take in what reviewers have sent, and count it. `revision` is an earlier tally.
+
+    Error `not_found`: there is no such revision.
+    """
     stale = take_in.refresh(desk, run)
     return count(desk, run, overrides=overrides, revision=revision)._replace(stale=stale)
 
@@ -411,7 +414,8 @@ def _no_item(tally: "Tally", name: str) -> InboxOrchError:
 
 
 def _resolved(tally: "Tally", wanted: Settled) -> Settled:
-    """The same with ids that there are, and with a text that can be shown."""
+    """What a leader wants to settle, with the full ids of its items and a text that can be shown.
+    Errors: `usage`, `not_found`."""
     text = " ".join(wanted.text.split())
     size = len(text.encode("utf-8", "surrogatepass"))
     if not text or size > MAX_REASON_BYTES or not text.isprintable():

@@ -1,6 +1,6 @@
 """Councils as they are stored: rounds, seats, replies, and how a seat stands.
 
-Pure. What replies say and what they come to is the affair of `orch/council`.
+Pure. What replies say and what they come to is not its affair.
 """
 
 from collections.abc import Sequence

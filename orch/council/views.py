@@ -164,8 +164,8 @@ def view_in(
     *,
     texts: bool = False,
 ) -> CouncilView:
-    """The same in a transaction or snapshot of the caller's, with the texts of the replies if
-    they are wanted."""
+    """The council as it stands, or stood at an earlier revision, in a transaction or snapshot of
+    the caller's; with the texts of the replies if they are wanted."""
     council = councils.get(tx, run.id)
     assert council is not None
     present = runs.get(tx, run.id)

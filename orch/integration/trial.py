@@ -198,7 +198,8 @@ def _clear_tree(desk: Desk, run: Run, number: int, facts: dict[str, Any]) -> boo
 
 
 def clear_after_check(desk: Desk, run: Run, intent: Intent) -> bool:
-    """The same for one that a process which is gone has left behind, and for its check."""
+    """End the check that a process which is gone has left behind, and take its worktree away;
+    False when that cannot be done now."""
     end_orphan(intent, desk.database.clock.now().boot_id)
     return _clear_tree(desk, run, intent.number, intent.data)
 

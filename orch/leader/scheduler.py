@@ -585,7 +585,8 @@ class Scheduler:
         return sit.list_councils(self.desk)
 
     def tally_of(self, run: Run, *, overrides: bool = True, revision: int | None = None) -> Counted:
-        """The same after taking in what has come. Error `not_found`."""
+        """Take in what reviewers have sent, and count it. `revision` is an earlier tally.
+        Error `not_found`: there is no such revision."""
         return count.tally_of(self.desk, run, overrides=overrides, revision=revision)
 
     def suggestions(self, run: Run) -> dict[str, Any]:

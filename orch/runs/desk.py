@@ -1,4 +1,5 @@
-"""What every service of the scheduler stands on: the bus, who calls, the run, recording."""
+"""`Desk`: what every function of the scheduler is given: the bus, the caller, runs by their
+names, keys of calls."""
 
 import json
 import shlex
@@ -36,7 +37,7 @@ class Answer(NamedTuple):
 
 
 class Desk:
-    """The base of the service groups; not used by itself.
+    """The bus and the caller: what every function of the scheduler is given first.
 
     `caller` is the agent named by the call; without one a call acts as the run's leader.
     """
@@ -155,7 +156,8 @@ class Desk:
         key: str | None,
         digest: str,
     ) -> Answer | None:
-        """The same, only to look; whoever goes on must look again in the transaction."""
+        """The first result of an earlier call with this key, in a snapshot. A caller that
+        goes on to write has to look again in its transaction. Error `key_conflict`."""
         found = requests.first_result(tx, command, agent, key, digest)
         return None if found is None else Answer(json.loads(found), True)
 

@@ -18,7 +18,7 @@ class Slots:
             self._taken[mailbox] = self._taken.get(mailbox, 0) + 1
 
     def copy(self) -> "Slots":
-        """The same again, to try something out."""
+        """Slots of their own, equal to these, to try something out."""
         twin = Slots.__new__(Slots)
         twin._most, twin._most_in, twin._taken = self._most, self._most_in, dict(self._taken)
         return twin

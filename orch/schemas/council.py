@@ -112,7 +112,7 @@ class StoredReport(Shape):
 
 
 class DatedReport(StoredReport):
-    """The same, with its time."""
+    """A stored report, with the time at which it was made."""
 
     created_at: Time
 
