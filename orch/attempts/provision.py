@@ -1,6 +1,6 @@
 """Carrying out what a dispatch has chosen: the worktree, then the thread.
 
-Every step may be done again after a crash; nobody is given a worktree before its thread is sent.
+Every step may be done again after a crash; no worktree is handed out before its thread is sent.
 """
 
 import contextlib
@@ -80,7 +80,7 @@ def _finish(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
     except InboxOrchError as error:
         if error.code not in LATER:
             raise
-        return False  # somebody is at it after all, say
+        return False  # another process is working on it after all, say
 
 
 def take_over(desk: Desk, intent: Intent) -> bool:
@@ -94,8 +94,8 @@ def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
     """Make the worktree and send the thread; on failure nothing is left behind.
 
     Doing it again after a crash at any point is safe: under the attempt's lock it is seen
-    whether anybody was given the worktree, and only then is it made anew.
-    Error `busy`: another process is at it.
+    whether the worktree was handed out, and only if not is it made anew.
+    Error `busy`: another process is working on it.
     """
     if attempt.worktree_path is None:
         return _carry_out(desk, run, attempt, None)
@@ -157,7 +157,7 @@ def call_off(desk: Desk, run: Run, task_ids: Collection[str]) -> None:
         except InboxOrchError as error:
             if error.code not in LATER:
                 raise
-            continue  # what cannot be cleared away now is for whoever finishes it
+            continue  # what cannot be cleared away now is left to its finisher
         _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
 
 

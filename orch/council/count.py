@@ -154,7 +154,7 @@ def settle_groups(desk: Desk, run: Run, wanted: Sequence[Settled]) -> dict[str, 
     """Record what a leader has settled, all of it in one transaction or nothing.
 
     An exact repeat of the last word on the same items is `already`. Errors: `usage`,
-    `not_found` (no such item), `invalid_state` (the round is open, or somebody has split
+    `not_found` (no such item), `invalid_state` (the round is open, or a leader has split
     what is to be merged), `opposed` (a merge across opposed stances without `forced`),
     `busy` (others settle faster).
     """
@@ -229,7 +229,7 @@ def _check_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> No
     if _not_carried_out(desk, run, forced):
         raise InboxOrchError(
             "invalid_state",
-            f"{items} are kept apart: somebody has split items of their groups",
+            f"{items} are kept apart: items of their groups have been split",
             hint="`orch council report` shows who; merge those items again first",
             details={"items": list(left_out[0].items)},
         )
@@ -286,7 +286,7 @@ def _record_override(tx: Transaction, run: Run, override: Override, revision: in
 
 
 def suggestions(desk: Desk, run: Run) -> dict[str, Any]:
-    """Pairs that may be one recommendation, for somebody to decide on: the same shape with
+    """Pairs that may be one recommendation, to be decided on: the same shape with
     `decision` filled in is what `orch council apply` takes."""
     counted = tally_of(desk, run)
     items = {item.id: item for group in counted.tally.groups for item in group.members}
@@ -348,7 +348,7 @@ def _thread_of_report(desk: Desk, counted: Counted, name: str, stored: Any) -> s
         to=leader,
         subject=f"Report: {run.title}",
         body=f"{name} of council {run.name}, revision {counted.view.revision}",
-        # While votes come in, nobody may read what the others wrote.
+        # While votes come in, no voter may read what the others wrote.
         sealed=counted.view.open_round is not None,
         agent=leader,
     )

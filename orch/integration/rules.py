@@ -126,7 +126,7 @@ def in_conflict(
 
 
 class Missed(NamedTuple):
-    """Two attempts of which somebody has to be told: `reason` is `not_resolved` (`attempt` was to
+    """Two attempts of which the leader has to be told: `reason` is `not_resolved` (`attempt` was to
     resolve the conflict of `earlier`, and does not have its commit), or `superseded` (`attempt`
     builds on `earlier`, whose task has been done anew since). `key` and `earlier_key` are the
     keys of their tasks."""

@@ -1,7 +1,7 @@
 """Running checks on what an integration would come to, before anything is moved.
 
 They run in a worktree of their own, made for it and taken away again; an intent says so, so that
-whoever comes after a crash can clear it away.
+a later process can clear it away after a crash.
 """
 
 import contextlib
@@ -136,7 +136,7 @@ def _environment(desk: Desk, run: Run, plan: Plan, folder: str) -> dict[str, str
 
 
 def _note_check(desk: Desk, number: int, group: int) -> bool:
-    """So that whoever clears up after this process can see to the check that still runs."""
+    """So that a process that clears up after this one can end the check that still runs."""
     data = {"group": group, "group_started": processes.start_time(group)}
     with desk.database.transaction(durable=False) as tx:
         return journal_rows.note_by_number(tx, number, data, owners.this_process(desk))

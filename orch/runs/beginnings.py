@@ -17,7 +17,7 @@ def keep_base(desk: Desk, run: Run) -> None:
     of the closed run lets it go. Setting the ref again does no harm."""
     if run.repository is None:
         return
-    with contextlib.suppress(InboxOrchError):  # whoever goes on is told
+    with contextlib.suppress(InboxOrchError):  # what comes next says so
         repository = desk.repository(run)
         if repository.ref_commit(mark_of(run.id)) is None:
             repository.keep(mark_of(run.id), run.base_commit or repository.commit_of("HEAD"))

@@ -38,7 +38,7 @@ class Standing(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing can happen to it any more without somebody's decision."""
+        """Whether nothing can happen to it any more without a decision."""
         return self.state in TASK_FINAL or self.state == "unreachable"
 
     def as_json(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class Engine(Protocol):
         """Read several things as of one commit. Inside a transaction: its own view."""
 
     def data_version(self) -> int:
-        """A number that changes when somebody else has committed."""
+        """A number that changes when another process has committed."""
 
     @property
     def writable(self) -> bool:

@@ -70,7 +70,7 @@ class Database:
         self._upgraded: Upgraded | None = None
         self._makes_room = False
         self.alone: InboxOrchError | None = None
-        """Why nobody else can have the database open meanwhile: there is no room for sharing."""
+        """Why no other process can have the database open now: there is no room for sharing it."""
         self.schema_version = 0
         self.id = ""
 
@@ -89,7 +89,7 @@ class Database:
         """Open an existing database and bring its schema up to date.
 
         `looks`: the schema of an older release stays as it is until something is written.
-        `perhaps_alone`: where there is no room for sharing it, nobody else can have it open
+        `perhaps_alone`: where there is no room for sharing it, no other process can have it open
         meanwhile; for what looks and for what makes room.
         Errors: `no_database`, `wrong_database` (another kind of file, or not
         `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`, `unsafe_link`.
@@ -467,7 +467,7 @@ class Database:
             )
 
     def _bring_up_to_date(self) -> None:
-        """Before the first write. Whoever only looks leaves the database as it is."""
+        """Before the first write. A command that only looks leaves the database as it is."""
         if self.schema_version < SCHEMA_VERSION:
             with translated(self.layout):
                 self._migrate()
