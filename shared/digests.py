@@ -5,7 +5,10 @@ about a megabyte on. Files are digested by `artifacts`, which uses it.
 """
 
 import importlib
+import json
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 _SMALL_BYTES = 1024 * 1024
 # Python's own implementation, which `random` takes in the same way.
@@ -24,3 +27,9 @@ def sha256_hex(content: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(content).hexdigest()
+
+
+def digest_of(request: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical form of a request."""
+    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"))
+    return sha256_hex(canonical.encode())

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import refuse_text
 from inbox_orch.shared.store.engine import Transaction
-from inbox_orch.shared.store.requests import digest_of
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, check_key, check_name, new_thread_id
 from inbox_orch.shared.store.engine import Transaction
-from inbox_orch.shared.store.requests import digest_of
 
 from ..domain import limits, states
 from ..domain.limits import check_number
@@ -18,6 +18,9 @@ from .reaping import question_closed
 
 if TYPE_CHECKING:
     from inbox_orch.shared.store.artifacts import Stored
+
+
+_SENT = states.event_of("send", None, states.PENDING)
 
 
 def send(
@@ -92,6 +95,36 @@ def send(
         return desk.remember(tx, "send", author, key, digest, result)
 
 
+def open_thread(
+    desk: Desk,
+    tx: Transaction,
+    *,
+    thread_id: str,
+    to: str,
+    subject: str,
+    draft: Draft,
+    priority: int,
+    max_deliveries: int,
+    agent: str,
+) -> Thread:
+    """`send` in the caller's transaction, who has checked all of it, has no key, and does not ask
+    who reads the mailbox."""
+    reaping.reap_in(desk, tx, (to,))
+    columns = {
+        "id": thread_id,
+        "subject": subject,
+        "sender": agent,
+        "mailbox": to,
+        "priority": priority,
+        "sealed": False,
+        "available_at": tx.now.wall_ms,
+        "delayed": False,
+        "max_deliveries": max_deliveries,
+    }
+    thread, _ = _open(desk, tx, columns, draft)
+    return thread
+
+
 def _open(
     desk: Desk, tx: Transaction, columns: dict[str, Any], draft: Draft
 ) -> tuple[Thread, Message]:
@@ -103,7 +136,7 @@ def _open(
     message = desk.write_message(tx, thread, draft, kind="task", author=author)
     desk.record(
         tx,
-        states.event_of("send", None, states.PENDING),
+        _SENT,
         thread,
         actor=author,
         data={

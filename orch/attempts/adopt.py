@@ -196,7 +196,7 @@ def _check_work(
 def _begin_adoption(
     desk: Desk, run: Run, task: Task, attempt: Attempt, place: Place | None
 ) -> None:
-    """Write down that this process is at it, and what it is about to make."""
+    """Write down that this process adopts it, and what it is about to make."""
     with desk.database.transaction() as tx:
         open_now = journal_rows.open_intents(tx, run.id)
         if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
@@ -267,7 +267,7 @@ def _take(
                 "not_before": None,
                 "reason": None,
             },
-            attempt_id=attempt.id,
+            attempt=attempt,
         )
     return {
         "task": after.as_json(),

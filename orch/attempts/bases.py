@@ -30,11 +30,13 @@ class Heads:
 
     def __init__(self, tasks: Sequence[Task], dependencies: Sequence[Dependency]) -> None:
         self._tasks = {task.id: task for task in tasks}
-        self._edges = graph.edges_of(dependencies)
+        self._edges = graph.edges_of(dependencies) if dependencies else {}
 
     def of(self, task: Task) -> tuple[str, ...]:
         """Those of every code task that `task` depends on, directly or not, over any edge and
         through tasks without a worktree; in topological order."""
+        if task.id not in self._edges:
+            return ()
         upstream = [self._tasks[task_id] for task_id in graph.ancestors(self._edges, task.id)]
         by_age = [t.id for t in sorted(upstream, key=lambda t: t.number)]
         order = graph.ordered(by_age, self._edges)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_key, check_name, new_id
 from inbox_orch.shared.store import requests
@@ -21,11 +22,9 @@ from ..journal import rows as journal_rows
 from ..runs import names, readiness, states
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
-from ..runs.beginnings import keep_base
-from ..runs.desk import Desk
+from ..runs.desk import Desk, keep_base
 from ..runs.model import Attempt, Run, Task
-from ..runs.readiness import Picture, Standing
-from ..runs.slots import Slots
+from ..runs.readiness import Picture, Slots, Standing
 from . import fold, moving, provision, verify
 from . import rows as attempts
 from .bases import Base, Heads, base_for
@@ -39,6 +38,12 @@ class Chosen(NamedTuple):
     task: Task
     mailbox: str
     base: Base | None
+
+
+class Repeated(NamedTuple):
+    """The attempts that an earlier call with the same key has made."""
+
+    attempt_ids: list[str]
 
 
 class HeldBack(NamedTuple):
@@ -115,23 +120,21 @@ def dispatch(
     if key is not None:
         check_key(key)
     request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
-    digest = requests.digest_of({"dispatch": request})
+    digest = "" if key is None else digest_of({"dispatch": request})
     asked = _Asked(tuple(dict.fromkeys(task_names)), mailbox, base, within, key, digest)
-    earlier = None if dry_run else _chosen_earlier(desk, run, asked)
-    if earlier is not None:
-        return _finish_all(desk, run, earlier, replayed=True)
+    begin = _look(desk, run, asked, repeats=not dry_run)
+    if begin.earlier is not None:
+        return _finish_all(desk, run, begin.earlier)
     if run.state != "open":
         raise states.refuse("run", run.name, run.state, "dispatch")
     if base is not None:
         # Also when nothing is ready: a wrong base is not to pass for "nothing to do".
         desk.repository(run).commit_of(base, within)
-    taken_over = () if dry_run or task_names else _take_over_begun(desk, run)
-    fold.fold(desk, run)
-    verify.verify(desk, run)
-    if not dry_run:
-        keep_base(desk, run)
+    taken_over = _brought_up_to_date(desk, run, begin, asked, dry_run=dry_run)
+    picture = None if asked.names else begin.picture
     for _ in range(_MOST_CHOICES):
-        chosen, conflicts = _choose(desk, run, asked, store=not dry_run)
+        chosen, conflicts = _choose(desk, run, asked, store=not dry_run, unmoved=picture)
+        picture = None
         dirty = _refuse_dirty(desk, run, chosen, allow_dirty, within)
         if dry_run:
             planned = tuple(_planned(c, run) for c in chosen)
@@ -139,10 +142,9 @@ def dispatch(
             return Dispatched(planned, True, None, conflicts, held_back)
         allocated = _allocate(desk, run, chosen, dirty, asked)
         if allocated is not None:
-            made, replayed = allocated
-            done = _finish_all(desk, run, made, replayed=replayed, conflicts=conflicts)
+            done = _hand_out(desk, run, allocated, asked)
             held_back = _held_back(desk, run, asked)
-            return done._replace(held_back=held_back, taken_over=taken_over)
+            return done._replace(conflicts=conflicts, held_back=held_back, taken_over=taken_over)
     raise InboxOrchError(
         "busy",
         f"run {run.name} changes faster than its attempts can be based on it",
@@ -150,25 +152,37 @@ def dispatch(
     )
 
 
+def _brought_up_to_date(
+    desk: Desk, run: Run, begin: "_Begin", asked: "_Asked", *, dry_run: bool
+) -> tuple[dict[str, Any], ...]:
+    """What has happened to the attempts that live is carried over; returns those of a process that
+    is gone, which are finished now."""
+    whole = not (dry_run or asked.names)
+    taken_over = _take_over_begun(desk, run, begin.live) if whole else ()
+    if begin.picture is None:
+        fold.fold(desk, run)
+        verify.verify(desk, run)
+    if not dry_run:
+        keep_base(desk, run)
+    return taken_over
+
+
 # -- choosing ----------------------------------------------------------------------------
 
 
 def _choose(
-    desk: Desk, run: Run, asked: "_Asked", *, store: bool
+    desk: Desk, run: Run, asked: "_Asked", *, store: bool, unmoved: Picture | None = None
 ) -> tuple[list[Chosen], tuple[dict[str, Any], ...]]:
-    with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
-        dependencies = tasks.dependencies_of_run(snapshot, run.id)
-        # By id, since a task can be named twice: by its key and by its id.
-        named = list({t.id: t for t in (desk.task(snapshot, run, n) for n in asked.names)}.values())
-        slots = Slots(run, [a.mailbox for a in attempts.live_of_run(snapshot, run.id)])
-    heads = Heads([s.task for s in picture.standings], dependencies)
+    """What is to be dispatched, and where a base does not merge. `unmoved` is the run at the
+    beginning of the call, if nothing was done to it since, and no attempt lived."""
+    picture, named, slots = _standing_now(desk, run, asked, unmoved)
+    heads = Heads([s.task for s in picture.standings], picture.dependencies)
     if named:
         _require_ready(picture, named, asked)
         _require_slots(run, named, asked, slots)
         candidates = named
     else:
-        candidates = readiness.dispatch_order(picture.standings, dependencies)
+        candidates = readiness.dispatch_order(picture.standings, picture.dependencies)
     chosen: list[Chosen] = []
     apart: InboxOrchError | None = None
     # Those found earlier are not ready; the caller wants to know why nothing comes.
@@ -202,13 +216,28 @@ def _choose(
     return chosen, tuple(conflicts)
 
 
+def _standing_now(
+    desk: Desk, run: Run, asked: "_Asked", unmoved: Picture | None
+) -> tuple[Picture, list[Task], Slots]:
+    """How the run stands, the tasks that were named, and the slots beside what lives."""
+    if unmoved is not None:
+        return unmoved, [], Slots(run, ())
+    with desk.database.snapshot() as snapshot:
+        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        found = [desk.task(snapshot, run, name) for name in asked.names]
+        live = attempts.live_of_run(snapshot, run.id)
+    # By id, since a task can be named twice: by its key and by its id.
+    named = list({task.id: task for task in found}.values())
+    return picture, named, Slots(run, [attempt.mailbox for attempt in live])
+
+
 def _held_back(desk: Desk, run: Run, asked: "_Asked", planned: Sequence[Chosen] = ()) -> HeldBack:
     """What is ready now, beside what is planned, and finds no slot: "nothing was dispatched"
     must not pass for "nothing is ready"."""
+    if asked.names or not Slots(run, ()).bounded():
+        return HeldBack()
     with desk.database.snapshot() as snapshot:
         slots = Slots(run, [a.mailbox for a in attempts.live_of_run(snapshot, run.id)])
-        if asked.names or not slots.bounded():
-            return HeldBack()
         picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
     for choice in planned:
         slots.take(choice.mailbox)
@@ -272,23 +301,23 @@ def _allocate(
     chosen: Sequence[Chosen],
     dirty: tuple[str, ...],
     asked: "_Asked",
-) -> tuple[list[str], bool | None] | None:
+) -> list["_Made"] | Repeated | None:
     """Make the attempts in one transaction, with their intents; what another leader has
     dispatched meanwhile is left out, or refused if it was named.
 
-    Returns their ids, and whether they are those of an earlier call with this key; None when
-    what they build on has changed, and a base has to be chosen anew.
+    Returns what was made, or what an earlier call with this key has made; None when what they
+    build on has changed, and a base has to be chosen anew.
     """
     actor = desk.actor(run)
     with desk.database.transaction() as tx:
         earlier = desk.replay(tx, "dispatch", actor, asked.key, asked.digest)
         if earlier is not None:
-            return _ids(earlier.data), True
+            return Repeated(_ids(earlier.data))
         present = runs.get(tx, run.id)
         assert present is not None
         if present.state != "open":
             raise states.refuse("run", run.name, present.state, "dispatch")
-        picture = moving.picture(desk, tx, present, tx.now.wall_ms)
+        picture = moving.picture_of(tx, present, tx.now.wall_ms)
         slots = Slots(present, [a.mailbox for a in attempts.live_of_run(tx, run.id)])
         still = [_as_it_is_now(c, picture, asked) for c in chosen]
         if asked.names:
@@ -298,11 +327,10 @@ def _allocate(
         else:
             still = [c for c in still if _may_start(picture.of(c.task.id), asked)]
             still = [c for c in still if slots.take(c.mailbox)]
-        dependencies = tasks.dependencies_of_run(tx, run.id)
-        heads = Heads([s.task for s in picture.standings], dependencies)
+        heads = Heads([s.task for s in picture.standings], picture.dependencies)
         if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
             return None
-        made = [allocate_one(desk, tx, run, c, dirty) for c in still]
+        made = [_Made(c.task, _allocated(desk, tx, run, c, dirty)) for c in still]
         if asked.key is not None:
             requests.store(
                 tx,
@@ -310,17 +338,24 @@ def _allocate(
                 agent=actor,
                 key=asked.key,
                 digest=asked.digest,
-                response=json.dumps(made),
+                response=json.dumps([each.attempt.id for each in made]),
                 thread_id=None,
                 now_ms=tx.now.wall_ms,
             )
-        return made, None if asked.key is None else False
+        return made
 
 
 def allocate_one(
     desk: Desk, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
 ) -> str:
-    task = tasks.by_id(tx, chosen.task.id)
+    """An attempt at a task that was read in this transaction, with its intent; its id."""
+    return _allocated(desk, tx, run, chosen, dirty).id
+
+
+def _allocated(
+    desk: Desk, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
+) -> Attempt:
+    task = chosen.task
     number, attempt_id = task.attempts + 1, new_id()
     values: dict[str, Any] = {
         "id": attempt_id,
@@ -343,7 +378,7 @@ def allocate_one(
             "base_source": chosen.base.source,
             "dirty_paths": json.dumps(list(dirty)) if dirty else None,
         }
-    attempts.insert(tx, values)
+    made = attempts.insert(tx, values)
     journal_rows.open_intent(
         tx,
         run_id=run.id,
@@ -353,52 +388,68 @@ def allocate_one(
         owner=owners.this_process(desk),
         now_ms=tx.now.wall_ms,
     )
-    made = attempts.get(tx, attempt_id)
-    assert made is not None
     moving.record_attempt(desk, tx, run, made, "attempt_allocating", {"from": None})
     changes = {"attempts": number, "not_before": None}
-    moving.move_task(
-        desk, tx, run, task, "active", cause="dispatch", changes=changes, attempt_id=attempt_id
-    )
-    return attempt_id
+    moving.move_task(desk, tx, run, task, "active", cause="dispatch", changes=changes, attempt=made)
+    return made
 
 
 # -- provisioning ------------------------------------------------------------------------
 
 
-def _take_over_begun(desk: Desk, run: Run) -> tuple[dict[str, Any], ...]:
+def _take_over_begun(desk: Desk, run: Run, live: Sequence[Attempt]) -> tuple[dict[str, Any], ...]:
     """Finish what a process that is gone had chosen: no other would hand it out, while
     it takes a slot and keeps its task from being ready."""
-    begun = _begun(desk, run)
+    begun = [attempt for attempt in live if attempt.state == "allocating"]
     if not begun:
         return ()
     finishing.finish_intents(desk, run)
-    left = {attempt.id for attempt in _begun(desk, run)}
     with desk.database.snapshot() as snapshot:
-        present = [attempts.get(snapshot, a.id) for a in begun if a.id not in left]
-    return tuple(provision.handed_out(desk, run, a) for a in present if a is not None)
+        present = [attempts.get(snapshot, a.id) for a in begun]
+    finished = [a for a in present if a is not None and a.state != "allocating"]
+    return tuple(provision.handed_out(desk, run, a) for a in finished)
 
 
-def _begun(desk: Desk, run: Run) -> list[Attempt]:
+class _Begin(NamedTuple):
+    """A run at the beginning of a dispatch: what an earlier call with this key has chosen, which
+    attempts live, and how it stands, if nothing can have happened that is not carried over yet."""
+
+    earlier: list[str] | None
+    live: list[Attempt]
+    picture: Picture | None = None
+
+
+def _look(desk: Desk, run: Run, asked: "_Asked", *, repeats: bool) -> _Begin:
+    actor, key = desk.actor(run), asked.key if repeats else None
     with desk.database.snapshot() as snapshot:
+        earlier = desk.find_replay(snapshot, "dispatch", actor, key, asked.digest)
+        if earlier is not None:
+            return _Begin(_ids(earlier.data), [])
         live = attempts.live_of_run(snapshot, run.id)
-    return [attempt for attempt in live if attempt.state == "allocating"]
+        present = runs.get(snapshot, run.id)
+        if live or present is None or present.state == "cancelling":
+            return _Begin(None, live)
+        now_ms = desk.database.clock.now().wall_ms
+        return _Begin(None, live, moving.picture_of(snapshot, present, now_ms))
 
 
-def _chosen_earlier(desk: Desk, run: Run, asked: "_Asked") -> list[str] | None:
-    with desk.database.snapshot() as snapshot:
-        earlier = desk.find_replay(snapshot, "dispatch", desk.actor(run), asked.key, asked.digest)
-    return None if earlier is None else _ids(earlier.data)
+def _hand_out(desk: Desk, run: Run, made: "list[_Made] | Repeated", asked: "_Asked") -> Dispatched:
+    """What was allocated just now, handed out."""
+    if isinstance(made, Repeated):
+        return _finish_all(desk, run, made.attempt_ids)
+    items: list[dict[str, Any]] = []
+    for number, (task, attempt) in enumerate(made):
+        # Making the ones before may have taken minutes, after which this one is another's.
+        if number == 0 or provision.may_carry_out(desk, run, attempt.id):
+            attempt = provision.provision(desk, run, attempt)
+            items.append(provision.shown_to_worker(desk, run, task, attempt))
+        else:
+            items += _finish_all(desk, run, [attempt.id]).items
+    return Dispatched(tuple(items), False, None if asked.key is None else False, ())
 
 
-def _finish_all(
-    desk: Desk,
-    run: Run,
-    attempt_ids: Sequence[str],
-    *,
-    replayed: bool | None,
-    conflicts: tuple[dict[str, Any], ...] = (),
-) -> Dispatched:
+def _finish_all(desk: Desk, run: Run, attempt_ids: Sequence[str]) -> Dispatched:
+    """What an earlier call has chosen, handed out as far as that was not done yet."""
     items = []
     for attempt_id in attempt_ids:
         mine = provision.may_carry_out(desk, run, attempt_id)
@@ -408,7 +459,14 @@ def _finish_all(
         if attempt.state == "allocating" and mine:
             attempt = provision.provision(desk, run, attempt)
         items.append(provision.handed_out(desk, run, attempt))
-    return Dispatched(tuple(items), False, replayed, conflicts)
+    return Dispatched(tuple(items), False, True, ())
+
+
+class _Made(NamedTuple):
+    """An attempt that was allocated, and its task."""
+
+    task: Task
+    attempt: Attempt
 
 
 class _Asked(NamedTuple):

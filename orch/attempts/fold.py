@@ -94,7 +94,7 @@ def end_attempt(
         outcome.state,
         cause=f"attempt {ended_as}",
         changes=columns,
-        attempt_id=attempt.id,
+        attempt=attempt,
     )
     if outcome.state == "failed" and run.on_failure == "abort":
         _cancel_the_others(desk, tx, run, task.key)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WORK = "inbox_orch.orch.attempts.work"
 _COUNCIL = "inbox_orch.orch.council.seats"
 # Users may give their own tasks these words, too: the module itself knows its own.
-_OF_TASKS = {"review": _COUNCIL, "ballot": _COUNCIL}
+OF_TASKS = {"review": _COUNCIL, "ballot": _COUNCIL}
 _OF_RUNS = {"council": _COUNCIL}
 
 
@@ -60,7 +60,7 @@ class Kind(Protocol):
 
 def of_task(task: Task) -> Kind:
     """The kind of a task."""
-    return _load(_OF_TASKS.get(task.kind, _WORK))
+    return _load(OF_TASKS.get(task.kind, _WORK))
 
 
 def of_run(tx: Session, run_id: str) -> Kind:

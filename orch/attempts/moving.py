@@ -21,7 +21,11 @@ from .bases import Heads
 
 def picture(desk: Desk, tx: Session, run: Run, now_ms: int) -> Picture:
     """The run as it stands, also if it was paused, cancelled or closed since `run` was read."""
-    run = runs.get(tx, run.id) or run
+    return picture_of(tx, runs.get(tx, run.id) or run, now_ms)
+
+
+def picture_of(tx: Session, run: Run, now_ms: int) -> Picture:
+    """The tasks of a run as they stand, for a run that was read just now."""
     conflicts = {}
     of_run = tasks.of_run(tx, run.id, bodies=False)
     dependencies = tasks.dependencies_of_run(tx, run.id)
@@ -74,11 +78,11 @@ def record_task(
     task: Task,
     kind: str,
     data: Mapping[str, Any],
-    attempt_id: str | None = None,
+    attempt: Attempt | None = None,
 ) -> None:
-    """Append an event about a task. Every one carries its state after the change."""
+    """Append an event about a task, and an attempt at it. Every one carries its state after the
+    change."""
     facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
-    attempt = None if attempt_id is None else attempts.get(tx, attempt_id)
     events.append(
         tx,
         kind,
@@ -86,7 +90,7 @@ def record_task(
         {**facts, **data},
         run_id=run.id,
         task_id=task.id,
-        attempt_id=attempt_id,
+        attempt_id=None if attempt is None else attempt.id,
         thread_id=None if attempt is None else thread_behind(desk, tx, attempt),
     )
 
@@ -107,10 +111,8 @@ def move_attempt(
     columns["updated_at"] = tx.now.wall_ms
     if target in states.ATTEMPT_ENDED:
         columns["ended_at"] = tx.now.wall_ms
-    changed = attempts.update(tx, attempt.id, columns, expected_state=attempt.state)
-    assert changed, "the attempt changed under the write lock"
-    after = attempts.get(tx, attempt.id)
-    assert after is not None
+    after = attempts.move(tx, attempt.id, columns, expected_state=attempt.state)
+    assert after is not None, "the attempt changed under the write lock"
     facts = {"from": attempt.state, "cause": cause}
     record_attempt(desk, tx, run, after, f"attempt_{target}", facts)
     return after
@@ -125,14 +127,13 @@ def move_task(
     *,
     cause: str,
     changes: Mapping[str, Any] | None = None,
-    attempt_id: str | None = None,
+    attempt: Attempt | None = None,
 ) -> Task:
     """One transition of a task, guarded, with its event; returns it as it is then."""
     states.require("task", task.state, target)
     columns = {**(changes or {}), "state": target, "updated_at": tx.now.wall_ms}
-    changed = tasks.update(tx, task.id, columns, expected_state=task.state)
-    assert changed, "the task changed under the write lock"
-    after = tasks.by_id(tx, task.id)
+    after = tasks.move(tx, task.id, columns, expected_state=task.state)
+    assert after is not None, "the task changed under the write lock"
     facts = {"from": task.state, "cause": cause}
-    record_task(desk, tx, run, after, f"task_{target}", facts, attempt_id)
+    record_task(desk, tx, run, after, f"task_{target}", facts, attempt)
     return after

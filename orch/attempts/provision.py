@@ -6,7 +6,7 @@ Every step may be done again after a crash; no worktree is handed out before its
 import contextlib
 import json
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Session, Transaction
@@ -17,13 +17,14 @@ from ..git.worktrees import Hold
 from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
+from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import fold, kinds, moving, recount, work
+from . import fold, kinds, moving, recount, texts, work
 from . import rows as attempts
 from .equip import SetupFailed
-from .kinds import FirstMessage
+from .kinds import FirstMessage, Kind
 
 LATER = ("busy", "io_error", "outcome_unknown", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
@@ -113,18 +114,18 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
         present = attempts.get(snapshot, attempt.id)
-        intent = _intent_of(snapshot, run, attempt.id)
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "dispatch", owners.this_process(desk))
+        now = runs.get(snapshot, run.id)
     assert present is not None
-    mine = intent is not None and intent.owner == owners.this_process(desk)
     if present.state != "allocating" or not mine:
         return present
-    if work.is_cancelled(desk, run):
+    if now is not None and now.state == "cancelling":
         cleared = hold is None or _cleared(desk, run, attempt)
         return _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
     try:
         if hold is not None:
-            attempt = kinds.of_task(task).prepare(desk, run, task, attempt, hold)
-        text = recount.first_message(desk, run, task)
+            attempt = _kind_of(task).prepare(desk, run, task, attempt, hold)
+        text = _first_message(desk, run, task, attempt)
     except InboxOrchError as error:
         cleared = hold is None or _cleared(desk, run, attempt)
         return _give_up(desk, run, attempt, error, cleared=cleared)
@@ -136,6 +137,17 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
             desk, run, attempt, "setup_failed", str(failure), failure.details, cleared=cleared
         )
     return _hand_out(desk, run, task, attempt, text)
+
+
+def _kind_of(task: Task) -> Kind:
+    """Plain work needs no look at any other kind."""
+    return kinds.of_task(task) if task.kind in kinds.OF_TASKS else cast(Kind, work)
+
+
+def _first_message(desk: Desk, run: Run, task: Task, attempt: Attempt) -> FirstMessage:
+    if attempt.number == 1:
+        return FirstMessage(texts.task_text(task.title, task.body, ()))
+    return recount.first_message(desk, run, task)
 
 
 def call_off(desk: Desk, run: Run, task_ids: Collection[str]) -> None:
@@ -170,7 +182,7 @@ def _hand_out(desk: Desk, run: Run, task: Task, attempt: Attempt, text: FirstMes
         provisioned = moving.move_attempt(
             desk, tx, run, present, "provisioned", cause="the worktree is there", changes=changes
         )
-        return kinds.of_task(task).offer(desk, tx, run, task, provisioned, text)
+        return _kind_of(task).offer(desk, tx, run, task, provisioned, text)
 
 
 def _give_up(
@@ -270,6 +282,11 @@ def handed_out(desk: Desk, run: Run, attempt: Attempt) -> dict[str, Any]:
     """An attempt with the brief and everything else that a worker needs."""
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
+    return shown_to_worker(desk, run, task, attempt)
+
+
+def shown_to_worker(desk: Desk, run: Run, task: Task, attempt: Attempt) -> dict[str, Any]:
+    """An attempt at a task, which may be without its body, as `handed_out` gives it."""
     layout = desk.database.layout
     shape = attempt.as_json() | {
         "key": task.key,

@@ -11,11 +11,14 @@ from ..runs.model import Attempt
 _COLUMNS = ", ".join(Attempt._fields)
 
 
-def insert(tx: Session, values: Mapping[str, Any]) -> None:
+def insert(tx: Session, values: Mapping[str, Any]) -> Attempt:
     """A new attempt; the keys are column names. The database refuses a second live one."""
     columns = ", ".join(values)
     marks = ", ".join(f":{name}" for name in values)
-    tx.run(f"INSERT INTO attempt ({columns}) VALUES ({marks})", dict(values))
+    (row,) = tx.all(
+        f"INSERT INTO attempt ({columns}) VALUES ({marks}) RETURNING {_COLUMNS}", dict(values)
+    )
+    return from_row(row)
 
 
 def get(tx: Session, attempt_id: str) -> Attempt | None:
@@ -109,6 +112,19 @@ def update(
         )
         == 1
     )
+
+
+def move(
+    tx: Session, attempt_id: str, changes: Mapping[str, Any], *, expected_state: str
+) -> Attempt | None:
+    """The attempt as `update` leaves it; None when it is in that state no more."""
+    assignments = ", ".join(f"{name} = :{name}" for name in changes)
+    rows = tx.all(
+        f"UPDATE attempt SET {assignments} WHERE id = :_id AND state = :_state"
+        f" RETURNING {_COLUMNS}",
+        {**changes, "_id": attempt_id, "_state": expected_state},
+    )
+    return from_row(rows[0]) if rows else None
 
 
 def done_removals(tx: Session, run_id: str) -> dict[str, dict[str, Any]]:

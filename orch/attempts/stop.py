@@ -40,9 +40,7 @@ def task_follows(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, target
     task = tasks.by_id(tx, attempt.task_id)
     wanted = "blocked" if target == "blocked" else "active"
     if task.state != wanted:
-        moving.move_task(
-            desk, tx, run, task, wanted, cause=f"attempt {target}", attempt_id=attempt.id
-        )
+        moving.move_task(desk, tx, run, task, wanted, cause=f"attempt {target}", attempt=attempt)
 
 
 def live_thread(desk: Desk, tx: Transaction, attempt: Attempt) -> Thread | None:

@@ -197,7 +197,7 @@ def _accept(
             "next_base_source": None,
             "reason": None,
         },
-        attempt_id=accepted.id,
+        attempt=accepted,
     )
 
 

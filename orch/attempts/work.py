@@ -5,10 +5,13 @@ The kind of attempt that every other falls back on; see `kinds`.
 
 import json
 
+from inbox_orch.inbox.services import sending
 from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..gates.surroundings import command_environment
+from ..git import worktrees
+from ..git.filling import Filling
 from ..git.worktrees import Hold, Place
 from ..journal import owners
 from ..journal import rows as journal_rows
@@ -30,6 +33,10 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
         assert attempt.base_commit is not None
         repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
     place, config = place_of(desk, attempt), config_of(run)
+    if not config.copy and config.setup is None:
+        filling = Filling(lfs=config.lfs == "smudge", submodules=config.submodules)
+        worktrees.make(repository, place, hold, filling)
+        return attempt
     environment = command_environment(desk.database, run, task, attempt, config, place.path)
     details = equip(
         desk.database,
@@ -75,16 +82,17 @@ def offer(
         "brief": brief_of(desk, run, task, attempt, thread_id),
     }
     payload = {name: value for name, value in facts.items() if value is not None}
-    sent = desk.bus.send(
+    content = desk.bus.desk.draft(text.body, files=text.files)
+    sending.open_thread(
+        desk.bus.desk,
+        tx,
+        thread_id=thread_id,
         to=attempt.mailbox,
         subject=f"{task.key}: {task.title}"[:200],
-        body=text.body,
-        files=text.files,
-        payload=json.dumps(payload),
+        draft=content._replace(payload=json.dumps(payload)),
         priority=task.priority,
         max_deliveries=MAX_DELIVERIES,
         agent=run.leader,
-        thread_id=thread_id,
     )
     return moving.move_attempt(
         desk,
@@ -93,7 +101,7 @@ def offer(
         attempt,
         "offered",
         cause="the thread is sent",
-        changes={"thread_id": sent.thread.id},
+        changes={"thread_id": thread_id},
     )
 
 

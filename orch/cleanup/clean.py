@@ -22,8 +22,7 @@ from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
 from ..runs import task_rows as tasks
-from ..runs.beginnings import release_base
-from ..runs.desk import Desk
+from ..runs.desk import Desk, release_base
 from ..runs.model import Attempt, Run
 from . import inspect
 from . import reasons as cleanup

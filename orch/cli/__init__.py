@@ -51,7 +51,7 @@ COMMANDS = {
     "orch",
     cls=Program,
     commands_in=COMMANDS,
-    names_in=f"{_HERE}.names",
+    names_in=f"{_HERE}.parts.names",
     version=True,
     examples=(
         "orch run init --title 'Fix the parser'",

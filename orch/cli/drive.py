@@ -2,13 +2,14 @@
 
 import contextlib
 import os
+from typing import Any
 
 import click
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..leader.drive import Step
+from ..leader.drive import Drive, Step
 from .parts.base import WAIT, chosen_run, no_verify_option, open_scheduler, run_option
 from .parts.progress import Progress
 
@@ -46,14 +47,7 @@ from .parts.progress import Progress
 @no_verify_option
 @click.pass_context
 def command(
-    context: click.Context,
-    run_name: str | None,
-    until: str,
-    after: str | None,
-    wait_seconds: float,
-    to: str | None,
-    allow_dirty: bool,
-    no_verify: bool,
+    context: click.Context, /, run_name: str | None, to: str | None, no_verify: bool, **options: Any
 ) -> None:
     """Bring a run to its end: reconcile, dispatch what is ready, wait; again and again.
 
@@ -68,24 +62,21 @@ def command(
     run = chosen_run(scheduler, run_name)
     output = shell_of(context).output
     progress = Progress(output, scheduler, run)
-    steps = scheduler.drive(
-        run,
-        until=until,
-        after=after,
+    wanted = Drive(
         mailbox=to,
-        allow_dirty=allow_dirty,
         within=os.getcwd(),
-        wait_seconds=wait_seconds,
         checks=not no_verify,
         on_look=progress.looked,
         pulse=progress.pulse,
+        **options,
     )
+    steps = scheduler.drive(run, wanted)
     try:
         # A check that runs is ended before the database is closed, even if the reader is gone.
         with contextlib.closing(steps):
             for step in steps:
                 progress.tell(step)
-                if after is None:
+                if wanted.after is None:
                     _mark(progress, step)
     except InboxOrchError as error:
         progress.fail(error)

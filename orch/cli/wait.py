@@ -62,7 +62,7 @@ def command(
 
     change: an attempt was submitted or ended, a question, a task is final. blocked: a question
     is open. run: the run has ended. Exit 8: not yet, call again. Exit 11: it ended, and not well,
-    or nothing runs and a question is open. A check that has begun is not cut short.
+    or nothing moves without a decision. A check that has begun is not cut short.
     """
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)

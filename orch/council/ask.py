@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from inbox_orch.shared.digests import sha256_hex
+from inbox_orch.shared.digests import digest_of, sha256_hex
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import check_name
-from inbox_orch.shared.store.requests import digest_of
 
 from ..runs import limits
 from . import prompts

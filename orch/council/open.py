@@ -15,8 +15,7 @@ from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
 from ..runs import planning
-from ..runs.beginnings import keep_base
-from ..runs.desk import Answer, Desk
+from ..runs.desk import Answer, Desk, keep_base
 from ..runs.model import Run
 from ..runs.plan import Opening
 from ..runs.planning import DEFAULT_LEADER, Facts

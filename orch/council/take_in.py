@@ -218,7 +218,7 @@ def _move_on(
             "succeeded",
             cause=outcome.state,
             changes=changes,
-            attempt_id=attempt.id,
+            attempt=attempt,
         )
         return None
     moving.move_attempt(
@@ -233,7 +233,7 @@ def _move_on(
         target,
         cause=f"reply {outcome.state}",
         changes={"reason": reason, "work_failures": task.work_failures + 1},
-        attempt_id=attempt.id,
+        attempt=attempt,
     )
     return _allocate_again(desk, tx, run, task) if mend else None
 

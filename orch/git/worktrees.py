@@ -15,7 +15,7 @@ from inbox_orch.shared.store.folders import make_private_folders
 from inbox_orch.shared.store.sqlite.gate import Gate
 
 from .commands import git, is_transient, pause
-from .failures import named_failures
+from .failures import failure
 from .filling import Filling, fill
 from .repository import Repository
 
@@ -94,7 +94,7 @@ def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
     while True:
         left -= 1
         _clear(repository, place)
-        with named_failures(place.path):
+        try:
             if os.path.lexists(place.path):
                 raise InboxOrchError(
                     "git_failed",
@@ -103,6 +103,8 @@ def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
                     details={"path": place.path},
                 )
             make_private_folders(os.path.dirname(place.path))
+        except OSError as error:
+            raise failure(place.path, error) from error
         try:
             with repository.marked(_refs_of(place)) as mark:
                 git(
@@ -202,7 +204,7 @@ def _clear(repository: Repository, place: Place) -> None:
     which `worktree prune` skips and which breaks every later fetch. We remove it ourselves, in
     an order in which a death at any point leaves what tells that it is ours till last.
     """
-    with named_failures(place.path):
+    try:
         entry = _entry_of(repository, place)
         if _is_folder_of_ours(place, entry):
             _remove_folder(place.path, last=(".git",))
@@ -211,6 +213,8 @@ def _clear(repository: Repository, place: Place) -> None:
         branch = f"refs/heads/{place.branch}"
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(os.path.join(repository.common_directory, f"{branch}.lock"))
+    except OSError as error:
+        raise failure(place.path, error) from error
     if repository.ref_commit(branch) == place.base_commit:
         repository.drop(branch, place.base_commit)
 

@@ -27,7 +27,7 @@ from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.limits import FOREIGN_SECONDS, check_commands
 from ..runs.model import Attempt, Run, Task
-from ..runs.slots import Slots
+from ..runs.readiness import Slots
 from . import merge, trial
 from . import rows as integrations
 from . import rules as integration
@@ -277,7 +277,7 @@ def _give_back(
             "not_before": None,
             "reason": reason[:1000],
         },
-        attempt_id=attempt.id,
+        attempt=attempt,
     )
 
 

@@ -111,7 +111,7 @@ def in_conflict(
     tasks: Iterable[Task], attempts: Iterable[Attempt], live: Iterable[Attempt]
 ) -> list[Result]:
     """What conflicted earlier, in the order of the attempts; `live` are those of the run, of which
-    one may be at it."""
+    one may be working on it."""
     by_id = {task.id: task for task in tasks}
     at_it = {attempt.task_id: attempt.id for attempt in live}
     return [

@@ -11,10 +11,10 @@ from ..runs.model import Run
 
 # In this order: an attempt that was not handed out yet is handed out before anything else.
 _FINISHERS = (
-    ("provisioning", "finish_dispatches"),
-    ("cleaning", "finish_cleanups"),
-    ("integrating", "finish_integrations"),
-    ("checking", "put_back_abandoned"),
+    ("attempts.provision", "finish_dispatches"),
+    ("cleanup.clean", "finish_cleanups"),
+    ("integration.integrate", "finish_integrations"),
+    ("attempts.judge", "put_back_abandoned"),
 )
 
 
@@ -24,6 +24,6 @@ def finish_intents(desk: Desk, run: Run) -> int:
     What cannot be finished now is left to the next time, and keeps nothing else from it.
     """
     return sum(
-        getattr(import_module(f"inbox_orch.orch.services.{module}"), finish)(desk, run)
+        getattr(import_module(f"inbox_orch.orch.{module}"), finish)(desk, run)
         for module, finish in _FINISHERS
     )

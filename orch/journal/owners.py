@@ -1,5 +1,6 @@
 """Whose an intent is, and whether that process still carries it out."""
 
+import functools
 import os
 
 from inbox_orch.shared.processes import processes
@@ -12,9 +13,15 @@ from .rows import Intent, Owner
 def this_process(desk: Desk) -> Owner:
     """Who carries out an intent: this process, so that its death can be told."""
     number = os.getpid()
-    boot_id = desk.database.clock.now().boot_id
-    started = processes.start_time(number) or 0
-    return Owner(boot_id, number, started, processes.namespace())
+    started, namespace = _known(number)
+    return Owner(desk.database.clock.now().boot_id, number, started, namespace)
+
+
+@functools.lru_cache(maxsize=1)
+def _known(number: int) -> tuple[int, int]:
+    """When this process began, and where it has its number: neither changes, and `number` is
+    another one after a fork."""
+    return processes.start_time(number) or 0, processes.namespace()
 
 
 def is_abandoned(desk: Desk, intent: Intent, foreign_seconds: float = FOREIGN_SECONDS) -> bool:

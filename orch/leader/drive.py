@@ -21,10 +21,10 @@ from ..runs import run_rows as runs
 from ..runs.desk import Desk
 from ..runs.model import Run
 from ..runs.readiness import Picture, Standing
-from ..runs.states import TASK_FINAL
 from ..views import status
 from ..views.status import Question
 from . import wait
+from .until import Goal, Seen, conflicts, unreachable, verdict_on
 from .wait import CHANGES
 
 _MOST_EVENTS = 500
@@ -85,40 +85,41 @@ class Step(NamedTuple):
     ending: Driven | None = None
 
 
-def drive(
-    desk: Desk,
-    run: Run,
-    *,
-    until: str = "run",
-    after: str | None = None,
-    mailbox: str | None = None,
-    allow_dirty: bool = False,
-    within: str | None = None,
-    wait_seconds: float = float("inf"),
-    checks: bool = True,
-    agent: str | None = None,
-    on_look: Callable[[], None] | None = None,
-    pulse: Callable[[], None] | None = None,
-) -> Generator[Step, None, None]:
-    """Bring a run forward until `until` (`run`, `blocked`, `change`, `task:KEY`), or until
-    nothing moves any more without a decision, or for `wait_seconds`.
+class Drive(NamedTuple):
+    """What a drive is asked for: until what (`run`, `blocked`, `change`, `task:KEY`), and for how
+    long; `after` is an event id, `agent` whose cursor tells what has been told. `mailbox`,
+    `allow_dirty` and `within` are those of `dispatch`, `checks` is that of `wait`. `on_look` is
+    called after each look at the database, `pulse` whenever the wait wakes up."""
+
+    until: str = "run"
+    after: str | None = None
+    mailbox: str | None = None
+    allow_dirty: bool = False
+    within: str | None = None
+    wait_seconds: float = float("inf")
+    checks: bool = True
+    agent: str | None = None
+    on_look: Callable[[], None] | None = None
+    pulse: Callable[[], None] | None = None
+
+
+def drive(desk: Desk, run: Run, wanted: Drive) -> Generator[Step, None, None]:
+    """Bring a run forward until what is wanted has come, or until nothing moves any more without
+    a decision, or for as long as is wanted.
 
     Yields what happens, from what `agent` has not been told yet (or from `after`) on; hand
     each step to `mark_told` once it has been written. The last step has the `ending`, with
     the error to end with in its `failure` (`run_unsuccessful`, `needs_decision`, `timeout`,
-    or why nothing can be dispatched). `mailbox` and `allow_dirty` are those of `dispatch`,
-    `checks` is that of `wait`: one at a time is run, and none is cut short; meanwhile the
-    drive goes on to dispatch and to tell. `on_look` is called after each look at the
-    database, `pulse` whenever the wait wakes up.
+    or why nothing can be dispatched). One check at a time is run, and none is cut short;
+    meanwhile the drive goes on to dispatch and to tell.
     Errors: `usage`, `not_found`, those of every write, and of git.
     """
-    if mailbox is not None:
-        check_name(mailbox, "mailbox")
-    goal, start = wait.goal_of(desk, run, until), wait.start_of(desk, run, after, agent)
-    deadline = _monotonic(desk) + wait_seconds * 1000
-    course = _Course(
-        run, until, goal, start, mailbox, allow_dirty, within, on_look, pulse, checks, deadline
-    )
+    if wanted.mailbox is not None:
+        check_name(wanted.mailbox, "mailbox")
+    goal = wait.goal_of(desk, run, wanted.until)
+    start = wait.start_of(desk, run, wanted.after, wanted.agent)
+    deadline = _monotonic(desk) + wanted.wait_seconds * 1000
+    course = _Course(run, wanted, goal, start, deadline)
     topics = (events.run_topic(run.id), run.leader)
     while True:
         left = (deadline - _monotonic(desk)) / 1000
@@ -127,7 +128,7 @@ def drive(
             topics,
             lambda: _advance(desk, course),
             wait_seconds=max(0.0, left),
-            pulse=pulse,
+            pulse=wanted.pulse,
         )
         if isinstance(seen, Generator):
             yield from _during(desk, course, seen)
@@ -138,7 +139,7 @@ def drive(
             if seen.ending is not None:
                 return
         if seen is None or left <= 0:
-            yield _out_of_time(desk, course, wait_seconds)
+            yield _out_of_time(desk, course)
             return
 
 
@@ -150,7 +151,7 @@ def _advance(desk: Desk, course: "_Course") -> waits.Look:
     reason to look again."""
     while True:
         seen = _look_once(desk, course)
-        if seen.found is not None or not course.checks:
+        if seen.found is not None or not course.wanted.checks:
             return seen
         check = judge.checking(desk, course.run, course.deadline)
         try:
@@ -168,8 +169,8 @@ def _look_once(desk: Desk, course: "_Course") -> waits.Look:
         course.run = runs.get(snapshot, course.run.id) or course.run
     course.obstacle = wait.reconcile(desk, course.run, checks=False).obstacle
     _dispatch_ready(desk, course)
-    if course.on_look is not None:
-        course.on_look()
+    if course.wanted.on_look is not None:
+        course.wanted.on_look()
     # Last, since what was seen counts as told from now on.
     step = _see_on(desk, course)
     return _next_look(desk, course) if step is None else waits.Look(step)
@@ -184,8 +185,8 @@ def _during(desk: Desk, course: "_Course", check: Generator[None, None, Any]) ->
             if _monotonic(desk) >= course.deadline:
                 continue
             if not waits.has_reason(desk.database, version, seen):
-                if course.pulse is not None:
-                    course.pulse()
+                if course.wanted.pulse is not None:
+                    course.wanted.pulse()
                 continue
             version = waits.version(desk.database)
             seen, busy = waits.look_once(lambda: _look_once(desk, course))
@@ -220,9 +221,9 @@ def _dispatch_ready(desk: Desk, course: "_Course") -> None:
         done = dispatch.dispatch(
             desk,
             run,
-            mailbox=course.mailbox,
-            allow_dirty=course.allow_dirty,
-            within=course.within,
+            mailbox=course.wanted.mailbox,
+            allow_dirty=course.wanted.allow_dirty,
+            within=course.wanted.within,
         )
     except InboxOrchError as error:
         _hold(desk, course, error)
@@ -275,15 +276,14 @@ def _see(desk: Desk, course: "_Course") -> Step | None:
 
 
 def _driven(desk: Desk, course: "_Course", picture: Picture, cursor: str) -> Driven:
-    standings = picture.standings
     return Driven(
         run=course.run,
-        until=course.until,
+        until=course.goal.until,
         outcome=picture.outcome,
-        counts=dict(Counter(s.state for s in standings)),
+        counts=dict(Counter(s.state for s in picture.standings)),
         questions=tuple(status.questions(desk, course.run)),
-        conflicts=tuple(s for s in standings if s.state == "base_conflict"),
-        unreachable=tuple(s.task.key for s in standings if s.state == "unreachable"),
+        conflicts=conflicts(picture),
+        unreachable=unreachable(picture),
         next_cursor=cursor,
         obstacle=course.held.message if course.held is not None else course.obstacle,
         overrun_seconds=course.overrun,
@@ -309,47 +309,21 @@ def _lines_of(
 
 def _ending(desk: Desk, course: "_Course", picture: Picture, driven: Driven) -> Driven | None:
     """How the drive ends, if it does now."""
-    if course.until == "change" and course.changed:
-        return driven
-    if course.until == "blocked" and driven.questions:
-        return driven
-    if course.goal is not None:
-        standing = picture.of(course.goal)
-        if standing.state in ("succeeded", "skipped"):
-            return driven
-        if standing.state in TASK_FINAL or standing.state == "unreachable":
-            return driven._replace(failure=_unsuccessful(driven, standing))
-    if driven.outcome == "succeeded":
-        return driven
-    if driven.outcome not in ("running", "stuck"):
-        return driven._replace(failure=_unsuccessful(driven))
-    return _ending_at_rest(desk, course, picture, driven)
-
-
-def _ending_at_rest(
-    desk: Desk, course: "_Course", picture: Picture, driven: Driven
-) -> Driven | None:
-    """The end of a drive of a run in which nothing moves; None while something does, or may
-    begin to by itself."""
-    run, standing = course.run, {s.state for s in picture.standings}
-    if "active" in standing or run.state == "cancelling":
-        return None
-    if driven.questions:
-        if course.held is not None or not wait.may_move(desk, picture):
-            return driven._replace(failure=_needs_decision(driven))
-        return None
-    if driven.outcome == "stuck":
-        return driven._replace(failure=_needs_decision(driven))
-    if course.gave_up and "blocked" not in standing:
+    moves = wait.may_move(desk, picture, dispatching=course.held is None)
+    asking = wait.asking(driven.questions)
+    verdict = verdict_on(course.goal, Seen(picture, asking, moves, course.changed))
+    if verdict is not None:
+        return driven._replace(failure=verdict.failure())
+    if course.gave_up and not moves and all(s.state != "blocked" for s in picture.standings):
         return driven._replace(failure=course.held)
     return None
 
 
-def _out_of_time(desk: Desk, course: "_Course", wait_seconds: float) -> Step:
+def _out_of_time(desk: Desk, course: "_Course") -> Step:
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, course.run, desk.database.clock.now().wall_ms)
     driven = _driven(desk, course, picture, str(course.position))
-    message = f"run {driven.run.name}: not over within {wait_seconds:g} s"
+    message = f"run {driven.run.name}: not over within {course.wanted.wait_seconds:g} s"
     hint = driven.obstacle or "call again to drive on; nothing is missed in between"
     failure = InboxOrchError("timeout", message, hint=hint, details={"run": driven.run.name})
     ending = driven._replace(failure=failure)
@@ -384,24 +358,9 @@ def _monotonic(desk: Desk) -> float:
 class _Course:
     """Where a drive is: up to which event it has told, and what keeps it from dispatching."""
 
-    def __init__(
-        self,
-        run: Run,
-        until: str,
-        goal: str | None,
-        position: int,
-        mailbox: str | None,
-        allow_dirty: bool,
-        within: str | None,
-        on_look: Callable[[], None] | None,
-        pulse: Callable[[], None] | None,
-        checks: bool,
-        deadline: float,
-    ) -> None:
-        self.run, self.until, self.goal, self.position = run, until, goal, position
-        self.mailbox, self.allow_dirty, self.within = mailbox, allow_dirty, within
-        self.on_look, self.pulse = on_look, pulse
-        self.checks, self.deadline = checks, deadline
+    def __init__(self, run: Run, wanted: Drive, goal: Goal, position: int, deadline: float) -> None:
+        self.run, self.wanted, self.goal = run, wanted, goal
+        self.position, self.deadline = position, deadline
         self.changed = False
         self.overrun: float | None = None
         self.notices: list[InboxOrchError] = []
@@ -458,34 +417,3 @@ def conflict_as_json(standing: Standing) -> dict[str, Any]:
     """A task whose dependencies do not merge."""
     paths = list(standing.conflict_paths)
     return {"task": standing.task.id, "key": standing.task.key, "paths": paths}
-
-
-def _unsuccessful(driven: Driven, standing: Standing | None = None) -> InboxOrchError:
-    what = f"run {driven.run.name} is {driven.outcome}"
-    if standing is not None:
-        what = f"{standing.task.key} is {standing.state}"
-    return InboxOrchError(
-        "run_unsuccessful",
-        what,
-        hint="`orch status` shows which tasks failed and why",
-        details={"outcome": driven.outcome, "unreachable": list(driven.unreachable)},
-    )
-
-
-def _needs_decision(driven: Driven) -> InboxOrchError:
-    asking = [question.task.key for question in driven.questions]
-    conflicting = [standing.task.key for standing in driven.conflicts]
-    reasons = []
-    if asking:
-        reasons.append(f"questions are open: {', '.join(asking)}")
-    if conflicting:
-        reasons.append(f"what it depends on does not merge: {', '.join(conflicting)}")
-    hint = "`orch blocked` shows the questions, `orch answer TASK --body TEXT` answers"
-    if not asking:
-        hint = "merge by hand, then: orch dispatch TASK --base COMMIT"
-    return InboxOrchError(
-        "needs_decision",
-        f"run {driven.run.name}: nothing runs, and {'; '.join(reasons)}",
-        hint=hint,
-        details={"tasks": asking + conflicting},
-    )

@@ -16,7 +16,7 @@ from ..runs.limits import DEFAULT_PAIRS, DEFAULT_WAIT_SECONDS
 from ..runs.planning import DEFAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Generator, Sequence
     from typing import Any
 
     from inbox_orch.inbox.services.examining import Examined
@@ -59,29 +59,29 @@ if TYPE_CHECKING:
     from . import drive as driving
     from . import wait as waiting
     from .board import Board
-    from .drive import Step
+    from .drive import Drive, Step
     from .wait import Reconciled, Told, Waited
 else:
     adopting = Later("inbox_orch.orch.attempts.adopt")
     boarding = Later("inbox_orch.orch.leader.board")
     charts = Later("inbox_orch.orch.views.charts")
-    cleaning = Later("inbox_orch.orch.cleanup.clean")
-    comparing = Later("inbox_orch.orch.integration.compare")
-    council_counting = Later("inbox_orch.orch.council.count")
-    council_desk = Later("inbox_orch.orch.council.views")
+    clean = Later("inbox_orch.orch.cleanup.clean")
+    compare = Later("inbox_orch.orch.integration.compare")
+    count = Later("inbox_orch.orch.council.count")
+    views = Later("inbox_orch.orch.council.views")
     council_opening = Later("inbox_orch.orch.council.open")
-    council_sitting = Later("inbox_orch.orch.council.sit")
+    sit = Later("inbox_orch.orch.council.sit")
     dispatching = Later("inbox_orch.orch.attempts.dispatch")
     driving = Later("inbox_orch.orch.leader.drive")
     examining = Later("inbox_orch.orch.leader.doctor")
-    governing = Later("inbox_orch.orch.attempts.govern")
+    govern = Later("inbox_orch.orch.attempts.govern")
     integrating = Later("inbox_orch.orch.integration.integrate")
     planning = Later("inbox_orch.orch.runs.planning")
     plans = Later("inbox_orch.orch.runs.plan_import")
     reporting = Later("inbox_orch.orch.views.report")
-    restoring = Later("inbox_orch.orch.cleanup.restore")
-    showing = Later("inbox_orch.orch.views.show")
-    steering = Later("inbox_orch.orch.attempts.steer")
+    restore = Later("inbox_orch.orch.cleanup.restore")
+    show = Later("inbox_orch.orch.views.show")
+    steer = Later("inbox_orch.orch.attempts.steer")
     viewing = Later("inbox_orch.orch.views.status")
     waiting = Later("inbox_orch.orch.leader.wait")
 
@@ -392,39 +392,12 @@ class Scheduler:
         """Move the agent's cursor in the run, forward only."""
         return waiting.mark_told(self.desk, told, agent)
 
-    def drive(
-        self,
-        run: Run,
-        *,
-        until: str = "run",
-        after: str | None = None,
-        mailbox: str | None = None,
-        allow_dirty: bool = False,
-        within: str | None = None,
-        wait_seconds: float = float("inf"),
-        checks: bool = True,
-        agent: str | None = None,
-        on_look: Callable[[], None] | None = None,
-        pulse: Callable[[], None] | None = None,
-    ) -> Generator[Step, None, None]:
-        """Bring a run forward until `until` (`run`, `blocked`, `change`, `task:KEY`),
-        or until nothing moves any more without a decision, or for `wait_seconds`.
+    def drive(self, run: Run, wanted: Drive | None = None) -> Generator[Step, None, None]:
+        """Bring a run forward until what is wanted has come (by default its end), or
+        until nothing moves any more without a decision, or for as long as is wanted.
         Errors: `usage`, `not_found`, those of every write, and of git.
         """
-        return driving.drive(
-            self.desk,
-            run,
-            until=until,
-            after=after,
-            mailbox=mailbox,
-            allow_dirty=allow_dirty,
-            within=within,
-            wait_seconds=wait_seconds,
-            checks=checks,
-            agent=agent,
-            on_look=on_look,
-            pulse=pulse,
-        )
+        return driving.drive(self.desk, run, wanted or driving.Drive())
 
     def answer(
         self, run: Run, task_name: str, *, body: str, key: str | None = None

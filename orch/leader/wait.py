@@ -1,5 +1,6 @@
 """Reconciling, and waiting for something to decide. A wait reconciles as it goes."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from inbox_orch.inbox.domain.limits import parse_cursor
@@ -11,15 +12,15 @@ from ..attempts import fold, judge, kinds, moving, timing, verify
 from ..attempts import late as late_work
 from ..attempts import rows as attempts
 from ..journal import finishing
+from ..runs import readiness
 from ..runs import run_rows as runs
-from ..runs import slots
 from ..runs.desk import Desk
 from ..runs.limits import DEFAULT_WAIT_SECONDS
 from ..runs.model import Run
 from ..runs.readiness import Picture
-from ..runs.states import TASK_FINAL
 from ..views import status
 from ..views.status import Question
+from .until import Goal, Seen, unreachable, verdict_on
 
 CHANGES = (
     "attempt_blocked",
@@ -150,7 +151,7 @@ def wait(
     def look() -> waits.Look:
         while True:
             reconcile(desk, run, checks=False)
-            waited = _look(desk, run, until, goal, start)
+            waited = _look(desk, run, goal, start)
             if waited is not None:
                 return waits.Look(waited)
             if not checks or judge.check_next(desk, run, deadline) is None:
@@ -178,17 +179,17 @@ def mark_told(desk: Desk, told: Told, agent: str | None = None) -> None:
 # -- looking -----------------------------------------------------------------------------
 
 
-def goal_of(desk: Desk, run: Run, until: str) -> str | None:
-    """The id of the task that is waited for, if it is one."""
+def goal_of(desk: Desk, run: Run, until: str) -> Goal:
+    """What is waited for. Errors: `usage`, `not_found`."""
     if until in ("change", "blocked", "run"):
-        return None
+        return Goal(until)
     if not until.startswith("task:"):
         raise usage(
             f"{until[:60]!r} cannot be waited for",
             hint="--until change, blocked, run, or task:KEY",
         )
     with desk.database.snapshot() as snapshot:
-        return desk.task(snapshot, run, until.removeprefix("task:")).id
+        return Goal(until, desk.task(snapshot, run, until.removeprefix("task:")).id)
 
 
 def start_of(desk: Desk, run: Run, after: str | None, agent: str | None) -> int:
@@ -198,41 +199,42 @@ def start_of(desk: Desk, run: Run, after: str | None, agent: str | None) -> int:
         return runs.cursor(snapshot, agent or desk.actor(run), run.id)
 
 
-def _look(desk: Desk, run: Run, until: str, goal: str | None, start: int) -> Waited | None:
+def _look(desk: Desk, run: Run, goal: Goal, start: int) -> Waited | None:
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
         changes = events.after(snapshot, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES)
         latest = events.latest(snapshot)
+    questions = tuple(status.questions(desk, run))
+    seen = Seen(picture, asking(questions), may_move(desk, picture), bool(changes))
+    verdict = verdict_on(goal, seen)
+    if verdict is None:
+        return None
     waited = Waited(
         run=picture.run,
-        until=until,
+        until=goal.until,
         outcome=picture.outcome,
-        changes=tuple(changes) if until == "change" else (),
-        questions=tuple(status.questions(desk, run)),
-        unreachable=tuple(s.task.key for s in picture.standings if s.state == "unreachable"),
+        changes=tuple(changes) if goal.until == "change" else (),
+        questions=questions,
+        unreachable=unreachable(picture),
         keys={s.task.id: s.task.key for s in picture.standings},
         next_cursor=str(changes[-1].seq if len(changes) == _MOST_CHANGES else latest),
         obstacle=verify.obstacle(desk, run),
     )
-    if until == "change":
-        if changes or picture.outcome == "succeeded":
-            return waited
-        # A settled run changes no more: say how it stands rather than wait for nothing.
-        running = picture.outcome == "running"
-        return None if running else waited._replace(failure=_unsuccessful(waited))
-    if until == "blocked":
-        return _until_blocked(waited, picture)
-    if until == "run":
-        return _until_run(waited, picture, moving=may_move(desk, picture))
-    assert goal is not None
-    return _until_task(waited, picture, goal, moving=may_move(desk, picture))
+    return waited._replace(failure=verdict.failure(waited.as_json()))
 
 
-def may_move(desk: Desk, picture: Picture) -> bool:
-    """Whether a run can go on without a decision."""
+def asking(questions: Sequence[Question]) -> tuple[str, ...]:
+    """The keys of the tasks whose questions these are."""
+    return tuple(question.task.key for question in questions)
+
+
+def may_move(desk: Desk, picture: Picture, *, dispatching: bool = True) -> bool:
+    """Whether a run can go on without a decision; `dispatching` is False when nothing can be
+    dispatched for now."""
     with desk.database.snapshot() as snapshot:
         live = attempts.live_of_run(snapshot, picture.run.id)
-    return slots.may_move(picture, [attempt.mailbox for attempt in live])
+    mailboxes = [attempt.mailbox for attempt in live]
+    return readiness.may_move(picture, mailboxes, dispatching=dispatching)
 
 
 def _timed_out(
@@ -269,56 +271,3 @@ def _with_overrun(waited: Waited, overrun: float | None) -> Waited:
     if found.failure is not None and found.failure.data is not None:
         found.failure.data["overrun_seconds"] = overrun
     return found
-
-
-def _until_blocked(waited: Waited, picture: Picture) -> Waited | None:
-    if waited.questions or picture.outcome == "succeeded":
-        return waited
-    return None if picture.outcome == "running" else waited._replace(failure=_unsuccessful(waited))
-
-
-def _until_run(waited: Waited, picture: Picture, *, moving: bool) -> Waited | None:
-    if picture.outcome == "succeeded":
-        return waited
-    if picture.outcome != "running":
-        return waited._replace(failure=_unsuccessful(waited))
-    if waited.questions and not moving:
-        return waited._replace(failure=_needs_decision(waited))
-    return None
-
-
-def _until_task(waited: Waited, picture: Picture, goal: str, *, moving: bool) -> Waited | None:
-    standing = picture.of(goal)
-    if standing.state in ("succeeded", "skipped"):
-        return waited
-    if standing.state in TASK_FINAL or standing.state == "unreachable":
-        return waited._replace(failure=_unsuccessful(waited, standing.task.key, standing.state))
-    if picture.outcome != "running":
-        # Closed, or stuck: nothing will come of the task without a decision.
-        return waited._replace(failure=_unsuccessful(waited))
-    mine = [q for q in waited.questions if q.task.id == goal]
-    if mine and not moving:
-        return waited._replace(failure=_needs_decision(waited))
-    return None
-
-
-def _unsuccessful(waited: Waited, task: str | None = None, state: str = "") -> InboxOrchError:
-    what = f"run {waited.run.name} is {waited.outcome}" if task is None else f"{task} is {state}"
-    return InboxOrchError(
-        "run_unsuccessful",
-        what,
-        hint="`orch status` shows which tasks failed and why",
-        details={"outcome": waited.outcome, "unreachable": list(waited.unreachable)},
-        data=waited.as_json(),
-    )
-
-
-def _needs_decision(waited: Waited) -> InboxOrchError:
-    keys = ", ".join(q.task.key for q in waited.questions)
-    return InboxOrchError(
-        "needs_decision",
-        f"run {waited.run.name}: nothing runs, and questions are open: {keys}",
-        hint="`orch blocked` shows them, `orch answer TASK --body TEXT` answers",
-        details={"tasks": [q.task.key for q in waited.questions]},
-        data=waited.as_json(),
-    )

@@ -1,9 +1,10 @@
 """`Desk`: what every function of the scheduler is given: the bus, the caller, runs by their
 names, keys of calls."""
 
+import contextlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
@@ -15,7 +16,7 @@ from inbox_orch.shared.store.engine import Session, Transaction
 from inbox_orch.shared.store.sqlite.database import Database
 
 from ..git.commands import keep_secret
-from ..git.recognising import copy_around, is_of_run
+from ..git.recognising import copy_around, is_of_run, mark_of
 from ..git.repository import Repository
 from . import run_rows as runs
 from . import states
@@ -44,14 +45,11 @@ class Desk:
 
     def __init__(self, bus: Bus, caller: str | None = None) -> None:
         self.bus = bus
+        # The one that the bus and the scheduler share.
+        self.database: Database = bus.database
         self.caller = None if caller is None else check_name(caller, "agent")
         # HEADs that were found to have nothing new, by attempt, so that git is not asked again.
         self.nothing_new: dict[str, str] = {}
-
-    @property
-    def database(self) -> Database:
-        """The database that the bus and the scheduler share."""
-        return self.bus.database
 
     def actor(self, run: Run) -> str:
         """Who is named in the events of this call."""
@@ -116,7 +114,9 @@ class Desk:
                 f"run {run.name} has no repository",
                 hint="its tasks can only be added with --no-worktree",
             )
-        keep_secret(secrets_of(config_of(run)))
+        config = config_of(run)
+        if config.secrets:
+            keep_secret(secrets_of(config))
         require_own_place(self.database.layout.database, run)
         return Repository(run.repository)
 
@@ -158,6 +158,8 @@ class Desk:
     ) -> Answer | None:
         """The first result of an earlier call with this key, in a snapshot. A caller that
         goes on to write has to look again in its transaction. Error `key_conflict`."""
+        if key is None:
+            return None
         found = requests.first_result(tx, command, agent, key, digest)
         return None if found is None else Answer(json.loads(found), True)
 
@@ -219,3 +221,28 @@ def _runs_hint(tx: Session, name: str) -> str:
         return f"did you mean {near}?"
     names = [run.name for run in runs.not_closed(tx)]
     return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"
+
+
+# -- the commit that a run begins at ----------------------------------------------------------
+
+
+def keep_base(desk: Desk, run: Run) -> None:
+    """Keep the base of a run reachable, or what HEAD is where it has none; by the same ref its
+    repository is known again. What cannot be kept now is kept by the next dispatch; a clean-up
+    of the closed run lets it go. Setting the ref again does no harm."""
+    if run.repository is None:
+        return
+    with contextlib.suppress(InboxOrchError):  # what comes next says so
+        repository = desk.repository(run)
+        if repository.ref_commit(mark_of(run.id)) is None:
+            repository.keep(mark_of(run.id), run.base_commit or repository.commit_of("HEAD"))
+
+
+def release_base(repository: Repository, run: Run, stays: Sequence[str]) -> None:
+    """Let the base of a closed run go, or what stands for one that was never named, if it is in
+    the history of a commit that stays."""
+    if run.state != "closed" and run.base_commit is not None:
+        return
+    commit = repository.ref_commit(mark_of(run.id))
+    if commit is not None and any(repository.contains(other, commit) for other in stays):
+        repository.drop(mark_of(run.id), commit)

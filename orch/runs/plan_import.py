@@ -5,17 +5,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.ids import check_name, new_id
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
-from inbox_orch.shared.store.requests import digest_of
 
 from . import plan as plans
 from . import planning
 from . import task_rows as tasks
-from .beginnings import keep_base
 from .config import Config, config_of
-from .desk import Answer, Desk
+from .desk import Answer, Desk, keep_base
 from .model import Dependency, Limits, Run
 from .plan import Fault, Link, Opening, Plan
 from .planning import DEFAULT_LEADER, DEFAULT_MAILBOX, Facts

@@ -5,20 +5,19 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import check_name, new_id
 from inbox_orch.shared.processes.signals import postponed
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
-from inbox_orch.shared.store.requests import digest_of
 
 from ..git.repository import Repository, check_version
 from . import graph, limits
 from . import run_rows as runs
 from . import task_rows as tasks
-from .beginnings import keep_base
 from .config import Config, config_of
-from .desk import Answer, Desk
+from .desk import Answer, Desk, keep_base
 from .model import Dependency, Limits, Run, Task
 from .names import check_task_key, run_name
 from .plan import Opening

@@ -1,12 +1,13 @@
 """What follows from the stored states: who is ready, who waits, who can never start, how the
 run stands. Computed afresh at every look, so that it cannot go stale."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 
 from . import graph
+from .config import config_of
 from .model import Dependency, Run, Task
 from .retries import MOST_SECONDS
 from .states import TASK_FINAL
@@ -90,7 +91,7 @@ def picture(
         edges.setdefault(dependency.task_id, []).append(dependency)
     stopped_by = _stopped_by(run, tasks)
     standings: dict[str, Standing] = {}
-    for task_id in graph.ordered(by_id, graph.edges_of(dependencies)):
+    for task_id in graph.ordered(by_id, graph.edges_of(dependencies)) if edges else by_id:
         task = by_id[task_id]
         standings[task_id] = _standing(
             task, edges.get(task_id, ()), standings, stopped_by, conflicts, now_ms
@@ -101,9 +102,11 @@ def picture(
 
 def dispatch_order(standings: Sequence[Standing], dependencies: Sequence[Dependency]) -> list[Task]:
     """The ready tasks: by priority, then the longest remaining path, then age."""
+    ready = [s.task for s in standings if s.state == "ready"]
+    if not dependencies:
+        return sorted(ready, key=lambda t: (-t.priority, t.number))
     edges = graph.edges_of(dependencies)
     lengths = graph.remaining_lengths([s.task.id for s in standings], edges)
-    ready = [s.task for s in standings if s.state == "ready"]
     return sorted(ready, key=lambda t: (-t.priority, -lengths[t.id], t.number))
 
 
@@ -179,3 +182,67 @@ def _settled_outcome(states: Sequence[str]) -> str:
     if all(state in ("succeeded", "skipped") for state in states):
         return "succeeded"
     return "partial" if "succeeded" in states else "failed"
+
+
+# -- how many attempts may live at once, in a run and in each mailbox of it ------------------
+
+
+class Slots:
+    """The slots that are free beside attempts that live, by the mailboxes of those."""
+
+    def __init__(self, run: Run, live: Iterable[str]) -> None:
+        self._most = run.max_parallel
+        self._most_in = config_of(run).mailboxes
+        self._taken: dict[str, int] = {}
+        for mailbox in live:
+            self._taken[mailbox] = self._taken.get(mailbox, 0) + 1
+
+    def copy(self) -> "Slots":
+        """Slots of their own, equal to these, to try something out."""
+        twin = Slots.__new__(Slots)
+        twin._most, twin._most_in, twin._taken = self._most, self._most_in, dict(self._taken)
+        return twin
+
+    def bounded(self) -> bool:
+        """Whether there is any limit at all."""
+        return self._most is not None or bool(self._most_in)
+
+    def full(self) -> bool:
+        """Whether the run takes no attempt more, in whichever mailbox."""
+        return self._most is not None and sum(self._taken.values()) >= self._most
+
+    def take(self, mailbox: str) -> bool:
+        """Take a slot for one attempt more in a mailbox; False when there is none."""
+        if not self.free(mailbox):
+            return False
+        self._taken[mailbox] = self._taken.get(mailbox, 0) + 1
+        return True
+
+    def free(self, mailbox: str) -> bool:
+        """Whether one attempt more may live in a mailbox."""
+        most = self._most_in.get(mailbox)
+        return not self.full() and (most is None or self._taken.get(mailbox, 0) < most)
+
+    def limit_of(self, mailbox: str) -> str:
+        """Which limit keeps an attempt out of a mailbox, in words."""
+        if self.full():
+            return f"at most {self._most} at once in this run"
+        return f"at most {self._most_in[mailbox]} at once in mailbox {mailbox}"
+
+
+def may_move(picture: Picture, live: Iterable[str], *, dispatching: bool = True) -> bool:
+    """Whether a run can go on without a decision: a worker is at work, the run is being cancelled,
+    or an attempt could be dispatched, now or after a back-off (unless `dispatching` is False).
+    `live` are the mailboxes of the live attempts: one that is blocked keeps its slot, and may
+    keep all the others out."""
+    if picture.run.state == "cancelling" or any(s.state == "active" for s in picture.standings):
+        return True
+    slots = Slots(picture.run, live)
+    return (
+        dispatching
+        and picture.run.state == "open"
+        and any(
+            standing.state in ("ready", "backing_off") and slots.free(standing.task.mailbox)
+            for standing in picture.standings
+        )
+    )

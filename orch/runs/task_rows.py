@@ -106,6 +106,18 @@ def update(
     )
 
 
+def move(
+    tx: Session, task_id: str, changes: Mapping[str, Any], *, expected_state: str
+) -> Task | None:
+    """The task as `update` leaves it; None when it is in that state no more."""
+    assignments = ", ".join(f"{name} = :{name}" for name in changes)
+    rows = tx.all(
+        f"UPDATE task SET {assignments} WHERE id = :_id AND state = :_state RETURNING {_COLUMNS}",
+        {**changes, "_id": task_id, "_state": expected_state},
+    )
+    return _task(rows[0]) if rows else None
+
+
 def insert_dependency(tx: Session, dependency: Dependency) -> None:
     """A new edge."""
     tx.run("INSERT INTO dependency (task_id, upstream_id, condition) VALUES (?, ?, ?)", dependency)

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
-from inbox_orch.shared.store.requests import digest_of
 
 from ..attempts import fold, moving, verify
 from ..attempts import rows as attempts

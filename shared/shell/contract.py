@@ -49,7 +49,7 @@ ERRORS = {
     "opposed": "the recommendations speak against each other; `--force` makes one group of them",
     "cancelled": "the thread that you hold was cancelled: stop working on it",
     "run_unsuccessful": "the run has ended, and not every task succeeded",
-    "needs_decision": "a question is open, and nothing goes on without its answer",
+    "needs_decision": "nothing goes on, since a question is open or work does not merge",
     "degraded": "some parts are there, some are missing; `data` says which",
     "checks_failed": "a check of what would be integrated failed; nothing was moved",
     "no_quorum": "too few reviewers replied for a tally",

@@ -3,21 +3,10 @@
 Rows of `request`. A key is unique for a command and an agent.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from inbox_orch.shared.store.engine import Session
 
-from ..digests import sha256_hex
 from ..errors import InboxOrchError
 from ..ids import check_key
-
-
-def digest_of(request: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical form of a request."""
-    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"))
-    return sha256_hex(canonical.encode())
 
 
 def first_result(tx: Session, command: str, agent: str, key: str | None, digest: str) -> str | None:

@@ -160,6 +160,27 @@ def test_a_question_while_nothing_else_runs_needs_a_decision(project: Enterprise
     assert value["data"]["questions"][0]["key"] == "a"
 
 
+@pytest.mark.parametrize("until_what", ["run", "blocked", "change", "task:c"])
+def test_work_that_does_not_merge_needs_a_decision_and_names_the_way_out(
+    project: Enterprise, until_what: str
+):
+    name = project.open_run()
+    with project.scheduler() as scheduler:
+        for key, upstream in (("a", ()), ("b", ()), ("c", ("a", "b"))):
+            run = scheduler.run(name)
+            scheduler.add_task(run, key_name=key, title=f"Do {key}", depends_on=upstream)
+    for item in dispatch(project, "a", "b").values():
+        act(project, item, "done")
+    project.orch("drive", "--wait", "0")
+
+    driven = project.orch("drive", "--until", until_what, "--json")
+    value = wait(project, "--until", until_what, "--wait", "20", code=11)
+    assert value["error"]["code"] == "needs_decision"
+    assert "orch dispatch TASK --base COMMIT" in value["error"]["hint"]
+    assert value["error"]["details"] == {"tasks": ["c"]}
+    assert json.loads(driven.stdout.splitlines()[-1])["error"] == value["error"]
+
+
 @pytest.mark.parametrize("until_what", ["run", "task:a"])
 @pytest.mark.parametrize("verb, code", [("done", 0), ("fail", 11)])
 def test_the_end_is_the_exit_code(project: Enterprise, until_what: str, verb: str, code: int):
@@ -236,6 +257,8 @@ def test_the_end_of_a_cancelled_holders_lease_wakes_the_wait(project: Enterprise
 def test_an_idle_wait_costs_nothing_also_with_what_fell_due_long_ago(project: Enterprise):
     project.tasks("a", "b", "c")
     item = dispatch(project, "a")["a"]
+    with project.scheduler() as scheduler:  # with nothing to dispatch the question would end it
+        scheduler.add_task(the_run(scheduler), key_name="ready", title="To be dispatched")
     with project.bus("w1") as bus:
         token = bus.claim(item["thread"], mailboxes=["workers"], lease_seconds=1).lease.token
         bus.ask(item["thread"], str(token), body="which?")

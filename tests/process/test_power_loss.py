@@ -27,7 +27,7 @@ FRAME_HEADER_BYTES = 24
 RECORDED = """
 import os
 from inbox_orch.inbox import Bus
-from inbox_orch.orch.services.scheduler import Scheduler
+from inbox_orch.orch.leader.scheduler import Scheduler
 from support.processes import say
 
 path, attached = sys.argv[1:]

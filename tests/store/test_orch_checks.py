@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.attempts import borrow, fold, judge
-from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.attempts import verify as verifying
 from inbox_orch.orch.gates import running
 from inbox_orch.orch.journal import owners
@@ -504,7 +503,7 @@ def test_the_check_of_a_verifier_that_is_gone_is_ended_and_nobody_elses(site: Si
             data["group_started"] = (processes.start_time(process.pid) or 0) + started
             thread = threading.Thread(
                 target=judge.end_orphan,
-                args=(attempts.Intent(1, "run", "attempt", "verify", data, 0, me), boot_id),
+                args=(journal_rows.Intent(1, "run", "attempt", "verify", data, 0, me), boot_id),
             )
             thread.start()
             if process is own:

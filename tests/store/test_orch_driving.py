@@ -7,7 +7,7 @@ import pytest
 
 from inbox_orch.orch.attempts import dispatch, provision
 from inbox_orch.orch.git import worktrees
-from inbox_orch.orch.leader.drive import Driven, Step
+from inbox_orch.orch.leader.drive import Drive, Driven, Step
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs.model import Run
 from inbox_orch.shared.errors import InboxOrchError
@@ -19,7 +19,7 @@ def drive(site: Site, run: Run, scheduler: Scheduler | None = None, **options: A
     """One look, and what it told; the last step is the ending."""
     leader = scheduler or site.scheduler
     told = []
-    for step in leader.drive(run, **{"wait_seconds": 0, **options}):
+    for step in leader.drive(run, Drive(**{"wait_seconds": 0, **options})):
         told.append(step)
         leader.mark_told(step)
     return told
@@ -180,7 +180,7 @@ def test_a_second_drive_goes_on_from_what_has_been_told(site: Site):
     first = items(drive(site, run))
     site.fail(first["a"], fatal=True)
 
-    untold = list(site.scheduler.drive(run, wait_seconds=0))
+    untold = list(site.scheduler.drive(run, Drive(wait_seconds=0)))
     again = drive(site, run)
     assert lines(untold) == lines(again)
     assert ("task_failed", "a") in lines(again)
@@ -432,7 +432,7 @@ def drive_through_a_check(
             meanwhile()
 
     told = []
-    for step in site.scheduler.drive(run, wait_seconds=60, pulse=pulse, **options):
+    for step in site.scheduler.drive(run, Drive(wait_seconds=60, pulse=pulse, **options)):
         told.append(step)
         if begun and not release.exists():
             assert step.ending is None
@@ -496,8 +496,12 @@ def test_a_drive_that_is_left_while_a_check_runs_gives_the_work_back(site: Site)
     other = site.leader()
     steps = site.scheduler.drive(
         run,
-        wait_seconds=60,
-        pulse=lambda: other.add_task(run, key_name=f"t{len(site.states(run))}", title="Another"),
+        Drive(
+            wait_seconds=60,
+            pulse=lambda: other.add_task(
+                run, key_name=f"t{len(site.states(run))}", title="Another"
+            ),
+        ),
     )
     assert isinstance(steps, Generator)
     while site.attempts(run, "a")[0].state != "verifying":

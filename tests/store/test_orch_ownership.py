@@ -381,7 +381,7 @@ def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
     me = owners.this_process(site.scheduler.desk)
 
     def is_abandoned(owner) -> bool:
-        intent = attempts.Intent(1, "run", "attempt", "dispatch", {}, site.clock.wall_ms, owner)
+        intent = journal_rows.Intent(1, "run", "attempt", "dispatch", {}, site.clock.wall_ms, owner)
         return owners.is_abandoned(site.scheduler.desk, intent)
 
     assert not is_abandoned(me)

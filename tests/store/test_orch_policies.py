@@ -167,7 +167,9 @@ def test_the_same_question_again_is_one_open_question(site: Site, run):
 
     assert told(site, run) == ["attempt_blocked"]
     assert len(site.scheduler.questions(run)) == 1
-    assert nothing_to_tell(site, run)
+    again = site.scheduler.wait(run, wait_seconds=0)
+    assert again.changes == ()
+    assert again.failure is not None and again.failure.code == "needs_decision"
 
 
 def test_a_blocked_worker_whose_lease_ran_out_is_blocked_and_an_answer_revives_its_thread(

@@ -18,6 +18,7 @@ from inbox_orch.orch.attempts import moving
 from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.journal.rows import Intent, Owner
+from inbox_orch.orch.leader.drive import Drive
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs import run_rows as runs
 from inbox_orch.orch.runs.model import Limits
@@ -228,7 +229,7 @@ class Runs(RuleBasedStateMachine):
         run = self.present_run()
         scheduler.crash_before(crash)
         try:
-            for step in scheduler.drive(run, wait_seconds=0):
+            for step in scheduler.drive(run, Drive(wait_seconds=0)):
                 scheduler.mark_told(step)
                 ending = step.ending
         except Crash:

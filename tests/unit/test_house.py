@@ -49,7 +49,9 @@ def is_exempt(known: dict[str, tuple[Path, ast.ClassDef]], name: str) -> bool:
     """Protocols, errors, forms of data for pydantic, and what click has to see as its own."""
     path, node = known[name]
     above = bases(node)
-    if {"Protocol", "BaseModel"} & {*above} or any(base.endswith(("Error", "Exception")) for base in above):
+    if {"Protocol", "BaseModel"} & {*above} or any(
+        base.endswith(("Error", "Exception")) for base in above
+    ):
         return True
     click_made = path.name in ("value_types.py", "commandline.py", "tree.py", "hook_group.py")
     return click_made or any(is_exempt(known, base) for base in above if base in known)

@@ -4,8 +4,7 @@ import pytest
 
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run, Task
-from inbox_orch.orch.runs.readiness import Picture, Standing
-from inbox_orch.orch.runs.slots import Slots, may_move
+from inbox_orch.orch.runs.readiness import Picture, Slots, Standing, may_move
 
 
 def a_run(most: int | None, **mailboxes: int) -> Run:

@@ -4,25 +4,23 @@ import click
 
 from inbox_orch.shared.shell.commandline import Program
 
-_HERE = "inbox_orch.orch.cli"
-
 
 @click.command(
     "council",
     cls=Program,
     commands_in={
-        "start": (f"{_HERE}.council_start", "Ask reviewers about a brief."),
-        "wait": (f"{_HERE}.council_wait", "Block until the round is closed."),
-        "tally": (f"{_HERE}.council_tally", "What the replies come to."),
-        "report": (f"{_HERE}.council_report", "The report, stored as an artifact."),
-        "ballot": (f"{_HERE}.council_ballot", "A second round: vote on what others raised."),
-        "group": (f"{_HERE}.council_group", "Settle what the tally could not know."),
-        "suggest": (f"{_HERE}.council_suggest", "Pairs that may be one recommendation."),
-        "apply": (f"{_HERE}.council_apply", "Settle many pairs from a file."),
-        "show": (f"{_HERE}.council_show", "One council and its seats."),
-        "list": (f"{_HERE}.council_list", "Every council."),
-        "template": (f"{_HERE}.council_template", "What reviewers are sent and must answer."),
-        "demo": (f"{_HERE}.council_demo", "A council from start to end, offline."),
+        "start": (f"{__name__}.start", "Ask reviewers about a brief."),
+        "wait": (f"{__name__}.wait", "Block until the round is closed."),
+        "tally": (f"{__name__}.tally", "What the replies come to."),
+        "report": (f"{__name__}.report", "The report, stored as an artifact."),
+        "ballot": (f"{__name__}.ballot", "A second round: vote on what others raised."),
+        "group": (f"{__name__}.group", "Settle what the tally could not know."),
+        "suggest": (f"{__name__}.suggest", "Pairs that may be one recommendation."),
+        "apply": (f"{__name__}.apply", "Settle many pairs from a file."),
+        "show": (f"{__name__}.show", "One council and its seats."),
+        "list": (f"{__name__}.list", "Every council."),
+        "template": (f"{__name__}.template", "What reviewers are sent and must answer."),
+        "demo": (f"{__name__}.demo", "A council from start to end, offline."),
     },
 )
 def command() -> None:

@@ -77,6 +77,10 @@ def _head(board: Board) -> list[Block]:
         rows.append(((f"runs: {'  '.join(names)}", "waiting"),))
     if status.obstacle is not None:
         rows.append(((f"submitted work waits: {status.obstacle}", "failed"),))
+    if board.verdict is not None and board.verdict.code is not None:
+        colour = "blocked" if board.verdict.code == "needs_decision" else "failed"
+        rows.append(((board.verdict.message, colour),))
+        rows.append(((str(board.verdict.hint), "waiting"),))
     return [Lines(tuple(rows))]
 
 

@@ -4,15 +4,13 @@ import click
 
 from inbox_orch.shared.shell.commandline import Program
 
-_HERE = "inbox_orch.orch.cli"
-
 
 @click.command(
     "skill",
     cls=Program,
     commands_in={
-        "print": (f"{_HERE}.skill_print", "The manual for agents, as text."),
-        "install": (f"{_HERE}.skill_install", "The same as a file where agents look."),
+        "print": (f"{__name__}.print", "The manual for agents, as text."),
+        "install": (f"{__name__}.install", "The same as a file where agents look."),
     },
     examples=("orch skill print", "orch skill install --dir .claude/skills"),
 )

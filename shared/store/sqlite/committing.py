@@ -16,17 +16,13 @@ from ..layout import Layout
 _NOT_WRITTEN = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_FULL)
 
 
-def commit(layout: Layout, connection: sqlite3.Connection) -> None:
-    """Commit. Raises sqlite3.Error when nothing was done; error `outcome_unknown` when it was done
-    wholly or not at all, and it cannot be told which."""
-    try:
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        if _may_be_in_the_log(error) and not _written_over(connection):
-            raise _unknown(layout, error) from error
-        raise
+def settle(layout: Layout, connection: sqlite3.Connection, error: sqlite3.Error) -> None:
+    """After a COMMIT that failed with `error`: see to it that nothing was done. Error
+    `outcome_unknown` when it was done wholly or not at all, and it cannot be told which."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    if _may_be_in_the_log(error) and not _written_over(connection):
+        raise _unknown(layout, error) from error
 
 
 def _may_be_in_the_log(error: sqlite3.Error) -> bool:

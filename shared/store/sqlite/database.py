@@ -19,10 +19,18 @@ from ...errors import InboxOrchError, usage
 from ..folders import refuse_links
 from ..layout import Layout, layout_of
 from . import bells, connecting, live
-from .committing import commit
+from .committing import settle
 from .gate import Gate, file_failure
 from .older import Upgraded
-from .refusals import missing, named, oldest_reader, patiently, require_file, translated
+from .refusals import (
+    is_locked_out,
+    missing,
+    named,
+    oldest_reader,
+    patiently,
+    require_file,
+    translated,
+)
 from .reserve import give_up_reserve, keep_reserve
 from .sessions import Snapshot, Transaction
 
@@ -52,6 +60,7 @@ class Database:
         looks: bool,
     ) -> None:
         self.layout = layout
+        self._log = layout.wal
         self.clock = clock
         self._connection = connection
         self._gate = Gate(layout.gate)
@@ -173,21 +182,22 @@ class Database:
             return
         self._bring_up_to_date()
         try:
-            with translated(self.layout):
-                self._set_synchronous("FULL" if durable else "NORMAL")
-                transaction = self._begin(durable)
-            self._current = transaction
-            with translated(self.layout):
-                refusal = yield from self._worked(transaction)
-                commit(self.layout, self._connection)
+            self._set_synchronous("FULL" if durable else "NORMAL")
+            transaction = self._current = self._begin(durable)
+            refusal = yield from self._worked(transaction)
+            self._commit()
             self._keep_log_short()
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise named(self.layout, error) from error
         except BaseException:
             self._roll_back()
             raise
         finally:
             self._current = None
             self._gate.release()
-        bells.ring(self.layout.bells, transaction.topics)
+        if waited_for := self._waited_for(transaction.topics):
+            bells.ring(self.layout.bells, waited_for)
         if refusal is not None:
             raise refusal
 
@@ -196,13 +206,29 @@ class Database:
     ) -> Generator[Transaction, None, InboxOrchError | None]:
         """Let the block do its work; returns its refusal when something is to be kept."""
         try:
-            with translated(self.layout):
+            try:
                 yield transaction
+            except sqlite3.Error as error:
+                raise named(self.layout, error) from error
         except InboxOrchError as error:
             if not transaction.drop_the_rest(error):
                 raise
             return error
         return None
+
+    def _waited_for(self, topics: set[str]) -> set[str]:
+        """Those of the topics that have a bell; mostly there is none."""
+        try:
+            return topics.intersection(os.listdir(self.layout.bells))
+        except OSError:
+            return set()
+
+    def _commit(self) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            settle(self.layout, self._connection, error)
+            raise
 
     def _begin(self, durable: bool) -> Transaction:
         """Pass the gate, take SQLite's write lock, and fix the moment."""
@@ -215,11 +241,18 @@ class Database:
 
     def _begin_immediate(self, deadline: float) -> None:
         """A foreign writer knows nothing of the gate."""
-        patiently(
-            self.layout,
-            deadline - time.monotonic(),
-            lambda: self._connection.execute("BEGIN IMMEDIATE"),
+        self._patiently(
+            deadline - time.monotonic(), lambda: self._connection.execute("BEGIN IMMEDIATE")
         )
+
+    def _patiently(self, seconds: float, begin: Callable[[], object]) -> None:
+        """Begin; where a foreign lock is in the way, try it for so many seconds."""
+        try:
+            begin()
+        except sqlite3.OperationalError as error:
+            if not is_locked_out(error):
+                raise
+            patiently(self.layout, seconds, begin)
 
     @contextlib.contextmanager
     def _savepoint(self, outer: Transaction) -> Iterator[Transaction]:
@@ -263,14 +296,16 @@ class Database:
         if self._connection.in_transaction:
             yield Snapshot(self._connection)
             return
-        with translated(self.layout):
-            patiently(self.layout, self._busy_seconds, self._begin_snapshot)
+        try:
+            self._patiently(self._busy_seconds, self._begin_snapshot)
             try:
                 self.check_in_place()
                 session = self._connection if self._upgraded is None else self._upgraded.current()
                 yield Snapshot(session)
             finally:
                 self._roll_back()
+        except sqlite3.Error as error:
+            raise named(self.layout, error) from error
 
     def read_as_newest(self, yes: bool = True) -> None:
         """Whether snapshots of an older schema, opened to look, are shown in the newest one."""
@@ -377,7 +412,7 @@ class Database:
 
         The change is committed already, so a checkpoint that fails is left to the next writer.
         """
-        size = size_of(self.layout.wal)
+        size = size_of(self._log)
         if self.alone is not None and size > SHORT_OF_ROOM_BYTES:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

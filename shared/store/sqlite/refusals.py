@@ -168,6 +168,11 @@ def _nearest(name: str, others: list[str]) -> str | None:
     return found[0] if found else None
 
 
+def is_locked_out(error: sqlite3.Error) -> bool:
+    """Whether a lock of another process is in the way, which may be gone in a moment."""
+    return primary_code(error) in _REFUSED_BY_A_LOCK
+
+
 def patiently(layout: Layout, seconds: float, act: Callable[[], Result]) -> Result:
     """What `act` returns, tried again while a foreign lock refuses it; error `busy`.
 
@@ -178,7 +183,7 @@ def patiently(layout: Layout, seconds: float, act: Callable[[], Result]) -> Resu
         try:
             return act()
         except sqlite3.OperationalError as error:
-            if primary_code(error) not in _REFUSED_BY_A_LOCK:
+            if not is_locked_out(error):
                 raise
             if time.monotonic() >= deadline:
                 raise _busy(layout, seconds) from error

@@ -4,17 +4,15 @@ import click
 
 from inbox_orch.shared.shell.commandline import Program
 
-_HERE = "inbox_orch.orch.cli"
-
 
 @click.command(
     "group",
     cls=Program,
     commands_in={
-        "merge": (f"{_HERE}.council_group_merge", "Two items are one recommendation."),
-        "split": (f"{_HERE}.council_group_split", "Two items are not one."),
-        "dismiss": (f"{_HERE}.council_group_dismiss", "Mark a group as dismissed."),
-        "note": (f"{_HERE}.council_group_note", "Add a note to a group."),
+        "merge": (f"{__name__}.merge", "Two items are one recommendation."),
+        "split": (f"{__name__}.split", "Two items are not one."),
+        "dismiss": (f"{__name__}.dismiss", "Mark a group as dismissed."),
+        "note": (f"{__name__}.note", "Add a note to a group."),
     },
 )
 def command() -> None:
