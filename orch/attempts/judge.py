@@ -410,7 +410,7 @@ def _time_is_over(desk: Desk, starts_before_ms: float | None) -> bool:
 
 def end_orphan(intent: Intent, boot_id: str) -> None:
     """See to the check of a process that is gone, in this boot: the guardian of the one that died
-    ends it, and may still be running it; two must not run in one worktree."""
+    ends it, and may still be doing so; two must not run in one worktree."""
     from ..gates.running import await_end, end_group
 
     group, owner = intent.data.get("group"), intent.owner
