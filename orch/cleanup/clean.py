@@ -22,7 +22,7 @@ from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
 from ..runs import task_rows as tasks
-from ..runs.desk import Desk, release_base
+from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from . import inspect
 from . import reasons as cleanup
@@ -136,7 +136,9 @@ def clean_up(
         _clean(desk, run, repository, attempt, key, force=force, within=within)
         for attempt, key in chosen
     ]
-    release_base(repository, run, [t.commit for t in inspect.targets(run, repository)])
+    remaining_refs.release_base(
+        desk, repository, run, [t.commit for t in inspect.targets(run, repository)]
+    )
     emptied = _empty_trash(desk, run, repository)
     gone = (*(item for item in items if item is not None), *rest)
     return Cleaned(gone, False, force, bool(task_names), tuple(emptied))

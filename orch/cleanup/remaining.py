@@ -11,9 +11,11 @@ from inbox_orch.shared.store.sqlite.database import Database
 from ..attempts import rows as attempts
 from ..git import removal, worktrees
 from ..git.failures import shown
+from ..git.recognising import mark_of
 from ..git.removal import Deleted, Deletion
 from ..git.repository import Repository
 from ..runs import task_rows as tasks
+from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from .reasons import Reason, about
 from .remove import removal_from
@@ -68,3 +70,19 @@ def could_not_go(failed: dict[str, str]) -> tuple[Reason, ...]:
 def merged_into(deletions: Sequence[Deletion]) -> str | None:
     """A ref that has the work of those that go."""
     return next((shown(d.target.ref) for d in deletions if d.target is not None), None)
+
+
+def release_base(desk: Desk, repository: Repository, run: Run, stays: Sequence[str]) -> None:
+    """Let the base of a closed run go, or what stands for one that was never named, if it is in
+    the history of a commit that stays. The repository of a run that is open, or has salvage that
+    can be restored, is known by it."""
+    if run.state != "closed" or _has_salvage(desk, run):
+        return
+    commit = repository.ref_commit(mark_of(run.id))
+    if commit is not None and any(repository.contains(other, commit) for other in stays):
+        repository.drop(mark_of(run.id), commit)
+
+
+def _has_salvage(desk: Desk, run: Run) -> bool:
+    with desk.database.snapshot() as snapshot:
+        return any(a.salvage_commit is not None for a in attempts.of_run(snapshot, run.id))

@@ -7,12 +7,12 @@ from itertools import combinations
 
 from . import words
 from .model import Item, Parameters
-from .opposition import Opposition, said_opposed, seen_opposed, speech_of
-from .texts import cosine, likeness_of_phrases, phrases_of, profiles, usual
+from .opposition import Opposition, keeps, said_opposed, seen_opposed, speech_of
+from .texts import Rivals, cosine, likeness_of_phrases, phrases_of, profiles, usual
 
 _NEGATION = re.compile(r"\b(?:not|never|no|without|avoid|stop|don['’]?t|doesn['’]?t)\b", re.I)
 
-_PHRASES_PERCENT, _TEXT_PERCENT = 75, 70
+_PHRASES_PERCENT, _TEXT_PERCENT = 75, 85
 """What brings the likeness of phrases and that of texts to the scale of that of single keywords, so
 that one threshold serves: unlike items score about 0, and like ones from 170."""
 
@@ -64,7 +64,7 @@ class Likeness:
             first.reviewer != second.reviewer
             and not (first.text_only or second.text_only)
             and bool(self._keywords[one] and self._keywords[other])
-            and _speaks_for(first) == _speaks_for(second)
+            and bool(_sides(first) & _sides(second))
         )
 
     @cached_property
@@ -86,11 +86,11 @@ class Likeness:
         places = combinations(range(len(self.items)), 2)
         alike = {(a, b): cosine(whole[a], whole[b]) for a, b in places}
         common = self._usual(alike)
+        beyond = {(a, b): text - (common[a] + common[b]) // 2 for (a, b), text in alike.items()}
+        rivals = Rivals(beyond, [item.reviewer for item in self.items])
         return {
-            (a, b): self._score(
-                a, b, text - (common[a] + common[b]) // 2, (whole[a].size, whole[b].size)
-            )
-            for (a, b), text in alike.items()
+            (a, b): self._score(a, b, rivals.distinct(a, b), (whole[a].size, whole[b].size))
+            for a, b in beyond
         }
 
     def _usual(self, alike: dict[tuple[int, int], int]) -> list[int]:
@@ -138,9 +138,15 @@ class Likeness:
         )
 
 
-def _speaks_for(item: Item) -> bool:
-    """Whether it wants something done; guessed from the title when no stance was declared, so
-    that it never merges with a negated twin."""
-    if item.stance is not None:
-        return item.stance == "do"
-    return _NEGATION.search(item.title) is None
+def _sides(item: Item) -> frozenset[bool]:
+    """Whether it may want something done (True) and may want it not done (False).
+
+    A title that denies or keeps says what a stance against it says, whatever stance was declared:
+    "never hide it" is `do` for one and `avoid` for another. Without a stance the title decides.
+    """
+    against = bool(words.split_negated(item.title)[1].strip()) or keeps(item.title)
+    if item.stance is None:
+        return frozenset((_NEGATION.search(item.title) is None,))
+    if item.stance != "do":
+        return frozenset((False,))
+    return frozenset((True, False)) if against else frozenset((True,))

@@ -77,7 +77,9 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
     doing, other = (first, second) if first.item.stance == "do" else (second, first)
     if not about or _leans(doing, about) == "against" or _leans(other, about) == "for":
         return None
-    if other.item.stance == "keep" and _KEEPING.match(doing.item.title):
+    if doing.denied & other.denied or (keeps(doing.item.title) and keeps(other.item.title)):
+        return None
+    if other.denied and not about & other.denied and not keeps(other.item.title):
         return None
     terms = tuple(sorted(about))
     evidence = (
@@ -85,6 +87,11 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
         f"both about {' '.join(terms)}"
     )
     return Opposition("stance", evidence, terms)
+
+
+def keeps(title: str) -> bool:
+    """Whether a title wants something left as it is."""
+    return _KEEPING.match(title) is not None and not words.keeps_out(title)
 
 
 def _subject(first: Speech, second: Speech) -> frozenset[str]:

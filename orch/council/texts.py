@@ -11,11 +11,12 @@ from .model import Item
 
 # Title and keywords say what an item is about, the proposal what to do; the rationale tells of the
 # design as it is, which others describe in the same words for other reasons. In halves of a word.
-_TITLE, _KEYWORDS, _PROPOSAL, _RATIONALE = 4, 4, 2, 1
+_TITLE, _KEYWORDS, _PROPOSAL, _RATIONALE = 6, 4, 2, 1
 
-# The usual constants of BM25 (Robertson and Zaragoza, 2009): a term that comes again adds less and
-# less (1.2), and three quarters of a text's length are taken back.
-_SATURATION_TENTHS, _LENGTH_PERCENT = 12, 75
+# As in BM25F (Robertson and Zaragoza, 2009), three quarters of a text's length are taken back, and
+# a term that comes again adds less and less. That begins late (16 where a search has 1.2), because
+# what a recommendation is about comes in its title, its keywords and its proposal.
+_SATURATION_TENTHS, _LENGTH_PERCENT = 160, 75
 
 _UNSEEN = 10
 """So many items like none are added to those that an item is compared with, so that in a small
@@ -115,3 +116,37 @@ def _mean(phrases: Phrases, best: Iterable[int], weight: Mapping[str, int]) -> i
     importance = [isqrt(sum(weight[term] ** 2 for term in phrase)) for phrase in phrases]
     total = sum(importance)
     return sum(a * b for a, b in zip(importance, best, strict=True)) // total if total else 0
+
+
+# -- beside other items --------------------------------------------------------------------
+
+_RIVALS_PERCENT = 50
+"""How much of what an item has in common with its next best is taken away."""
+
+
+class Rivals:
+    """Likeness of items beside their next best. Who recommends a thing does so once: what an item
+    has in common with several items of one reviewer is a subject, and no recommendation."""
+
+    def __init__(self, alike: Mapping[tuple[int, int], int], reviewers: Sequence[str]) -> None:
+        self._alike = alike
+        self._reviewers = reviewers
+        best: dict[tuple[int, str], list[int]] = {}
+        for (a, b), score in alike.items():
+            best.setdefault((a, reviewers[b]), []).append(score)
+            best.setdefault((b, reviewers[a]), []).append(score)
+        self._best = {key: sorted(scores)[-2:] for key, scores in best.items()}
+
+    def distinct(self, one: int, other: int) -> int:
+        """The likeness of two places, the smaller one first, with a part of that of their next
+        best taken away."""
+        score = self._alike[one, other]
+        rivals = self._next(one, other, score) + self._next(other, one, score)
+        return score - _RIVALS_PERCENT * rivals // 200
+
+    def _next(self, one: int, other: int, score: int) -> int:
+        """How like an item the best other one of that reviewer is."""
+        best = self._best[one, self._reviewers[other]]
+        if best[-1] != score:
+            return max(0, best[-1])
+        return max(0, best[0]) if len(best) > 1 else 0

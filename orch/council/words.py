@@ -15,10 +15,11 @@ _REJECTED = re.compile(r"\b(?:instead of|rather than|in place of)\b(.*?)(?:[.;:,
 # "Never X", "leave X out": what comes after is what the writer speaks against.
 _NEGATED = re.compile(
     r"\b(?:never|not|no|without|avoid\w*|stop|don['’]?t|doesn['’]?t|cannot|can['’]?t|drop|remove|"
-    r"refuse|reject|forbid|disable|exclude|defer|postpone|"
-    r"(?:leave|keep)(?=[^.;:,]{0,120}\bout\b))\b(.*?)(?:[.;:,]|$)",
+    r"nothing|refuse|reject|forbid|disable|exclude|defer|postpone)\b(.*?)(?:[.;:,]|$)",
     re.I | re.S,
 )
+# "Keep X out of Y": it speaks against X, and Y is a place that it speaks neither for nor against.
+_KEPT_OUT = re.compile(r"\b(?:leave|keep)\b([^.;:,]{1,120}?)\bout\b[^.;:,]*", re.I)
 _STOP_WORDS = frozenset(
     """
     a about above after again all also an and any are as at be because been before being below
@@ -61,7 +62,15 @@ def split_negated(text: str) -> tuple[str, str]:
     """What a text speaks for, and what it speaks against in whatever form: puts aside, denies,
     leaves out, takes away or puts off."""
     kept, rejected = split_rejected(text)
-    return _NEGATED.sub(" ", kept), " ".join((rejected, *_NEGATED.findall(kept)))
+    left_out = _KEPT_OUT.findall(kept)
+    kept = _KEPT_OUT.sub(" ", kept)
+    denied = " ".join((rejected, *left_out, *_NEGATED.findall(kept)))
+    return _NEGATED.sub(" ", kept), denied
+
+
+def keeps_out(text: str) -> bool:
+    """Whether it says that something is kept out, which leaves nothing as it is."""
+    return _KEPT_OUT.search(text) is not None
 
 
 def split_rejected(text: str) -> tuple[str, str]:

@@ -25,8 +25,10 @@ def with_attributes_of(
     `path` is that of the repository, `common_directory` its git directory. Error `git_failed`.
     """
     bare = path == common_directory
-    if not bare and _checked_out(path, commit):
-        yield path, {}
+    # Named to git, so that no setting sends it to the files of another folder.
+    here = {"GIT_DIR": common_directory, "GIT_WORK_TREE": path}
+    if not bare and _checked_out(path, commit, here):
+        yield path, here
         return
     names = _files_of(path, commit)
     if bare and not names:
@@ -37,11 +39,11 @@ def with_attributes_of(
         yield folder, {"GIT_DIR": common_directory, "GIT_WORK_TREE": folder}
 
 
-def _checked_out(path: str, commit: str) -> bool:
-    """Whether the main checkout has the very same files of attributes as a commit."""
-    status, _ = git(
-        path, "diff-index", "--quiet", commit, "--", _FILES, reads=True, accepted=(0, 1)
-    )
+def _checked_out(path: str, commit: str, here: dict[str, str]) -> bool:
+    """Whether the main checkout has the very same files of attributes as a commit. `here` names
+    it to git."""
+    comparing = ("diff-index", "--quiet", commit, "--", _FILES)
+    status, _ = git(path, *comparing, reads=True, accepted=(0, 1), environment=here)
     if status == 0 and os.path.lexists(os.path.join(path, _NAME)):
         # One that is not tracked is not compared.
         status, _ = git(

@@ -93,7 +93,7 @@ def look(worktree: str, common: str) -> Condition:
     index = os.path.join(admin, "index")
     with unmarked_index(worktree, index, marked) as within:
         text = _status(worktree, within)
-    listed = _without_untouched(worktree, _parsed(text, worktree, marked))
+    listed = _without_untouched(worktree, common, _parsed(text, worktree, marked))
     untracked = manifest.changed(worktree, listed.untracked)
     ignored = manifest.changed(worktree, listed.ignored)
     files = [*listed.tracked, *listed.unmerged, *untracked, *ignored]
@@ -154,9 +154,9 @@ def _parsed(text: str, worktree: str, marked: dict[str, str]) -> _Listed:
     return listed._replace(branch=branch)
 
 
-def _without_untouched(worktree: str, listed: _Listed) -> _Listed:
+def _without_untouched(worktree: str, common: str, listed: _Listed) -> _Listed:
     """Without what is as a checkout writes it: every checkout of the commit has it again."""
-    same = untouched(worktree, listed.unstaged)
+    same = untouched(worktree, common, listed.unstaged)
     return listed._replace(tracked=[path for path in listed.tracked if path not in same])
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from .commands import git
 from .repository import Repository
+from .standing import require_here
 
 _ANY_END = range(-64, 256)
 _LINK, _MODULE, _PROGRAM = "120000", "160000", "100755"
@@ -138,11 +139,12 @@ def _is_whole(content: bytes) -> bool:
 # -- the files -------------------------------------------------------------------------------
 
 
-def put_right(forward: Forward, there: Standing, *, cut_short: bool) -> None:
+def put_right(forward: Forward, there: Standing, common: str, *, cut_short: bool) -> None:
     """Let the files be those of the index again. `cut_short`: git had certainly begun; otherwise
-    what is missing or half there counts as its doing only beside a file that is.
+    what is missing or half there counts as its doing only beside a file that is. `common` is the
+    git directory that all worktrees share.
 
-    Error `git_failed`.
+    Error `git_failed`, also when git works on the files of another folder.
     """
     wanted = {
         d.path: (d.new, d.old) if there.at_new else (d.old, d.new)
@@ -158,7 +160,7 @@ def put_right(forward: Forward, there: Standing, *, cut_short: bool) -> None:
             _remove(forward.tree, path)
     for path in moved:
         _remove_empty_folders(os.path.join(forward.tree, path))
-    _check_out(forward.tree, [path for path in moved if wanted[path][0] is not None])
+    _check_out(forward.tree, common, [path for path in moved if wanted[path][0] is not None])
 
 
 def _is_module(difference: Difference) -> bool:
@@ -252,13 +254,14 @@ def _remove_empty_folders(path: str) -> None:
                 os.rmdir(folder)
 
 
-def _check_out(tree: str, paths: Sequence[str]) -> None:
+def _check_out(tree: str, common: str, paths: Sequence[str]) -> None:
     """Files as they are in the index, where nothing stands in their way; attributes first."""
     free = [path for path in paths if not _is_taken(tree, path)]
     for first in (True, False):
         chosen = [p for p in free if (os.path.basename(p) == ".gitattributes") is first]
         if chosen:
             given = "".join(f"{path}\0" for path in chosen).encode("utf-8", "surrogateescape")
+            require_here(tree, common)
             # Without -f: nothing that has come meanwhile is written over.
             git(tree, "checkout-index", "--quiet", "-z", "--stdin", given=given)
 

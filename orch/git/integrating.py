@@ -298,14 +298,14 @@ def _obstacle(repository: Repository, tree: Tree, trees: int) -> str | None:
         if error.code != "git_failed":
             raise
         return error.message
-    changed = changed_paths(tree.path)
+    changed = changed_paths(tree.path, repository.common_directory)
     if changed:
         more = f" and {len(changed) - 5} more" if changed[5:] else ""
         return "not committed there: " + ", ".join(changed[:5]) + more
     return None
 
 
-def changed_paths(folder: str) -> tuple[str, ...]:
+def changed_paths(folder: str, common: str) -> tuple[str, ...]:
     """What is changed and not committed in a working tree, without untracked files: those stand
     in the way of no fast-forward that does not bring files of the same name, and git looks; and
     without files that are as a checkout writes them, which git looks at, too."""
@@ -316,5 +316,5 @@ def changed_paths(folder: str) -> tuple[str, ...]:
         reads=True,
     )
     found = [entry for entry in text.split("\0") if entry]
-    same = untouched(folder, [entry[3:] for entry in found if entry.startswith(" M ")])
+    same = untouched(folder, common, [entry[3:] for entry in found if entry.startswith(" M ")])
     return tuple(shown(entry[3:]) for entry in found if entry[3:] not in same)

@@ -15,6 +15,7 @@ from .failures import named_failures
 from .forwarding import Forward
 from .marks import Mark
 from .repository import Repository
+from .standing import require_here
 
 PATIENCE_SECONDS = 2.0
 """So long a git at work in the repository is waited for, which may have a lock that is in doubt."""
@@ -84,17 +85,18 @@ def _is_mended(
         return not os.path.isdir(os.path.dirname(os.path.join(common, forward.index_lock)))
     if not _is_concerned(repository, forward):
         return done and _lock_forgotten(repository, mark, forward) is not False
+    require_here(forward.tree, common)
     there = forwarding.standing(repository, forward)
     lock = _own_lock(repository, mark, forward)
     if lock is False:
         return False  # a process is at work there
     if there is not None:
-        forwarding.put_right(forward, there, cut_short=lock is True)
+        forwarding.put_right(forward, there, common, cut_short=lock is True)
     if _lock_forgotten(repository, mark, forward) is False:
         return False
     if there is not None and there.at_new:
         moved = finish and _branch_moved(forward, locks)
-        if not moved and not _taken_back(forward, locks):
+        if not moved and not _taken_back(forward, common, locks):
             return False
     git(forward.tree, "update-index", "-q", "--refresh", accepted=(0, 1, 128), shared_locks=locks)
     return done
@@ -143,8 +145,9 @@ def _branch_moved(forward: Forward, locks: tuple[int, ...]) -> bool:
     return _done(forward, (*moving, forward.new, forward.old), locks)
 
 
-def _taken_back(forward: Forward, locks: tuple[int, ...]) -> bool:
+def _taken_back(forward: Forward, common: str, locks: tuple[int, ...]) -> bool:
     """All files are there: they become those of the branch again."""
+    require_here(forward.tree, common)
     reading = ("-c", "submodule.recurse=false", "read-tree", "-m", "-u")
     return _done(forward, (*reading, forward.new, forward.old), locks)
 

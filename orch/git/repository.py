@@ -302,9 +302,9 @@ class Repository:
         )
         known = {f"?? {path}" for path in untracked_at_start}
         found = [entry for entry in text.split("\0") if entry]
-        changed = [entry[3:] for entry in found if entry.startswith(" M ")]
-        top = self.working_tree_at(folder) or working_tree if changed else working_tree
-        same = untouched(top, changed) if changed else set()
+        modified = [entry[3:] for entry in found if entry.startswith(" M ")]
+        top = self.working_tree_at(folder) or working_tree if modified else working_tree
+        same = untouched(top, self.common_directory, modified) if modified else set()
         entries = (shown(entry) for entry in found if entry[3:] not in same)
         return tuple(entry[3:] for entry in entries if entry not in known)[:_MOST_PATHS]
 

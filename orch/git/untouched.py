@@ -13,18 +13,21 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from .commands import FAILURES, exact_names, git
 from .failures import temporary_folder
+from .standing import require_here
 
 _BLOCK_BYTES = 1024 * 1024
 
 
-def untouched(worktree: str, paths: Collection[str]) -> set[str]:
+def untouched(worktree: str, common: str, paths: Collection[str]) -> set[str]:
     """Those of the paths, below the top of a working tree and not staged, whose file is as a
     checkout writes it. None of them where git cannot write them, for want of a filter, say.
+    `common` is the git directory that all worktrees share.
 
-    Error `git_missing`, `io_error`.
+    Error `git_missing`, `io_error`; `git_failed` when git looks at the files of another folder.
     """
     if not paths:
         return set()
+    require_here(worktree, common)
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
     with temporary_folder() as folder:
         written = ("checkout-index", "--quiet", "-z", "--stdin", f"--prefix={folder}/")

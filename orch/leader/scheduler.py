@@ -11,9 +11,9 @@ from inbox_orch.shared.later import Later
 from inbox_orch.shared.store.sqlite.database import Database
 
 from ..attempts import fold
+from ..runs.config import DEFAULTS
 from ..runs.desk import Desk
 from ..runs.limits import DEFAULT_PAIRS, DEFAULT_WAIT_SECONDS
-from ..runs.planning import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

@@ -4,7 +4,7 @@ names, keys of calls."""
 import contextlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
@@ -236,13 +236,3 @@ def keep_base(desk: Desk, run: Run) -> None:
         repository = desk.repository(run)
         if repository.ref_commit(mark_of(run.id)) is None:
             repository.keep(mark_of(run.id), run.base_commit or repository.commit_of("HEAD"))
-
-
-def release_base(repository: Repository, run: Run, stays: Sequence[str]) -> None:
-    """Let the base of a closed run go, or what stands for one that was never named, if it is in
-    the history of a commit that stays."""
-    if run.state != "closed" and run.base_commit is not None:
-        return
-    commit = repository.ref_commit(mark_of(run.id))
-    if commit is not None and any(repository.contains(other, commit) for other in stays):
-        repository.drop(mark_of(run.id), commit)

@@ -16,7 +16,7 @@ from ..git.repository import Repository, check_version
 from . import graph, limits
 from . import run_rows as runs
 from . import task_rows as tasks
-from .config import Config, config_of
+from .config import DEFAULTS, Config, config_of
 from .desk import Answer, Desk, keep_base
 from .model import Dependency, Limits, Run, Task
 from .names import check_task_key, run_name
@@ -25,7 +25,6 @@ from .readiness import CONDITIONS
 
 DEFAULT_LEADER = "leader"
 DEFAULT_MAILBOX = "workers"
-DEFAULTS = Config()
 POLICIES = ("continue", "fail-fast", "abort")
 
 

@@ -51,11 +51,16 @@ class Layout(NamedTuple):
         """The folder in which hooks remember what they have announced."""
         return self.bells.removesuffix("bells") + "hooks"
 
+    @property
+    def reserve(self) -> str:
+        """The file that keeps room for a full disk."""
+        return self.gate.removesuffix("gate") + "reserve"
+
     def holds(self, path: str) -> bool:
         """Whether a path leads to a file of this database, or into the folder of any project's:
         writing there by any other way than SQLite's would lose what is stored."""
         real = os.path.realpath(path)
-        if real in (*self.sqlite_files, self.gate):
+        if real in (*self.sqlite_files, self.gate, self.reserve):
             return True
         if FOLDER_NAME in real.split(os.sep):
             return True

@@ -109,6 +109,10 @@ def test_councils_are_grouped_as_well_as_promised_beside_merging_nothing(tmp_pat
     figures = bench("council", tmp_path)
 
     assert figures["holds"]
+    assert figures["unseen"]["pair_precision"] >= figures["prose_limits"]["pair_precision"]
+    assert figures["unseen"]["false_oppositions"] == 0
+    # The aim of one in six is not reached yet: docs/benchmarks.md says by how much.
+    assert figures["unseen"]["missed_share"] <= 0.2
     assert figures["different_outputs"] == 1
     assert {row["method"] for row in figures["sets"]} == {"tally", "nothing merged"}
 

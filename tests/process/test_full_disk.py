@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import sqlite3
 import subprocess
 
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.layout import layout_of
 from inbox_orch.shared.store.sqlite import creating
 from inbox_orch.shared.store.sqlite.reserve import keep_reserve
@@ -114,6 +116,28 @@ def test_a_prune_works_in_the_room_that_was_kept_for_it_and_keeps_it_again(full)
     assert path.with_name("reserve").exists()
     with Bus.open(path) as bus:
         assert not bus.doctor(verify=True).problems
+
+
+def test_what_only_has_the_name_of_the_room_that_is_kept_stays(full):
+    path = full.office.path
+    path.with_name("reserve").write_bytes(b"somebody else's")
+    fill_up(path.parents[3])
+    with Bus.open(path, perhaps_alone=True) as bus:
+        assert bus.database.alone is not None
+    assert path.with_name("reserve").read_bytes() == b"somebody else's"
+
+
+def test_beside_the_database_of_another_program_nothing_is_given_up(full):
+    (full.office.path.parents[3] / "filler").unlink()
+    layout = layout_of(str(full.office.path.with_name("other.db")))
+    full.office.path.rename(layout.database)
+    full.office.path.with_name("reserve").rename(layout.reserve)
+    with contextlib.closing(sqlite3.connect(layout.database)) as other:
+        other.execute("PRAGMA application_id=7")
+    fill_up(full.office.path.parents[3])
+    with pytest.raises(InboxOrchError, match="not a database of inbox"):
+        Bus.open(layout.database, perhaps_alone=True)
+    assert os.path.exists(layout.reserve)
 
 
 def test_a_new_database_has_room_kept_for_it(tmp_path):

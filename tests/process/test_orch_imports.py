@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,17 +15,29 @@ HEAVY = {"asyncio", "git", "pydantic", "rich", "sqlite_utils", "ulid", "yaml"}
 # Each takes 0.2 to 3 ms, and what only looks at a run needs none of them.
 ELSEWHERE = {"difflib", "glob", "hashlib", "random", "shutil", "subprocess", "tempfile"}
 OURS = "inbox_orch.orch."
-# What takes part in dispatching, in councils, in looking after worktrees.
+# What plans, dispatches and integrates, and what has to do with councils and worktrees.
 OTHER_WORK = {
     f"{OURS}{name}"
     for name in (
         "council.model",
+        "git.integrating",
+        "git.removal",
         "git.salvage",
         "git.worktrees",
-        "services.council_desk",
-        "services.dispatching",
-        "services.integrating",
-        "services.scheduler",
+        "attempts.adopt",
+        "cleanup.clean",
+        "council.views",
+        "council.sit",
+        "attempts.dispatch",
+        "leader.drive",
+        "integration.integrate",
+        "integration.merge",
+        "runs.planning",
+        "attempts.provision",
+        "cleanup.remove",
+        "attempts.steer",
+        "leader.wait",
+        "council.rows",
     )
 }
 
@@ -62,12 +75,16 @@ def test_reading_a_run_loads_nothing_of_other_work(project, line):
     assert found & (ELSEWHERE - ({"random"} if line == "critical-path" else set())) == set()
 
 
-def test_a_wait_loads_the_scheduler_and_nothing_that_runs_or_counts(project):
+def test_a_wait_loads_what_waits_and_nothing_that_runs_or_counts(project):
     found = loaded(project.folder, "wait", "--until", "change", "--wait", "0", ends_with=8)
 
-    assert f"{OURS}services.scheduler" in found
+    assert f"{OURS}leader.wait" in found
     assert found & (HEAVY | ELSEWHERE) == set()
     assert found & {f"{OURS}council.{name}" for name in ("prompts", "replies", "tally")} == set()
+
+
+def test_what_is_named_as_other_work_is_there():
+    assert [name for name in sorted(OTHER_WORK) if find_spec(name) is None] == []
 
 
 def test_code_for_a_shell_loads_no_large_library(project):

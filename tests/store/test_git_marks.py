@@ -211,6 +211,44 @@ def test_a_copy_of_a_repository_leaves_the_working_tree_of_the_original_alone(
     assert locks(site.repository) == []
 
 
+@pytest.mark.parametrize("setting", ["core.worktree", "core.bare"])
+def test_a_working_tree_is_put_right_only_where_git_works_on_its_files(
+    common: str, site: Site, tmp_path: Path, setting: str
+):
+    """A setting that goes for every worktree sends git elsewhere (git-worktree(1))."""
+    old = git(site.repository, "rev-parse", "HEAD")
+    commit(site.repository, "README.md", "ours\n")
+    new = git(site.repository, "rev-parse", "HEAD")
+    tree, elsewhere = tmp_path / "side", tmp_path / "elsewhere"
+    git(site.repository, "worktree", "add", "--quiet", "-b", "side", str(tree), old)
+    text = (tree / "README.md").read_text()
+    forward = {
+        "tree": str(tree),
+        "branch": "side",
+        "old": old,
+        "new": new,
+        "index_lock": "worktrees/side/index.lock",
+        "theirs": [],
+    }
+    (tree / "README.md").write_text("ours\n")
+    die(common, {}, forward=forward)
+    elsewhere.mkdir()
+    config = ("config", "--file", str(Path(common, "config")))
+    git(tmp_path, *config, "extensions.worktreeConfig", "true")
+    git(tmp_path, *config, setting, str(elsewhere) if setting == "core.worktree" else "true")
+
+    mending.mend(Repository(str(site.repository)))
+    assert (tree / "README.md").read_text() == "ours\n"
+    assert os.listdir(elsewhere) == []
+    assert (site.repository / "README.md").read_text() == "ours\n"
+
+    git(tmp_path, *config, "--unset-all", setting)
+    mending.mend(Repository(str(site.repository)))
+    assert (tree / "README.md").read_text() == text
+    assert git(tree, "status", "--porcelain") == ""
+    assert locks(site.repository) == []
+
+
 def test_a_worktree_that_was_taken_away_keeps_no_mark(common: str, site: Site, tmp_path: Path):
     old = git(site.repository, "rev-parse", "HEAD")
     forward = {

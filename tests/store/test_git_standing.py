@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.attempts import dispatch
+from inbox_orch.orch.attempts import dispatch, fold, judge, verify
 from inbox_orch.orch.git import standing
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.standing import require_apart, require_here
@@ -144,18 +144,18 @@ def test_no_check_runs_where_git_is_in_another_folder(site: Site, setting: Setti
     ran = site.folder / "ran"
     run, items = with_work(site, "a", checks=["true", f"touch '{ran}'; git clean -fdxq"])
     site.done(items["a"])
-    site.scheduler.fold(run)
-    site.scheduler.verify(run)
+    fold.fold(site.scheduler.desk, run)
+    verify.verify(site.scheduler.desk, run)
     setting.make()
 
     with refused("git_failed"):
-        site.scheduler.check_all(run)
+        judge.check_all(site.scheduler.desk, run)
     assert not ran.exists()
     assert site.attempts(run, "a")[0].state == "submitted"
     setting.nothing_was_touched()
 
     setting.take_back()
-    site.scheduler.check_all(run)
+    judge.check_all(site.scheduler.desk, run)
     assert ran.exists()
     assert site.attempts(run, "a")[0].state == "succeeded"
 

@@ -326,7 +326,7 @@ def test_nothing_is_adopted_beside_a_live_attempt(site: Site, run):
     assert site.task(run, "a").state == "active"
 
 
-def test_an_attempt_that_begins_while_the_checks_run_is_not_overtaken(site: Site, run):
+def test_an_attempt_that_begins_while_the_checks_run_is_not_overtaken(site: Site, run, monkeypatch):
     command = (
         f"touch '{site.folder}/began'; while ! test -e '{site.folder}/go'; do sleep 0.05; done"
     )
@@ -343,7 +343,7 @@ def test_an_attempt_that_begins_while_the_checks_run_is_not_overtaken(site: Site
         site.dispatch(run)
         return original(*arguments, **options)
 
-    other.run_checks = interrupted
+    only_for(monkeypatch, other, judge, "run_checks", interrupted)
 
     with refused("busy"):
         other.adopt(run, "a")

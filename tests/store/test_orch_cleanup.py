@@ -24,7 +24,7 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.predicaments import Scene, picture, process_inside, rejected
-from support.runs import Site, branches, commit, git, only_for, worktree_paths
+from support.runs import Site, branches, commit, git, only_for, refs_beside_base, worktree_paths
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ def test_many_finished_tasks_leave_one_worktree_and_a_second_run_does_nothing(si
 
     assert worktree_paths(site.repository) == set()
     assert branches(site.repository) == set()
-    assert refs(site, "refs/orch") == []
+    assert refs_beside_base(site, run) == set()
     before = picture(site, run)
     assert site.scheduler.cleanup(run, force=True).items == ()
     assert picture(site, run) == before

@@ -13,7 +13,7 @@ from inbox_orch.orch.git import worktrees
 from inbox_orch.orch.runs.names import folder_name
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.sqlite.gate import Gate
-from support.runs import Site, branches, git, lock_files, worktree_paths
+from support.runs import Site, branches, git, lock_files, refs_beside_base, worktree_paths
 from support.timing import PATIENCE_SECONDS
 
 
@@ -33,7 +33,7 @@ def assert_nothing_is_left(site: Site, run, *, worktrees: set[str] = frozenset()
     assert worktree_paths(site.repository) == worktrees
     assert branches(site.repository) == set()
     assert lock_files(site.repository / ".git", site.worktrees) == []
-    assert git(site.repository, "for-each-ref", "refs/orch") == ""
+    assert refs_beside_base(site, run) == set()
 
 
 def assert_the_next_try_succeeds(site: Site, run) -> None:

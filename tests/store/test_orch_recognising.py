@@ -18,11 +18,16 @@ def run(site: Site):
     return made
 
 
-def test_a_repository_that_was_put_back_from_a_copy_goes_on(site: Site, run):
+def put_back(site: Site) -> None:
+    """The git directory comes back from a copy, with another inode."""
     git_directory = site.repository / ".git"
     shutil.copytree(git_directory, site.folder / "backup", symlinks=True)
     git_directory.rename(site.folder / "lost")
     (site.folder / "backup").rename(git_directory)
+
+
+def test_a_repository_that_was_put_back_from_a_copy_goes_on(site: Site, run):
+    put_back(site)
 
     assert site.dispatch(run)["a"]["state"] == "offered"
 
@@ -36,6 +41,42 @@ def test_a_repository_that_was_put_back_from_a_bundle_goes_on(site: Site, run):
     git(site.repository / ".git", "config", "core.bare", "false")
 
     assert [i["state"] for i in site.scheduler.integrate(run).as_json()["items"]] == ["merged"]
+
+
+@pytest.mark.parametrize("base", [None, "main"])
+def test_a_repository_is_known_again_after_a_clean_up_that_left_no_branch(
+    site: Site, base: str | None
+):
+    run = site.open_run(base=base)
+    site.add(run, "a", "b")
+    site.deliver(site.dispatch(run, "a")["a"], "a.txt")
+    site.scheduler.reconcile(run)
+    site.scheduler.integrate(run, onto="main")
+    site.scheduler.cleanup(run)
+    for name in branches(site.repository):
+        git(site.repository, "branch", "--quiet", "-D", name)
+
+    put_back(site)
+
+    assert site.dispatch(run, "b")["b"]["state"] == "offered"
+
+
+def test_salvage_of_a_closed_run_is_restored_from_a_repository_that_was_put_back(site: Site, run):
+    item = site.dispatch(run)["a"]
+    Path(item["worktree"], "only-here.txt").write_text("only here\n")
+    site.scheduler.cancel(run, ["a"])
+    site.scheduler.reconcile(run)
+    site.scheduler.close_run(run)
+    site.scheduler.cleanup(site.scheduler.run(run.id), force=True)
+    for name in branches(site.repository):
+        git(site.repository, "branch", "--quiet", "-D", name)
+
+    put_back(site)
+
+    found, listed = site.scheduler.attempt_named("a", run.name)
+    restored = site.folder / "restored"
+    site.scheduler.attempt_restore(found, listed, into=str(restored))
+    assert (restored / "only-here.txt").read_text() == "only here\n"
 
 
 def test_a_clone_in_its_place_is_not_the_repository(site: Site, run):

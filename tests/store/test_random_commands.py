@@ -4,6 +4,7 @@ Each answer is compared with the model's, each row with the model's after every 
 end the events are folded and compared with the tables. RANDOM_COMMANDS=N runs N examples.
 """
 
+import functools
 import os
 import tempfile
 from pathlib import Path
@@ -124,12 +125,15 @@ class Commands(RuleBasedStateMachine):
     @rule(
         author=AGENTS,
         thread=RECENT,
-        what=st.sampled_from(["cancel", "cancel", "unseal", "prune"]),
+        what=st.sampled_from(["cancel", "cancel", "unseal", "prune", "prune unread"]),
     )
     def look_after(self, author, thread, what):
-        {"cancel": self._cancel, "unseal": self._unseal, "prune": self._prune}[what](
-            author, self._thread(thread)
-        )
+        {
+            "cancel": self._cancel,
+            "unseal": self._unseal,
+            "prune": functools.partial(self._prune, unread=False),
+            "prune unread": functools.partial(self._prune, unread=True),
+        }[what](author, self._thread(thread))
 
     def _cancel(self, author, thread):
         if not self.model.may_see(self.model.threads[thread], author):
@@ -149,9 +153,11 @@ class Commands(RuleBasedStateMachine):
         assert code == ("invalid_state" if expected == "invalid_state" else "ok")
         assert code != "ok" or unsealed.already == (expected == "already")
 
-    def _prune(self, author, _):
-        expected = self.model.prune()
-        assert self.call(author, "prune", 0)[1].threads == expected
+    def _prune(self, author, _, *, unread):
+        number, kept = self.model.prune(unread=unread)
+        pruned = self.call(author, "prune", 0, unread=unread)[1]
+        assert (pruned.threads, pruned.unread_threads) == (number, len(kept))
+        assert set(pruned.unread) == kept
 
     # -- claiming and reading --------------------------------------------------------------
 

@@ -32,9 +32,12 @@ def labelled(name: str) -> tuple[list[Item], dict[str, str]]:
 
 
 def opposed_topics(name: str) -> set[frozenset[str]]:
-    """Pairs of groups of a labelled set that speak against each other."""
-    rows = json.loads((DATA / "opposites.json").read_text()).get(name, [])
-    return {frozenset(row) for row in rows}
+    """Pairs of groups of a labelled set that speak against each other: those that are listed, and
+    those that an item of the set names."""
+    listed = json.loads((DATA / "opposites.json").read_text()).get(name, [])
+    rows = json.loads((DATA / f"{name}.json").read_text())
+    named = [(row["group"], other) for row in rows for other in row.get("opposes") or ()]
+    return {frozenset(pair) for pair in (*listed, *named)}
 
 
 def council_of(items: Iterable[Item], *, seats: int = 3, **options: Any) -> Council:

@@ -41,7 +41,7 @@ class Question:
 
 @dataclass
 class Thread:
-    """A thread; `lease` is the live one."""
+    """A thread; `lease` is the live one. Messages up to `emptied_to` have been pruned."""
 
     id: str
     number: int
@@ -61,6 +61,7 @@ class Thread:
     finished_at: int | None = None
     cancel_seen: bool = False
     pruned: bool = False
+    emptied_to: int = 0
     written_later: bool = False
     late: bool = False
 
@@ -148,19 +149,34 @@ class Model:
         already, thread.sealed = not thread.sealed, False
         return "already" if already else "ok"
 
-    def prune(self) -> int:
-        """`prune --older-than 0`; how many threads."""
-        due = [
+    def prune(self, *, unread: bool) -> tuple[int, set[str]]:
+        """`prune --older-than 0`, with `--unread` or without: how many threads, and which were
+        kept for what their sender has not fetched."""
+        final = [
             thread
             for thread in self.threads.values()
             if (not thread.pruned or thread.written_later)
             and thread.finished_at is not None
             and thread.finished_at <= self.clock.wall_ms
         ]
+        kept = [thread for thread in final if not unread and self._has_unread(thread)]
+        due = [thread for thread in final if thread not in kept]
+        newest = max(self.messages, default=0)
         for thread in due:
-            thread.pruned, thread.written_later = True, False
+            thread.pruned, thread.written_later, thread.emptied_to = True, False, newest
             self.keys = {k: v for k, v in self.keys.items() if v[1] != thread.id}
-        return len(due)
+        return len(due), {thread.id for thread in kept if not thread.pruned}
+
+    def _has_unread(self, thread: Thread) -> bool:
+        """Whether its sender has not fetched what others wrote to it, and is there still."""
+        start = max(self.cursors.get((thread.sender, thread.sender), 0), thread.emptied_to)
+        return any(
+            number > start
+            and message.thread == thread.id
+            and message.sender != thread.sender
+            and thread.sender in message.to
+            for number, message in self.messages.items()
+        )
 
     # -- claiming --------------------------------------------------------------------------
 

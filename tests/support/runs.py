@@ -164,6 +164,12 @@ def branches(repository: Path, under: str = "orch/") -> set[str]:
     return set(listed.split())
 
 
+def refs_beside_base(site: Site, run: Run) -> set[str]:
+    """Refs of ours, without the one that keeps what a run begins at for as long as it is open."""
+    listed = git(site.repository, "for-each-ref", "--format=%(refname)", "refs/orch")
+    return set(listed.split()) - {f"refs/orch/run/{run.id}"}
+
+
 def lock_files(*folders: Path) -> list[str]:
     """Lock files that somebody has left."""
     return [str(path) for folder in folders for path in folder.rglob("*.lock") if _is_left(path)]

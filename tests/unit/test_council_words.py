@@ -137,7 +137,7 @@ def test_what_is_common_in_a_council_makes_nothing_alike():
     [
         ("Accept one commit, never the worker's history", "accept commit one", "histori worker"),
         ("Use tokens instead of sessions", "token", "session"),
-        ("Leave set-up files out of the harvest", "", "file harvest set"),
+        ("Leave set-up files out of the harvest", "", "file set"),
         ("Leave tasks as they are", "leav task", ""),
         ("Do not enable WAL: it is unsafe", "unsaf", "enabl wal"),
     ],

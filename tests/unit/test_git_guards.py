@@ -16,15 +16,19 @@ VERBS = {
     *("restore", "revert", "rm", "sparse-checkout", "stash", "submodule", "switch"),
     *("update-index", "worktree"),
 }
-CALLS = {"git", "git_bytes", "output_of", "_output_of"}
+CALLS = {"git", "git_bytes", "output_of", "_output_of", "_done"}
 RUNS = {"run", "running"}
 GUARDS = {"require_here", "_require_here"}
 GUARDED = {
     "git/borrowed.py detach",
     "git/filling.py _add_submodules",
     "git/filling.py fill",
-    "git/integrating.py fast_forward",
+    "git/forwarding.py _check_out",
+    "git/integrating.py _merged_there",
+    "git/mending.py _is_mended",
+    "git/mending.py _taken_back",
     "git/restoring.py _check_out",
+    "git/untouched.py untouched",
     "services/checking.py run_checks",
     "services/equipping.py _set_up",
     "services/trying.py _run_one",

@@ -41,7 +41,8 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
         with contextlib.ExitStack() as failing:
             made = _make_behind_the_gate(layout, clock, failing)
             failing.pop_all()
-        keep_reserve(layout)
+        if made:  # what was there before may be somebody else's
+            keep_reserve(layout)
         return made
     except OSError as error:
         raise file_failure(error.filename or layout.database, error) from error

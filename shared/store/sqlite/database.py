@@ -130,8 +130,6 @@ class Database:
             )
             database.alone = alone
             database._makes_room = makes_room
-            if makes_room and alone is not None:
-                give_up_reserve(layout)
             # The same before and after: that is the file which the connection has opened.
             database.check_in_place()
             database._check(expected_id)
@@ -451,6 +449,8 @@ class Database:
     def _check(self, expected_id: str | None) -> None:
         with translated(self.layout):
             self.schema_version = patiently(self.layout, self._busy_seconds, self._version)
+            if self._makes_room and self.alone is not None:
+                give_up_reserve(self.layout)
             if not self._looks:
                 self._bring_up_to_date()
         self.id = self._read_id()

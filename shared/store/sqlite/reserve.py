@@ -11,11 +11,12 @@ from ..layout import Layout
 
 RESERVE_BYTES = 192 * 1024
 _TIMES_AS_MUCH = 4
+_SAYS = b"Room that inbox-orch keeps for a full disk.\n"
 
 
 def keep_reserve(layout: Layout) -> None:
     """Have the reserve, if the disk has plenty of room left; nothing depends on it."""
-    path = _path(layout)
+    path = layout.reserve
     with contextlib.suppress(OSError):
         if os.path.lexists(path) or _room(layout) < RESERVE_BYTES * _TIMES_AS_MUCH:
             return
@@ -23,19 +24,22 @@ def keep_reserve(layout: Layout) -> None:
         descriptor = os.open(path, flags, 0o600)
         try:
             # Neither zeros nor a hole, which some file systems would keep in no room at all.
-            os.write(descriptor, os.urandom(RESERVE_BYTES))
+            os.write(descriptor, _SAYS + os.urandom(RESERVE_BYTES - len(_SAYS)))
         finally:
             os.close(descriptor)
 
 
 def give_up_reserve(layout: Layout) -> None:
-    """Let others have the room of the reserve."""
+    """Let others have the room of the reserve; what is there by chance, in its place, stays."""
     with contextlib.suppress(OSError):
-        os.unlink(_path(layout))
-
-
-def _path(layout: Layout) -> str:
-    return layout.gate.removesuffix("gate") + "reserve"
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(layout.reserve, flags)
+        try:
+            ours = os.read(descriptor, len(_SAYS)) == _SAYS
+        finally:
+            os.close(descriptor)
+        if ours:
+            os.unlink(layout.reserve)
 
 
 def _room(layout: Layout) -> int:
