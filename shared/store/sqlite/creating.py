@@ -41,7 +41,7 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
         with contextlib.ExitStack() as failing:
             made = _make_behind_the_gate(layout, clock, failing)
             failing.pop_all()
-        if made:  # what was there before may be somebody else's
+        if made:  # what was there before may not be ours
             keep_reserve(layout)
         return made
     except OSError as error:
