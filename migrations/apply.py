@@ -29,7 +29,7 @@ def migrate(connection: "Connection", *, stop_before: str | None = None) -> None
 
     The caller holds the gate and an open `BEGIN IMMEDIATE`: reading what is pending outside a
     transaction made racing processes fail, and the step and its record belong together.
-    A newer schema than ours is left alone; whoever opened the file checks for it.
+    A newer schema than ours is left alone; the code that opened the file checks for it.
     """
     assert connection.in_transaction
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])

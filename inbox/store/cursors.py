@@ -44,13 +44,13 @@ def note_reader(tx: Session, agent: str, mailboxes: Sequence[str], now_ms: int) 
 
 
 def has_reader(tx: Session, mailbox: str) -> bool:
-    """Whether anybody has ever read the mailbox."""
+    """Whether the mailbox has ever been read."""
     row = tx.one("SELECT 1 FROM reader WHERE mailbox = ? LIMIT 1", (mailbox,))
     return row is not None
 
 
 def known_mailboxes(tx: Session) -> list[str]:
-    """Mailboxes that somebody has read, for "did you mean"."""
+    """Mailboxes that have been read, for "did you mean"."""
     return [row[0] for row in tx.all("SELECT DISTINCT mailbox FROM reader")]
 
 

@@ -78,7 +78,7 @@ class Worker:
         """Work until told to end, or until `once` or `idle_exit_seconds` ends it.
 
         Errors: `usage`; `nothing_available` when `once` found nothing in time; those of the
-        environment. A `Signalled` is raised only when somebody insists (the third signal).
+        environment. A `Signalled` is raised only on insistence (the third signal).
         """
         reads = working.note_worker(self._bus.desk, self._plan.mailboxes)
         with Signals() as signals, self._selector:

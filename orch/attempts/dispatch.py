@@ -1,6 +1,6 @@
 """Opening attempts: the choice in one transaction, then git, then the thread.
 
-What is chosen is written down as an intent before git is touched, so that whoever comes after a
+What is chosen is written down as an intent before git is touched, so that the next process after a
 crash can finish it.
 """
 
@@ -186,7 +186,7 @@ def _choose(
         candidates = readiness.dispatch_order(picture.standings, picture.dependencies)
     chosen: list[Chosen] = []
     apart: InboxOrchError | None = None
-    # Those found earlier are not ready; whoever dispatches wants to know why nothing comes.
+    # Those found earlier are not ready; the caller wants to know why nothing comes.
     conflicts = [
         {"task": s.task.id, "key": s.task.key, "paths": list(s.conflict_paths)}
         for s in picture.standings
@@ -403,7 +403,7 @@ def _allocated(
 
 
 def _take_over_begun(desk: Desk, run: Run, live: Sequence[Attempt]) -> tuple[dict[str, Any], ...]:
-    """Finish what a process that is gone had chosen: nobody else would hand it out, while
+    """Finish what a process that is gone had chosen: no other would hand it out, while
     it takes a slot and keeps its task from being ready."""
     begun = [attempt for attempt in live if attempt.state == "allocating"]
     if not begun:

@@ -78,7 +78,7 @@ def offer(
         "base_commit": attempt.base_commit,
         "database": database.address,
         "database_id": database.id,
-        # Whoever claims by itself has seen no dispatch: the rules go with the thread.
+        # A worker that claims by itself has seen no dispatch: the rules go with the thread.
         "brief": brief_of(desk, run, task, attempt, thread_id),
     }
     payload = {name: value for name, value in facts.items() if value is not None}

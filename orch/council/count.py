@@ -72,7 +72,10 @@ def count(desk: Desk, run: Run, *, overrides: bool = True, revision: int | None 
 def tally_of(
     desk: Desk, run: Run, *, overrides: bool = True, revision: int | None = None
 ) -> Counted:
-    """The same after taking in what has come. Error `not_found`."""
+    """Take in what reviewers have sent, and count it. `revision` is an earlier tally.
+
+    Error `not_found`: there is no such revision.
+    """
     stale = take_in.refresh(desk, run)
     return count(desk, run, overrides=overrides, revision=revision)._replace(stale=stale)
 
@@ -151,7 +154,7 @@ def settle_groups(desk: Desk, run: Run, wanted: Sequence[Settled]) -> dict[str, 
     """Record what a leader has settled, all of it in one transaction or nothing.
 
     An exact repeat of the last word on the same items is `already`. Errors: `usage`,
-    `not_found` (no such item), `invalid_state` (the round is open, or somebody has split
+    `not_found` (no such item), `invalid_state` (the round is open, or a leader has split
     what is to be merged), `opposed` (a merge across opposed stances without `forced`),
     `busy` (others settle faster).
     """
@@ -226,7 +229,7 @@ def _check_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> No
     if _not_carried_out(desk, run, forced):
         raise InboxOrchError(
             "invalid_state",
-            f"{items} are kept apart: somebody has split items of their groups",
+            f"{items} are kept apart: items of their groups have been split",
             hint="`orch council report` shows who; merge those items again first",
             details={"items": list(left_out[0].items)},
         )
@@ -283,7 +286,7 @@ def _record_override(tx: Transaction, run: Run, override: Override, revision: in
 
 
 def suggestions(desk: Desk, run: Run) -> dict[str, Any]:
-    """Pairs that may be one recommendation, for somebody to decide on: the same shape with
+    """Pairs that may be one recommendation, to be decided on: the same shape with
     `decision` filled in is what `orch council apply` takes."""
     counted = tally_of(desk, run)
     items = {item.id: item for group in counted.tally.groups for item in group.members}
@@ -345,7 +348,7 @@ def _thread_of_report(desk: Desk, counted: Counted, name: str, stored: Any) -> s
         to=leader,
         subject=f"Report: {run.title}",
         body=f"{name} of council {run.name}, revision {counted.view.revision}",
-        # While votes come in, nobody may read what the others wrote.
+        # While votes come in, no voter may read what the others wrote.
         sealed=counted.view.open_round is not None,
         agent=leader,
     )
@@ -411,7 +414,8 @@ def _no_item(tally: "Tally", name: str) -> InboxOrchError:
 
 
 def _resolved(tally: "Tally", wanted: Settled) -> Settled:
-    """The same with ids that there are, and with a text that can be shown."""
+    """What a leader wants to settle, with the full ids of its items and a text that can be shown.
+    Errors: `usage`, `not_found`."""
     text = " ".join(wanted.text.split())
     size = len(text.encode("utf-8", "surrogatepass"))
     if not text or size > MAX_REASON_BYTES or not text.isprintable():

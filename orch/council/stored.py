@@ -1,6 +1,6 @@
 """Councils as they are stored: rounds, seats, replies, and how a seat stands.
 
-Pure. What replies say and what they come to is the affair of `orch/council`.
+Pure. What replies say and what they come to is not its affair.
 """
 
 from collections.abc import Sequence
@@ -150,7 +150,7 @@ def seat_stands(
     """How a seat stands, from the outcomes of its attempts in order and the newest attempt.
 
     `revision` is that of the tally which is asked for: what came later does not count.
-    `delivered`: somebody has read the mailbox past the request; `overdue`: its own time is over.
+    `delivered`: the mailbox has been read past the request; `overdue`: its own time is over.
     Once the round is closed, nothing but a late reply can change it.
     """
     for reply in replies:

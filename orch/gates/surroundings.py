@@ -35,7 +35,8 @@ def command_environment(
 
 
 def environment_for(config: Config, about: Mapping[str, str | None]) -> dict[str, str]:
-    """The same for a command that is about whatever else."""
+    """This process's environment without git's variables and without those of a lease, what the
+    run's config gives, and the variables in `about`; those that are None are left out."""
     inherited = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
     known = {name: value for name, value in about.items() if value is not None}
     return {**inherited, **config.environment, **known}

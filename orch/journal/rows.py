@@ -47,7 +47,7 @@ def close_intent(
     owner: Owner,
     now_ms: int,
 ) -> bool:
-    """It is done or undone; False when somebody else has closed it or taken it over."""
+    """It is done or undone; False when another process has closed it or taken it over."""
     return (
         tx.run(
             "UPDATE intent SET closed_at = ?, outcome = ?"
@@ -60,7 +60,7 @@ def close_intent(
 
 
 def take_over_intent(tx: Session, number: int, old: Owner, new: Owner) -> bool:
-    """Become the one who carries it out; False when somebody else was quicker."""
+    """Become the process that carries it out; False when another was quicker."""
     return (
         tx.run(
             f"UPDATE intent SET ({OWNER}) = (?, ?, ?, ?)"
@@ -142,7 +142,7 @@ def note_by_number(tx: Session, number: int, data: Mapping[str, Any], owner: Own
 
 
 def close_by_number(tx: Session, number: int, outcome: str, owner: Owner, now_ms: int) -> bool:
-    """It is done or undone; False when somebody else has closed it or taken it over."""
+    """It is done or undone; False when another process has closed it or taken it over."""
     return (
         tx.run(
             "UPDATE intent SET closed_at = ?, outcome = ?"

@@ -452,7 +452,7 @@ class Scheduler:
         task are not run. Errors: `not_found` (the task, the attempt); `invalid_state`
         (the task has accepted work or was skipped, or has no worktree; the run is
         closed or being cancelled; the attempt has not ended); `live_attempt`;
-        `work_rejected`, with what was found; `busy` (somebody else is adopting it);
+        `work_rejected`, with what was found; `busy` (another process is adopting it);
         those of git. SIGINT and SIGTERM leave everything as it was.
         """
         return adopting.adopt(self.desk, run, task_name, number=number, checks=checks)
@@ -558,11 +558,12 @@ class Scheduler:
         return sit.list_councils(self.desk)
 
     def tally_of(self, run: Run, *, overrides: bool = True, revision: int | None = None) -> Counted:
-        """The same after taking in what has come. Error `not_found`."""
+        """Take in what reviewers have sent, and count it. `revision` is an earlier tally.
+        Error `not_found`: there is no such revision."""
         return count.tally_of(self.desk, run, overrides=overrides, revision=revision)
 
     def suggestions(self, run: Run) -> dict[str, Any]:
-        """Pairs that may be one recommendation, for somebody to decide on: the same
+        """Pairs that may be one recommendation, to be decided on: the same
         shape with `decision` filled in is what `orch council apply` takes.
         """
         return count.suggestions(self.desk, run)
@@ -570,14 +571,14 @@ class Scheduler:
     def settle_groups(self, run: Run, wanted: Sequence[Settled]) -> dict[str, Any]:
         """Record what a leader has settled, all of it in one transaction or nothing.
         Errors: `usage`, `not_found` (no such item), `invalid_state` (the round is open,
-        or somebody has split what is to be merged), `opposed` (a merge across opposed
+        or what is to be merged has been split), `opposed` (a merge across opposed
         stances without `forced`), `busy` (others settle faster).
         """
         return count.settle_groups(self.desk, run, wanted)
 
     def open_ballot(self, run: Run, *, deadline_seconds: float | None) -> dict[str, Any]:
         """Ask each reviewer whose reply counts about the groups that it did not raise.
-        Errors: `invalid_state` (the first round is open, there was a ballot, nobody has
+        Errors: `invalid_state` (the first round is open, there was a ballot, no seat has
         anything to vote on, the run is not open).
         """
         return council_opening.open_ballot(self.desk, run, deadline_seconds=deadline_seconds)

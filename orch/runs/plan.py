@@ -38,7 +38,7 @@ class PlannedTask(NamedTuple):
     limits: Limits = Limits()
 
     def with_masked(self, secrets: Collection[str]) -> "PlannedTask":
-        """The same with these values masked wherever they stand."""
+        """The task with these values masked wherever they stand in its texts."""
         if not secrets:
             return self
         return self._replace(

@@ -105,12 +105,12 @@ def wait(
     without a reason to look: for a waiter who shows how time passes. Input on one of the
     descriptors `inputs`, which `look` has to read, is a reason. Error `interrupted`, before the
     next look, when another thread fires this one's `Interruption`; `usage` inside a transaction,
-    in which nobody else could write what is waited for.
+    in which no other process could write what is waited for.
     """
     if wait_seconds <= 0:
         return look().found
     if database.alone is not None:
-        raise database.alone  # nobody else could write what is waited for
+        raise database.alone  # no other process could write what is waited for
     if database.in_transaction:
         raise usage(
             "a wait cannot be made inside a transaction",
@@ -137,7 +137,7 @@ def wait(
 
 
 def has_reason(database: Engine, known: int | None, seen: Look) -> bool:
-    """Whether to look again: somebody has committed since `version` was `known`, or something
+    """Whether to look again: there was a commit since `version` was `known`, or something
     that the last look has `seen` is due. For those who ask in a rhythm of their own."""
     return (
         version(database) != known or _seconds_until(database, seen, float("inf")) <= _DUE_SECONDS

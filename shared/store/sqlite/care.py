@@ -1,4 +1,4 @@
-"""SQLite's own checks of a database, and rows in it that nobody can read.
+"""SQLite's own checks of a database, and rows in it that cannot be read.
 
 Nothing here writes but `use_write_ahead_log`. A row that cannot be read must not keep the others
 from being checked.
@@ -87,7 +87,7 @@ def journal_mode(tx: Session) -> str:
 
 
 def use_write_ahead_log(tx: Session) -> None:
-    """Turn the write-ahead log on; SQLite refuses while anybody else is at work."""
+    """Turn the write-ahead log on; SQLite refuses while another process is at work."""
     tx.all("PRAGMA journal_mode=WAL")
 
 

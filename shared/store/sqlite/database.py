@@ -80,7 +80,7 @@ class Database:
         self._upgraded: Upgraded | None = None
         self._makes_room = False
         self.alone: InboxOrchError | None = None
-        """Why nobody else can have the database open meanwhile: there is no room for sharing."""
+        """Why no other process can have the database open now: there is no room for sharing it."""
         self.schema_version = 0
         self.id = ""
 
@@ -99,7 +99,7 @@ class Database:
         """Open an existing database and bring its schema up to date.
 
         `looks`: the schema of an older release stays as it is until something is written.
-        `perhaps_alone`: where there is no room for sharing it, nobody else can have it open
+        `perhaps_alone`: where there is no room for sharing it, no other process can have it open
         meanwhile; for what looks and for what makes room.
         Errors: `no_database`, `wrong_database` (another kind of file, or not
         `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`, `unsafe_link`.
@@ -216,7 +216,7 @@ class Database:
         return None
 
     def _waited_for(self, topics: set[str]) -> set[str]:
-        """Those of the topics that have a bell; mostly nobody waits."""
+        """Those of the topics that have a bell; mostly there is none."""
         try:
             return topics.intersection(os.listdir(self.layout.bells))
         except OSError:
@@ -528,7 +528,7 @@ class Database:
             )
 
     def _bring_up_to_date(self) -> None:
-        """Before the first write. Whoever only looks leaves the database as it is."""
+        """Before the first write. A command that only looks leaves the database as it is."""
         if self.schema_version < SCHEMA_VERSION:
             with translated(self.layout):
                 self._migrate()
