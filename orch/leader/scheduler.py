@@ -11,7 +11,6 @@ from inbox_orch.shared.later import Later
 from inbox_orch.shared.store.sqlite.database import Database
 
 from ..attempts import fold
-from ..runs.config import DEFAULTS
 from ..runs.desk import Desk
 from ..runs.limits import DEFAULT_PAIRS, DEFAULT_WAIT_SECONDS
 
@@ -43,10 +42,9 @@ if TYPE_CHECKING:
     from ..integration.pairs import Conflicts
     from ..runs import plan_import as plans
     from ..runs import planning
-    from ..runs.config import Config
     from ..runs.desk import Answer
-    from ..runs.model import Limits, Run
-    from ..runs.plan import Opening, Plan
+    from ..runs.model import Run
+    from ..runs.plan import Opening, Plan, TaskSpec
     from ..views import charts, show
     from ..views import report as reporting
     from ..views import status as viewing
@@ -112,14 +110,10 @@ class Scheduler:
 
     def run_init(
         self,
+        opening: Opening,
         *,
-        title: str,
         repository: str | None,
-        base: str | None = None,
-        on_failure: str = "continue",
-        max_parallel: int | None = None,
         worktree_root: str | None = None,
-        config: Config = DEFAULTS,
         key: str | None = None,
     ) -> Answer:
         """Open a run. `repository` is a folder inside it, None for a run without git.
@@ -127,60 +121,14 @@ class Scheduler:
         `key_conflict`.
         """
         return planning.run_init(
-            self.desk,
-            title=title,
-            repository=repository,
-            base=base,
-            on_failure=on_failure,
-            max_parallel=max_parallel,
-            worktree_root=worktree_root,
-            config=config,
-            key=key,
+            self.desk, opening, repository=repository, worktree_root=worktree_root, key=key
         )
 
-    def add_task(
-        self,
-        run: Run,
-        *,
-        key_name: str,
-        title: str,
-        body: str = "",
-        mailbox: str | None = None,
-        kind: str = "code",
-        depends_on: Sequence[str] = (),
-        priority: int = 0,
-        max_attempts: int | None = None,
-        max_infra_attempts: int | None = None,
-        worktree: bool = True,
-        allow_empty: bool = False,
-        checks: Sequence[str] | None = None,
-        time_limits: Limits | None = None,
-        key: str | None = None,
-    ) -> Answer:
-        """Add a task. `depends_on` are keys or ids of tasks that must have succeeded;
-        `checks` are shell commands that must succeed in the worktree before the work is
-        accepted. What is None is as the run's config says. Errors: `usage`, `not_found`
-        (a dependency), `invalid_state` (the run is closed, or the task's key is taken),
-        `key_conflict`.
+    def add_task(self, run: Run, spec: TaskSpec, *, key: str | None = None) -> Answer:
+        """Add a task. Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is
+        closed, or the task's key is taken), `key_conflict`.
         """
-        return planning.add_task(
-            self.desk,
-            run,
-            key_name=key_name,
-            title=title,
-            body=body,
-            mailbox=mailbox,
-            kind=kind,
-            depends_on=depends_on,
-            priority=priority,
-            max_attempts=max_attempts,
-            max_infra_attempts=max_infra_attempts,
-            worktree=worktree,
-            allow_empty=allow_empty,
-            checks=checks,
-            time_limits=time_limits,
-            key=key,
-        )
+        return planning.add_task(self.desk, run, spec, key=key)
 
     def add_dependency(
         self, run: Run, task_name: str, upstream_name: str, condition: str = "success"
