@@ -24,8 +24,9 @@ from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk, keep_base
 from ..runs.model import Attempt, Run, Task
-from ..runs.readiness import Picture, Slots, Standing
+from ..runs.readiness import Picture, Slots
 from . import fold, moving, provision, verify
+from . import named as named_tasks
 from . import rows as attempts
 from .bases import Base, Heads, base_for
 
@@ -178,8 +179,8 @@ def _choose(
     picture, named, slots = _standing_now(desk, run, asked, unmoved)
     heads = Heads([s.task for s in picture.standings], picture.dependencies)
     if named:
-        _require_ready(picture, named, asked)
-        _require_slots(run, named, asked, slots)
+        named_tasks.require_ready(picture, named, base_given=asked.base is not None)
+        named_tasks.require_slots(run, named, asked.mailbox, slots)
         candidates = named
     else:
         candidates = readiness.dispatch_order(picture.standings, picture.dependencies)
@@ -322,10 +323,14 @@ def _allocate(
         still = [_as_it_is_now(c, picture, asked) for c in chosen]
         if asked.names:
             named = [c.task for c in still]
-            _require_ready(picture, named, asked)
-            _require_slots(present, named, asked, slots)
+            named_tasks.require_ready(picture, named, base_given=asked.base is not None)
+            named_tasks.require_slots(present, named, asked.mailbox, slots)
         else:
-            still = [c for c in still if _may_start(picture.of(c.task.id), asked)]
+            still = [
+                c
+                for c in still
+                if picture.of(c.task.id).may_start(base_given=asked.base is not None)
+            ]
             still = [c for c in still if slots.take(c.mailbox)]
         heads = Heads([s.task for s in picture.standings], picture.dependencies)
         if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
@@ -491,12 +496,6 @@ def _ids(stored: Any) -> list[str]:
     return [str(attempt_id) for attempt_id in stored]
 
 
-def _may_start(standing: Standing, asked: _Asked) -> bool:
-    """A base that was given by hand overcomes a conflict of the computed one."""
-    given = asked.base is not None
-    return standing.state == "ready" or (given and standing.state == "base_conflict")
-
-
 def _conflict(task: Task, base: Base, *, named: bool) -> dict[str, Any]:
     shape = {"task": task.id, "key": task.key, "paths": list(base.conflicts)}
     if named:
@@ -507,49 +506,6 @@ def _conflict(task: Task, base: Base, *, named: bool) -> dict[str, Any]:
             details=shape,
         )
     return shape
-
-
-def _require_ready(picture: Picture, named: Sequence[Task], asked: _Asked) -> None:
-    """Each task that was named must be able to start."""
-    for task in named:
-        standing = picture.of(task.id)
-        if not _may_start(standing, asked):
-            raise _not_ready(standing)
-
-
-def _require_slots(run: Run, named: Sequence[Task], asked: _Asked, slots: Slots) -> None:
-    """There must be room for all of them at once; takes none of it."""
-    trial = slots.copy()
-    for number, task in enumerate(named):
-        mailbox = asked.mailbox or task.mailbox
-        if not trial.take(mailbox):
-            raise InboxOrchError(
-                "invalid_state",
-                f"task {task.key} finds no slot: {trial.limit_of(mailbox)}",
-                hint="wait for one to end: `orch wait`; `orch run show` prints the limits",
-                details={"free": number, "wanted": len(named), "mailbox": mailbox},
-            )
-
-
-def _not_ready(standing: Standing) -> InboxOrchError:
-    reasons = standing.because or standing.conflict_paths
-    because = f" ({', '.join(reasons)})" if reasons else ""
-    return InboxOrchError(
-        "base_conflict" if standing.state == "base_conflict" else "invalid_state",
-        f"task {standing.task.key} is {standing.state}{because}, not ready",
-        hint=_HINTS.get(standing.state, "`orch status` shows why").format(key=standing.task.key),
-        details={"task": standing.task.key, "standing": standing.state},
-    )
-
-
-_HINTS = {
-    "base_conflict": "merge what it depends on by hand, then: orch dispatch {key} --base COMMIT",
-    "backing_off": "`orch status` shows how long; `orch cancel {key}`, then `orch retry {key}`, and"
-    " it is ready at once",
-    "failed": "`orch retry {key}` has it tried again",
-    "cancelled": "`orch retry {key}` has it tried again",
-    "succeeded": "`orch retry {key} --force` has it done all over again",
-}
 
 
 def _planned(chosen: Chosen, run: Run) -> dict[str, Any]:

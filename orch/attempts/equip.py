@@ -14,10 +14,9 @@ from inbox_orch.shared.store.sqlite.database import Database
 from ..gates.checks import MAX_TAIL_BYTES
 from ..git import manifest, worktrees
 from ..git.copying import copy_untracked
-from ..git.filling import Filling
 from ..git.repository import Repository
 from ..git.standing import require_here
-from ..git.worktrees import Hold, Place
+from ..git.worktrees import Filling, Hold, Place
 from ..runs.config import Config
 from ..runs.secrets import secrets_of
 

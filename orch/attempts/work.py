@@ -6,13 +6,13 @@ The kind of attempt that every other falls back on; see `kinds`.
 import json
 
 from inbox_orch.inbox.services import sending
+from inbox_orch.inbox.services.desk import Draft
 from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..gates.surroundings import command_environment
 from ..git import worktrees
-from ..git.filling import Filling
-from ..git.worktrees import Hold, Place
+from ..git.worktrees import Filling, Hold, Place
 from ..journal import owners
 from ..journal import rows as journal_rows
 from ..runs import run_rows as runs
@@ -82,7 +82,9 @@ def offer(
         "brief": brief_of(desk, run, task, attempt, thread_id),
     }
     payload = {name: value for name, value in facts.items() if value is not None}
-    content = desk.bus.desk.draft(text.body, files=text.files)
+    content = Draft(text.body)
+    if attempt.number > 1:  # then it has more in it than the task, which was checked
+        content = desk.bus.desk.draft(text.body, files=text.files)
     sending.open_thread(
         desk.bus.desk,
         tx,

@@ -8,14 +8,18 @@ from importlib import import_module
 
 from ..runs.desk import Desk
 from ..runs.model import Run
+from . import rows
 
-# In this order: an attempt that was not handed out yet is handed out before anything else.
+# By the kind of the intent, in this order: an attempt that was not handed out yet is handed out
+# before anything else.
 _FINISHERS = (
-    ("attempts.provision", "finish_dispatches"),
-    ("cleanup.clean", "finish_cleanups"),
-    ("integration.integrate", "finish_integrations"),
-    ("attempts.judge", "put_back_abandoned"),
+    ("dispatch", "attempts.provision", "finish_dispatches"),
+    ("cleanup", "cleanup.clean", "finish_cleanups"),
+    ("integrate", "integration.integrate", "finish_integrations"),
+    ("verify", "attempts.judge", "put_back_abandoned"),
 )
+# Looks for more than intents: for locks that a git which was killed has left.
+_ALWAYS = "dispatch"
 
 
 def finish_intents(desk: Desk, run: Run) -> int:
@@ -23,7 +27,10 @@ def finish_intents(desk: Desk, run: Run) -> int:
 
     What cannot be finished now is left to the next time, and keeps nothing else from it.
     """
+    with desk.database.snapshot() as snapshot:
+        begun = {intent.kind for intent in rows.open_intents(snapshot, run.id)}
     return sum(
         getattr(import_module(f"inbox_orch.orch.{module}"), finish)(desk, run)
-        for module, finish in _FINISHERS
+        for kind, module, finish in _FINISHERS
+        if kind in begun or kind == _ALWAYS
     )

@@ -42,6 +42,11 @@ class Standing(NamedTuple):
         """Whether nothing can happen to it any more without somebody's decision."""
         return self.state in TASK_FINAL or self.state == "unreachable"
 
+    def may_start(self, *, base_given: bool) -> bool:
+        """Whether it can be dispatched now. A base that was given by hand overcomes a conflict of
+        the computed one."""
+        return self.state == "ready" or (base_given and self.state == "base_conflict")
+
     def as_json(self) -> dict[str, Any]:
         return {
             **self.task.as_json(),

@@ -122,10 +122,13 @@ def attempt_state_for(thread_state: str, reason: str | None) -> str:
     return "lost" if reason == "exhausted" else "failed"
 
 
+MOVES = {kind: {(t.source, t.target) for t in table} for kind, table in TABLES.items()}
+"""The transitions of each table, from where to where."""
+
+
 def require(kind: str, source: str | None, target: str) -> None:
     """Assert that the table has the transition: asking for another one is a bug."""
-    allowed = any((t.source, t.target) == (source, target) for t in TABLES[kind])
-    assert allowed, f"{kind}: {source} -> {target} is not in the table"
+    assert (source, target) in MOVES[kind], f"{kind}: {source} -> {target} is not in the table"
 
 
 _RUN_HINTS = {

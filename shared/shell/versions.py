@@ -14,7 +14,8 @@ def installed_release() -> str:
     but takes half as long to load as the whole command does without; it is asked where the folder
     is elsewhere, as in an editable install.
     """
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    shell = os.path.dirname(os.path.abspath(__file__))
+    package = os.path.dirname(os.path.dirname(shell))
     found = [
         name[len(_BEGIN) : -len(_END)]
         for name in _names_in(os.path.dirname(package))

@@ -12,7 +12,7 @@ from support.timing import PATIENCE_SECONDS
 
 BASE = "import contextlib, json, sqlite3, typing"
 # Of the standard library, beyond what the base loads: signals, the gate, bells, small digests.
-MORE = {"_sha2", "_sha256", "errno", "fcntl", "gc", "importlib", "select", "signal"}
+MORE = {"__future__", "_sha2", "_sha256", "errno", "fcntl", "gc", "importlib", "select", "signal"}
 
 
 class Caller:

@@ -24,20 +24,20 @@ OTHER_WORK = {
         "git.removal",
         "git.salvage",
         "git.worktrees",
-        "services.adopting",
-        "services.cleaning",
-        "services.council_desk",
-        "services.council_sitting",
-        "services.dispatching",
-        "services.driving",
-        "services.integrating",
-        "services.merging",
-        "services.planning",
-        "services.provisioning",
-        "services.removing",
-        "services.steering",
-        "services.waiting",
-        "store.councils",
+        "attempts.adopt",
+        "cleanup.clean",
+        "council.views",
+        "council.sit",
+        "attempts.dispatch",
+        "leader.drive",
+        "integration.integrate",
+        "integration.merge",
+        "runs.planning",
+        "attempts.provision",
+        "cleanup.remove",
+        "attempts.steer",
+        "leader.wait",
+        "council.rows",
     )
 }
 
@@ -78,7 +78,7 @@ def test_reading_a_run_loads_nothing_of_other_work(project, line):
 def test_a_wait_loads_what_waits_and_nothing_that_runs_or_counts(project):
     found = loaded(project.folder, "wait", "--until", "change", "--wait", "0", ends_with=8)
 
-    assert f"{OURS}services.waiting" in found
+    assert f"{OURS}leader.wait" in found
     assert found & (HEAVY | ELSEWHERE) == set()
     assert found & {f"{OURS}council.{name}" for name in ("prompts", "replies", "tally")} == set()
 

@@ -62,15 +62,15 @@ case $title in
 "Find what waits for nothing")
     printf '\\n\\ndef roots(nodes, edges):
     return [n for n in nodes if not edges.get(n)]\\n' >>orch/runs/graph.py
-    printf 'from inbox_orch.orch.domain.graph import roots\\n\\n\\ndef test_roots():
+    printf 'from inbox_orch.orch.runs.graph import roots\\n\\n\\ndef test_roots():
     assert roots("abc", {"b": "a", "c": "b"}) == ["a"]\\n' >tests/unit/test_roots.py
     commit "Find what waits for nothing" ;;
 "Find what nothing waits for")
     sign=in # wrong, until the check has said so
     if grep -q 'Earlier attempts' "$INBOX_TASK_FILE"; then sign='not in'; fi
     printf 'def leaves(nodes, edges):\\n    waited_for = {u for us in edges.values() for u in us}
-    return [n for n in nodes if n %s waited_for]\\n' "$sign" >orch/domain/leaves.py
-    printf 'from inbox_orch.orch.domain.leaves import leaves\\n\\n\\ndef test_leaves():
+    return [n for n in nodes if n %s waited_for]\\n' "$sign" >orch/runs/leaves.py
+    printf 'from inbox_orch.orch.runs.leaves import leaves\\n\\n\\ndef test_leaves():
     assert leaves("abc", {"b": "a", "c": "b"}) == ["c"]\\n' >tests/unit/test_leaves.py
     commit "Find what nothing waits for" ;;
 "Tell the users")
@@ -82,8 +82,8 @@ case $title in
     printf '\\n### %s\\n\\n- roots and leaves\\n' "$answer" >>CHANGELOG.md
     commit "Tell the users" ;;
 "Try one with the other")
-    printf 'from inbox_orch.orch.domain.graph import roots
-from inbox_orch.orch.domain.leaves import leaves\\n\\n\\ndef test_both():
+    printf 'from inbox_orch.orch.runs.graph import roots
+from inbox_orch.orch.runs.leaves import leaves\\n\\n\\ndef test_both():
     assert roots("a", {}) == leaves("a", {})\\n' >tests/unit/test_both.py
     commit "Try one with the other" ;;
 Report)

@@ -21,17 +21,17 @@ RUNS = {"run", "running"}
 GUARDS = {"require_here", "_require_here"}
 GUARDED = {
     "git/borrowed.py detach",
-    "git/filling.py _add_submodules",
-    "git/filling.py fill",
+    "git/worktrees.py _add_submodules",
+    "git/worktrees.py _fill",
     "git/forwarding.py _check_out",
     "git/integrating.py _merged_there",
     "git/mending.py _is_mended",
     "git/mending.py _taken_back",
     "git/restoring.py _check_out",
     "git/untouched.py untouched",
-    "services/checking.py run_checks",
-    "services/equipping.py _set_up",
-    "services/trying.py _run_one",
+    "attempts/judge.py run_checks",
+    "attempts/equip.py _set_up",
+    "integration/trial.py _run_one",
 }
 NO_FILES = {
     "git/hidden.py _differing": "refreshes a copy of the index",
@@ -72,7 +72,7 @@ def changes_files(function: ast.FunctionDef) -> list[int]:
 def places(root: Path) -> dict[str, tuple[list[int], list[int]]]:
     """Where files may be changed: the lines of that, and the lines of the guards."""
     found = {}
-    for path in sorted((*root.glob("git/*.py"), *root.glob("services/*.py"))):
+    for path in sorted(root.rglob("*.py")):
         for name, function in functions(path):
             lines = changes_files(function)
             if lines:

@@ -49,6 +49,8 @@ def is_exempt(known: dict[str, tuple[Path, ast.ClassDef]], name: str) -> bool:
     """Protocols, errors, forms of data for pydantic, and what click has to see as its own."""
     path, node = known[name]
     above = bases(node)
+    if "schemas" in path.parts:
+        return True
     if {"Protocol", "BaseModel"} & {*above} or any(
         base.endswith(("Error", "Exception")) for base in above
     ):
