@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from inbox_orch.orch.attempts import dispatch
+from inbox_orch.orch.attempts import choosing
 from support.buses import refused
 from support.runs import Site, add_task, git, only_for, run_init
 
@@ -278,14 +278,14 @@ def test_a_key_of_a_dispatch_that_found_nothing_stays_with_nothing(site: Site, r
 def test_two_leaders_with_one_key_dispatch_once(site: Site, run, monkeypatch):
     site.add(run, "a")
     other = site.leader()
-    choose = functools.partial(dispatch._choose, other.desk)
+    choose = functools.partial(choosing.choose, other.desk)
 
     def be_overtaken(*arguments, **options):
         chosen = choose(*arguments, **options)
         site.scheduler.dispatch(run, key="k")
         return chosen
 
-    only_for(monkeypatch, other, dispatch, "_choose", be_overtaken)
+    only_for(monkeypatch, other, choosing, "choose", be_overtaken)
     done = other.dispatch(run, key="k")
 
     assert done.replayed is True
