@@ -31,6 +31,7 @@ import inbox_orch
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.council import ask, count
 from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.plan import Opening, TaskSpec
 from inbox_orch.shared.store.sqlite import creating
 
 TURNS = 5
@@ -146,12 +147,12 @@ class Ground:
     def add_task(self) -> None:
         """A run with one task."""
         opened = self.leader.run_init(
-            title=f"Run {self.next()}",
+            Opening(f"Run {self.next()}"),
             repository=str(self.repository),
             worktree_root=str(self.worktrees),
         )
         self.run = self.leader.run(opened.data["run"]["name"])
-        self.leader.add_task(self.run, key_name="one", title="Write it", body="All of it.")
+        self.leader.add_task(self.run, TaskSpec("one", "Write it", body="All of it."))
 
     def dispatch(self) -> None:
         done = self.leader.dispatch(self.run)

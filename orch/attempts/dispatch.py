@@ -15,43 +15,26 @@ from inbox_orch.shared.ids import check_key, check_name, new_id
 from inbox_orch.shared.store import requests
 from inbox_orch.shared.store.engine import Transaction
 
-from ..git.joining import is_unrelated
-from ..git.standing import require_apart
 from ..journal import finishing, owners
 from ..journal import rows as journal_rows
-from ..runs import names, readiness, states
+from ..runs import names, states
 from ..runs import run_rows as runs
-from ..runs import task_rows as tasks
 from ..runs.desk import Desk, keep_base
 from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Picture, Slots
-from . import fold, moving, provision, verify
+from . import choosing, fold, moving, provision, verify
 from . import named as named_tasks
 from . import rows as attempts
-from .bases import Base, Heads, base_for
+from .bases import Heads
+from .choosing import Asked, Chosen, HeldBack
 
 _MOST_CHOICES = 10
-
-
-class Chosen(NamedTuple):
-    """A task that is to be dispatched, and its base (None without a worktree)."""
-
-    task: Task
-    mailbox: str
-    base: Base | None
 
 
 class Repeated(NamedTuple):
     """The attempts that an earlier call with the same key has made."""
 
     attempt_ids: list[str]
-
-
-class HeldBack(NamedTuple):
-    """How many tasks are ready and found no slot, and which limits keep them out, in words."""
-
-    tasks: int = 0
-    limits: tuple[str, ...] = ()
 
 
 class Dispatched(NamedTuple):
@@ -122,7 +105,7 @@ def dispatch(
         check_key(key)
     request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
     digest = "" if key is None else digest_of({"dispatch": request})
-    asked = _Asked(tuple(dict.fromkeys(task_names)), mailbox, base, within, key, digest)
+    asked = Asked(tuple(dict.fromkeys(task_names)), mailbox, base, within, key, digest)
     begin = _look(desk, run, asked, repeats=not dry_run)
     if begin.earlier is not None:
         return _finish_all(desk, run, begin.earlier)
@@ -134,17 +117,17 @@ def dispatch(
     taken_over = _brought_up_to_date(desk, run, begin, asked, dry_run=dry_run)
     picture = None if asked.names else begin.picture
     for _ in range(_MOST_CHOICES):
-        chosen, conflicts = _choose(desk, run, asked, store=not dry_run, unmoved=picture)
+        chosen, conflicts = choosing.choose(desk, run, asked, store=not dry_run, unmoved=picture)
         picture = None
-        dirty = _refuse_dirty(desk, run, chosen, allow_dirty, within)
+        dirty = choosing.refuse_dirty(desk, run, chosen, allow_dirty, within)
         if dry_run:
             planned = tuple(_planned(c, run) for c in chosen)
-            held_back = _held_back(desk, run, asked, chosen)
+            held_back = choosing.held_back(desk, run, asked, chosen)
             return Dispatched(planned, True, None, conflicts, held_back)
         allocated = _allocate(desk, run, chosen, dirty, asked)
         if allocated is not None:
             done = _hand_out(desk, run, allocated, asked)
-            held_back = _held_back(desk, run, asked)
+            held_back = choosing.held_back(desk, run, asked)
             return done._replace(conflicts=conflicts, held_back=held_back, taken_over=taken_over)
     raise InboxOrchError(
         "busy",
@@ -154,7 +137,7 @@ def dispatch(
 
 
 def _brought_up_to_date(
-    desk: Desk, run: Run, begin: "_Begin", asked: "_Asked", *, dry_run: bool
+    desk: Desk, run: Run, begin: "_Begin", asked: Asked, *, dry_run: bool
 ) -> tuple[dict[str, Any], ...]:
     """What has happened to the attempts that live is carried over; returns those of a process that
     is gone, which are finished now."""
@@ -168,131 +151,6 @@ def _brought_up_to_date(
     return taken_over
 
 
-# -- choosing ----------------------------------------------------------------------------
-
-
-def _choose(
-    desk: Desk, run: Run, asked: "_Asked", *, store: bool, unmoved: Picture | None = None
-) -> tuple[list[Chosen], tuple[dict[str, Any], ...]]:
-    """What is to be dispatched, and where a base does not merge. `unmoved` is the run at the
-    beginning of the call, if nothing was done to it since, and no attempt lived."""
-    picture, named, slots = _standing_now(desk, run, asked, unmoved)
-    heads = Heads([s.task for s in picture.standings], picture.dependencies)
-    if named:
-        named_tasks.require_ready(picture, named, base_given=asked.base is not None)
-        named_tasks.require_slots(run, named, asked.mailbox, slots)
-        candidates = named
-    else:
-        candidates = readiness.dispatch_order(picture.standings, picture.dependencies)
-    chosen: list[Chosen] = []
-    apart: InboxOrchError | None = None
-    # Those found earlier are not ready; the caller wants to know why nothing comes.
-    conflicts = [
-        {"task": s.task.id, "key": s.task.key, "paths": list(s.conflict_paths)}
-        for s in picture.standings
-        if s.state == "base_conflict" and not named
-    ]
-    for task in candidates:
-        mailbox = asked.mailbox or task.mailbox
-        if slots.full():
-            break
-        if not slots.free(mailbox):
-            continue  # one of another mailbox may find room
-        try:
-            found = _base(desk, run, task, heads.of(task), asked)
-        except InboxOrchError as error:
-            if named or not is_unrelated(error):
-                raise
-            apart = error  # the others go on
-            continue
-        if found is not None and found.commit is None:
-            if store:
-                _store_conflict(desk, run, task, found)
-            conflicts.append(_conflict(task, found, named=bool(named)))
-        else:
-            slots.take(mailbox)
-            chosen.append(Chosen(task, mailbox, found))
-    if apart is not None and not chosen:
-        raise apart
-    return chosen, tuple(conflicts)
-
-
-def _standing_now(
-    desk: Desk, run: Run, asked: "_Asked", unmoved: Picture | None
-) -> tuple[Picture, list[Task], Slots]:
-    """How the run stands, the tasks that were named, and the slots beside what lives."""
-    if unmoved is not None:
-        return unmoved, [], Slots(run, ())
-    with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
-        found = [desk.task(snapshot, run, name) for name in asked.names]
-        live = attempts.live_of_run(snapshot, run.id)
-    # By id, since a task can be named twice: by its key and by its id.
-    named = list({task.id: task for task in found}.values())
-    return picture, named, Slots(run, [attempt.mailbox for attempt in live])
-
-
-def _held_back(desk: Desk, run: Run, asked: "_Asked", planned: Sequence[Chosen] = ()) -> HeldBack:
-    """What is ready now, beside what is planned, and finds no slot: "nothing was dispatched"
-    must not pass for "nothing is ready"."""
-    if asked.names or not Slots(run, ()).bounded():
-        return HeldBack()
-    with desk.database.snapshot() as snapshot:
-        slots = Slots(run, [a.mailbox for a in attempts.live_of_run(snapshot, run.id)])
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
-    for choice in planned:
-        slots.take(choice.mailbox)
-    taken = {choice.task.id for choice in planned}
-    waiting = [
-        asked.mailbox or standing.task.mailbox
-        for standing in picture.standings
-        if standing.state == "ready" and standing.task.id not in taken
-    ]
-    out = [mailbox for mailbox in waiting if not slots.free(mailbox)]
-    return HeldBack(len(out), tuple(sorted({slots.limit_of(mailbox) for mailbox in out})))
-
-
-def _base(desk: Desk, run: Run, task: Task, heads: tuple[str, ...], asked: "_Asked") -> Base | None:
-    if not task.worktree:
-        return None
-    return base_for(desk.repository(run), run, task, heads, asked.base, asked.within)
-
-
-def _store_conflict(desk: Desk, run: Run, task: Task, base: Base) -> None:
-    """Remember it, so that the task is not ready until one of the heads has changed."""
-    with desk.database.transaction() as tx:
-        present = tasks.by_id(tx, task.id)
-        if present.state != "pending":
-            return  # another leader was quicker
-        tasks.store_base_conflict(tx, task.id, base.heads, base.conflicts, tx.now.wall_ms)
-        facts = {"heads": list(base.heads), "paths": list(base.conflicts)}
-        moving.record_task(desk, tx, run, present, "base_conflict_found", facts)
-
-
-def _refuse_dirty(
-    desk: Desk, run: Run, chosen: Sequence[Chosen], allow_dirty: bool, within: str | None
-) -> tuple[str, ...]:
-    """What is not committed in the working tree that the call was made in (else the main
-    one); error `dirty_repository` when an attempt would start from its HEAD and miss it, and
-    `git_failed` when no worktree that git makes now could be used."""
-    bases = [c.base for c in chosen if c.base is not None]
-    if not bases:
-        return ()
-    repository = desk.repository(run)
-    require_apart(repository.common_directory)
-    tree = repository.working_tree_at(within)
-    dirty = () if tree is None else repository.dirty_paths(tree)
-    if dirty and not allow_dirty and any(b.source == "HEAD" for b in bases):
-        shown = ", ".join(dirty[:5]) + (f" and {len(dirty) - 5} more" if dirty[5:] else "")
-        raise InboxOrchError(
-            "dirty_repository",
-            f"{tree} has changes that no worker would see: {shown}",
-            hint="commit them; or --allow-dirty, or an explicit --base, goes without them",
-            details={"paths": list(dirty)},
-        )
-    return dirty
-
-
 # -- allocating --------------------------------------------------------------------------
 
 
@@ -301,7 +159,7 @@ def _allocate(
     run: Run,
     chosen: Sequence[Chosen],
     dirty: tuple[str, ...],
-    asked: "_Asked",
+    asked: Asked,
 ) -> list["_Made"] | Repeated | None:
     """Make the attempts in one transaction, with their intents; what another leader has
     dispatched meanwhile is left out, or refused if it was named.
@@ -424,7 +282,7 @@ class _Begin(NamedTuple):
     picture: Picture | None = None
 
 
-def _look(desk: Desk, run: Run, asked: "_Asked", *, repeats: bool) -> _Begin:
+def _look(desk: Desk, run: Run, asked: Asked, *, repeats: bool) -> _Begin:
     actor, key = desk.actor(run), asked.key if repeats else None
     with desk.database.snapshot() as snapshot:
         earlier = desk.find_replay(snapshot, "dispatch", actor, key, asked.digest)
@@ -438,7 +296,7 @@ def _look(desk: Desk, run: Run, asked: "_Asked", *, repeats: bool) -> _Begin:
         return _Begin(None, live, moving.picture_of(snapshot, present, now_ms))
 
 
-def _hand_out(desk: Desk, run: Run, made: "list[_Made] | Repeated", asked: "_Asked") -> Dispatched:
+def _hand_out(desk: Desk, run: Run, made: "list[_Made] | Repeated", asked: Asked) -> Dispatched:
     """What was allocated just now, handed out."""
     if isinstance(made, Repeated):
         return _finish_all(desk, run, made.attempt_ids)
@@ -474,19 +332,7 @@ class _Made(NamedTuple):
     attempt: Attempt
 
 
-class _Asked(NamedTuple):
-    """What the call says: the tasks that it names, and of all its attempts; the key of the call
-    and what it stands for."""
-
-    names: tuple[str, ...]
-    mailbox: str | None
-    base: str | None
-    within: str | None
-    key: str | None
-    digest: str
-
-
-def _as_it_is_now(chosen: Chosen, picture: Picture, asked: _Asked) -> Chosen:
+def _as_it_is_now(chosen: Chosen, picture: Picture, asked: Asked) -> Chosen:
     """The mailbox of a task may have been changed since it was chosen."""
     task = picture.of(chosen.task.id).task
     return chosen._replace(task=task, mailbox=asked.mailbox or task.mailbox)
@@ -494,18 +340,6 @@ def _as_it_is_now(chosen: Chosen, picture: Picture, asked: _Asked) -> Chosen:
 
 def _ids(stored: Any) -> list[str]:
     return [str(attempt_id) for attempt_id in stored]
-
-
-def _conflict(task: Task, base: Base, *, named: bool) -> dict[str, Any]:
-    shape = {"task": task.id, "key": task.key, "paths": list(base.conflicts)}
-    if named:
-        raise InboxOrchError(
-            "base_conflict",
-            f"what task {task.key} depends on does not merge: {', '.join(base.conflicts)}",
-            hint=f"merge it by hand: orch dispatch {task.key} --base COMMIT",
-            details=shape,
-        )
-    return shape
 
 
 def _planned(chosen: Chosen, run: Run) -> dict[str, Any]:

@@ -6,7 +6,7 @@ was cut short is undone, afterwards it is finished.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Transaction
@@ -15,7 +15,6 @@ from ..attempts import fold, moving, provision, work
 from ..attempts import rows as attempts
 from ..attempts.provision import LATER
 from ..git import mending, removal, salvage, worktrees
-from ..git.failures import shown
 from ..git.removal import Deleted, Deletion, Trash
 from ..git.repository import Repository
 from ..journal import owners
@@ -27,70 +26,19 @@ from ..runs.model import Attempt, Run
 from . import inspect
 from . import reasons as cleanup
 from . import remaining as remaining_refs
+from .cleaned import KEPT, REMOVED, WOULD_REMOVE, Cleaned, Item, merged_into, refusal, rest
 from .inspect import Inspected
 from .reasons import Reason, about
-from .remaining import Remaining
 from .remove import Removal, deletions, is_contained, planned, removal_from
 
-KEPT, REMOVED, WOULD_REMOVE = "kept", "removed", "would_remove"
 
+class Call(NamedTuple):
+    """One clean-up: of which run, whether by force, and the folder in which it was called."""
 
-class Item(NamedTuple):
-    """What became, or would become, of one worktree. `salvage` is the commit that keeps what
-    existed only there; `deleted_refs` are gone because their work is in `merged_into`."""
-
-    attempt: Attempt
-    key: str
-    action: str
-    reasons: tuple[Reason, ...]
-    merged_into: str | None = None
-    salvage: str | None = None
-    deleted_refs: tuple[Deletion, ...] = ()
-    trash: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        kept = self.salvage is not None
-        return {
-            "attempt": self.attempt.id,
-            "task": self.attempt.task_id,
-            "key": self.key,
-            "number": self.attempt.number,
-            "state": self.attempt.state,
-            "branch": self.attempt.branch,
-            "worktree": self.attempt.worktree_path,
-            "action": self.action,
-            "reasons": [reason.as_json() for reason in self.reasons],
-            "merged_into": self.merged_into,
-            "salvage_ref": salvage.ref_of(self.attempt.id) if kept else None,
-            "salvage_commit": self.salvage,
-            "deleted_refs": [{"ref": d.ref, "commit": d.commit} for d in self.deleted_refs],
-            "trash": self.trash,
-        }
-
-
-class Cleaned(NamedTuple):
-    """What a clean-up did. `emptied` are the attempts whose trash was old enough to go."""
-
-    items: tuple[Item, ...]
-    dry_run: bool
-    forced: bool
-    named: bool
-    emptied: tuple[str, ...] = ()
-
-    @property
-    def degraded(self) -> bool:
-        """Whether something that was asked for by its name stayed after all."""
-        return self.named and any(item.action == KEPT for item in self.items)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "items": [item.as_json() for item in self.items],
-            "truncated": False,
-            "next_cursor": None,
-            "dry_run": self.dry_run,
-            "forced": self.forced,
-            "emptied": list(self.emptied),
-        }
+    run: Run
+    repository: Repository
+    force: bool
+    within: str | None
 
 
 def clean_up(
@@ -121,26 +69,21 @@ def clean_up(
         fold.fold(desk, run)
     chosen = _chosen_for_cleanup(desk, run, task_names)
     inspect.require_mounted(desk, run, repository)
+    call = Call(run, repository, force, within)
     if dry_run or task_names:
-        looked = [
-            _looked_at(desk, run, repository, attempt, key, force=force, within=within)
-            for attempt, key in chosen
-        ]
+        looked = [_looked_at(desk, call, attempt, key) for attempt, key in chosen]
         refused = [item for item in looked if item.action == KEPT]
         if task_names and refused:
-            raise _refusal(looked, refused)
+            raise refusal(looked, refused)
         if dry_run:
             return Cleaned(tuple(looked), True, force, bool(task_names))
-    rest = _delete_rest(desk, run, repository, task_names)
-    items = [
-        _clean(desk, run, repository, attempt, key, force=force, within=within)
-        for attempt, key in chosen
-    ]
+    left = _delete_rest(desk, run, repository, task_names)
+    items = [_clean(desk, call, attempt, key) for attempt, key in chosen]
     remaining_refs.release_base(
         desk, repository, run, [t.commit for t in inspect.targets(run, repository)]
     )
     emptied = _empty_trash(desk, run, repository)
-    gone = (*(item for item in items if item is not None), *rest)
+    gone = (*(item for item in items if item is not None), *left)
     return Cleaned(gone, False, force, bool(task_names), tuple(emptied))
 
 
@@ -151,7 +94,7 @@ def _delete_rest(
     with desk.database.snapshot() as snapshot:
         named = [desk.task(snapshot, run, name).id for name in task_names] or None
     done = remaining_refs.delete_left(desk.database, repository, run, named)
-    return [_rest(each, deleted) for each, deleted in done if any(deleted)]
+    return [rest(each, deleted) for each, deleted in done if any(deleted)]
 
 
 def _chosen_for_cleanup(
@@ -164,49 +107,34 @@ def _chosen_for_cleanup(
     return [(a, keys[a.task_id]) for a in there if a.task_id in wanted]
 
 
-def _looked_at(
-    desk: Desk,
-    run: Run,
-    repository: Repository,
-    attempt: Attempt,
-    key: str,
-    *,
-    force: bool,
-    within: str | None,
-) -> Item:
+def _looked_at(desk: Desk, call: Call, attempt: Attempt, key: str) -> Item:
     """What would become of it."""
-    seen = inspect.inspect(desk, run, repository, attempt, within)
-    refused = cleanup.standing_in_the_way(seen.reasons, force=force)
+    seen = _inspected(desk, call, attempt)
+    refused = cleanup.standing_in_the_way(seen.reasons, force=call.force)
     action = KEPT if refused else WOULD_REMOVE
-    return Item(attempt, key, action, seen.reasons, merged_into=_merged_into(seen))
+    return Item(attempt, key, action, seen.reasons, merged_into=merged_into(seen))
+
+
+def _inspected(desk: Desk, call: Call, attempt: Attempt) -> Inspected:
+    return inspect.inspect(desk, call.run, call.repository, attempt, call.within)
 
 
 # -- one worktree ------------------------------------------------------------------------
 
 
-def _clean(
-    desk: Desk,
-    run: Run,
-    repository: Repository,
-    attempt: Attempt,
-    key: str,
-    *,
-    force: bool,
-    within: str | None,
-) -> Item | None:
+def _clean(desk: Desk, call: Call, attempt: Attempt, key: str) -> Item | None:
     """None when another clean-up has taken it away meanwhile."""
     if attempt.live:
-        # The process that is making it may hold the attempt's lock; there is no need to wait.
-        reasons = inspect.inspect(desk, run, repository, attempt, within).reasons
-        return Item(attempt, key, KEPT, reasons)
-    with worktrees.alone(repository, work.place_of(desk, attempt)):
-        if not _may_begin(desk, run, attempt):
+        # Whoever is making it may hold the attempt's lock; there is no need to wait.
+        return Item(attempt, key, KEPT, _inspected(desk, call, attempt).reasons)
+    with worktrees.alone(call.repository, work.place_of(desk, attempt)):
+        if not _may_begin(desk, call.run, attempt):
             return None
-        seen = inspect.inspect(desk, run, repository, attempt, within)
-        refused = cleanup.standing_in_the_way(seen.reasons, force=force)
+        seen = _inspected(desk, call, attempt)
+        refused = cleanup.standing_in_the_way(seen.reasons, force=call.force)
         if refused:
-            return Item(attempt, key, KEPT, seen.reasons, merged_into=_merged_into(seen))
-        return _remove(desk, run, repository, attempt, key, seen, force=force, within=within)
+            return Item(attempt, key, KEPT, seen.reasons, merged_into=merged_into(seen))
+        return _remove(desk, call, attempt, key, seen)
 
 
 def _may_begin(desk: Desk, run: Run, attempt: Attempt) -> bool:
@@ -221,17 +149,8 @@ def _may_begin(desk: Desk, run: Run, attempt: Attempt) -> bool:
     return present is not None and present.removed_at is None
 
 
-def _remove(
-    desk: Desk,
-    run: Run,
-    repository: Repository,
-    attempt: Attempt,
-    key: str,
-    seen: Inspected,
-    *,
-    force: bool,
-    within: str | None,
-) -> Item:
+def _remove(desk: Desk, call: Call, attempt: Attempt, key: str, seen: Inspected) -> Item:
+    run, repository = call.run, call.repository
     try:
         plan = _plan(run, repository, attempt, key, seen)
     except InboxOrchError as error:
@@ -241,7 +160,7 @@ def _remove(
     if not _begin_removal(desk, run, attempt, plan):
         reason = about("unfinished", "another process is working on it")
         return Item(attempt, key, KEPT, (*seen.reasons, reason))
-    obstacle = _carry_out_removal(desk, run, repository, attempt, seen, plan, force, within)
+    obstacle = _carry_out_removal(desk, call, attempt, seen, plan)
     if obstacle is not None:
         _undo(desk, repository, attempt, plan)
         return Item(attempt, key, KEPT, (*seen.reasons, obstacle))
@@ -292,24 +211,18 @@ def _begin_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> boo
 
 
 def _carry_out_removal(
-    desk: Desk,
-    run: Run,
-    repository: Repository,
-    attempt: Attempt,
-    seen: Inspected,
-    plan: Removal,
-    force: bool,
-    within: str | None,
+    desk: Desk, call: Call, attempt: Attempt, seen: Inspected, plan: Removal
 ) -> Reason | None:
     """Salvage ref and trash; returns what has come up meanwhile, with the worktree where it
     was."""
     if not plan.was_there:
         return None
-    place, trash = work.place_of(desk, attempt), _trash(run, repository, attempt)
+    repository = call.repository
+    place, trash = work.place_of(desk, attempt), _trash(call.run, repository, attempt)
     try:
         with worktrees.locked(repository) as lock:
-            again = inspect.inspect(desk, run, repository, attempt, within)
-            refused = cleanup.standing_in_the_way(again.reasons, force=force)
+            again = _inspected(desk, call, attempt)
+            refused = cleanup.standing_in_the_way(again.reasons, force=call.force)
             if refused:
                 return refused[0]
             if _fingerprint(again) != _fingerprint(seen):
@@ -457,21 +370,10 @@ def _item(
         key,
         KEPT if deleted.failed else REMOVED,
         (*seen.reasons, *remaining_refs.could_not_go(deleted.failed)),
-        merged_into=_merged_into(seen),
+        merged_into=merged_into(seen),
         salvage=plan.salvage,
         deleted_refs=tuple(deleted.gone),
         trash=trash if plan.was_there else None,
-    )
-
-
-def _rest(left: Remaining, deleted: Deleted) -> Item:
-    return Item(
-        left.attempt,
-        left.key,
-        KEPT if deleted.failed else REMOVED,
-        remaining_refs.could_not_go(deleted.failed),
-        merged_into=remaining_refs.merged_into(left.deletions),
-        deleted_refs=tuple(deleted.gone),
     )
 
 
@@ -488,36 +390,9 @@ def _proven_head(seen: Inspected) -> str | None:
     return None if seen.condition is None or seen.proof is None else seen.condition.head
 
 
-def _merged_into(seen: Inspected) -> str | None:
-    if seen.proof is None or seen.proof.target is None:
-        return None
-    return shown(seen.proof.target.ref)
-
-
 def _notice(attempt: Attempt) -> str:
     return (
         f"The worktree of attempt {attempt.number} was taken away. What was only there"
         f" is kept at {salvage.ref_of(attempt.id)};"
         f" `orch attempt restore {attempt.id}` brings it back."
-    )
-
-
-def _refusal(looked: Sequence[Item], refused: Sequence[Item]) -> InboxOrchError:
-    """Of a call for certain tasks: nothing was removed."""
-    reasons = [reason for item in refused for reason in item.reasons]
-    told = [
-        f"{item.key}/{item.attempt.number}: {'; '.join(r.message for r in item.reasons)}"
-        for item in refused
-    ]
-    overridable = all(reason.overridable for reason in reasons)
-    return InboxOrchError(
-        cleanup.error_code(reasons),
-        f"nothing was removed. {'. '.join(told)}"[:2000],
-        hint="--force removes it all the same, after salvaging what is not committed"
-        if overridable
-        else "no flag overrides this",
-        details={
-            "reasons": sorted({reason.code for reason in reasons}),
-            "items": [item.as_json() for item in looked],
-        },
     )

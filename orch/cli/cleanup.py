@@ -8,7 +8,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..cleanup.clean import KEPT, Cleaned, Item
+from ..cleanup.cleaned import KEPT, Cleaned, Item
 from .parts.base import chosen_run, open_scheduler, run_option
 
 

@@ -17,7 +17,7 @@ from inbox_orch.shared.store.engine import Transaction
 from ..runs import planning
 from ..runs.desk import Answer, Desk, keep_base
 from ..runs.model import Run
-from ..runs.plan import Opening
+from ..runs.plan import Opening, TaskSpec
 from ..runs.planning import DEFAULT_LEADER, Facts
 from . import count, take_in, views
 from . import rows as councils
@@ -107,10 +107,8 @@ def _open_seat(
 ) -> None:
     """The task of a seat. It never retries by itself: what fails is a fact of the round."""
     kind = "review" if seat.round == REPLIES else "ballot"
-    added = planning.add_task(
-        desk,
-        run,
-        key_name=f"{kind}-{seat.position}",
+    spec = TaskSpec(
+        key=f"{kind}-{seat.position}",
         title=run.title,
         body=body,
         mailbox=seat.reviewer,
@@ -120,6 +118,7 @@ def _open_seat(
         worktree=worktree,
         allow_empty=True,
     )
+    added = planning.add_task(desk, run, spec)
     labels = None if seat.labels is None else json.dumps(seat.labels)
     councils.insert(
         tx,

@@ -9,7 +9,7 @@ from inbox_orch.shared.ids import check_name
 from ..runs.config import Config
 from ..runs.limits import MAX_PRIORITY, MIN_PRIORITY, MOST_PARALLEL, check_task_body, check_title
 from ..runs.names import check_task_key
-from ..runs.plan import Link, Opening, Plan, PlannedTask
+from ..runs.plan import Link, Opening, Plan, TaskSpec
 from .config import ConfigPart, Mailbox
 from .parts import Commands, LimitsPart, Part, Tries, checked, validated
 from .reading import Source, read_document
@@ -59,8 +59,8 @@ class TaskPart(Part):
     checks: Commands | None = None
     limits: LimitsPart = LimitsPart()
 
-    def value(self) -> PlannedTask:
-        return PlannedTask(
+    def value(self) -> TaskSpec:
+        return TaskSpec(
             self.task,
             self.title,
             self.body,

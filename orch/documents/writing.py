@@ -11,7 +11,7 @@ from typing import Any
 
 from inbox_orch.shared.shell.blocks import harmless_json
 
-from ..runs.plan import Link, Opening, Plan, PlannedTask
+from ..runs.plan import Link, Opening, Plan, TaskSpec
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 # Of YAML 1.1, where a document may be read by others.
@@ -55,12 +55,12 @@ def _run(run: Opening) -> dict[str, Any]:
 
 
 _NAMES = {"key": "task", "mailbox": "to"}
-_DEFAULTS = PlannedTask("", "")
+_DEFAULTS = TaskSpec("", "")
 
 
-def _task(task: PlannedTask) -> dict[str, Any]:
+def _task(task: TaskSpec) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, value, default in zip(PlannedTask._fields, task, _DEFAULTS, strict=True):
+    for name, value, default in zip(TaskSpec._fields, task, _DEFAULTS, strict=True):
         if value != default:
             found[_NAMES.get(name, name)] = value
     if "depends_on" in found:

@@ -11,7 +11,6 @@ from inbox_orch.shared.later import Later
 from inbox_orch.shared.store.sqlite.database import Database
 
 from ..attempts import fold
-from ..runs.config import DEFAULTS
 from ..runs.desk import Desk
 from ..runs.limits import DEFAULT_PAIRS, DEFAULT_WAIT_SECONDS
 
@@ -25,42 +24,26 @@ if TYPE_CHECKING:
     from ..attempts import adopt as adopting
     from ..attempts import dispatch as dispatching
     from ..attempts import govern, steer
-    from ..attempts.dispatch import Dispatched
-    from ..attempts.govern import Governed
-    from ..attempts.steer import Steered
     from ..cleanup import clean, restore
-    from ..cleanup.clean import Cleaned
-    from ..cleanup.restore import BroughtBack, Listed, Shown
-    from ..council import count, sit, views
+    from ..cleanup.cleaned import Cleaned
+    from ..council import count, settling, sit, views
     from ..council import open as council_opening
     from ..council.ask import Asked
-    from ..council.count import Counted, Settled
-    from ..council.sit import Sat
-    from ..council.views import CouncilView
     from ..integration import compare
     from ..integration import integrate as integrating
-    from ..integration.integrate import Integrated
     from ..integration.pairs import Conflicts
     from ..runs import plan_import as plans
     from ..runs import planning
-    from ..runs.config import Config
     from ..runs.desk import Answer
-    from ..runs.model import Limits, Run
-    from ..runs.plan import Opening, Plan
+    from ..runs.model import Run
+    from ..runs.plan import Opening, Plan, TaskSpec
     from ..views import charts, show
     from ..views import report as reporting
     from ..views import status as viewing
-    from ..views.charts import Critical, Graph, Timeline
-    from ..views.report import Report
-    from ..views.show import TaskShown
-    from ..views.status import Question, Ready, Status
     from . import board as boarding
     from . import doctor as examining
     from . import drive as driving
     from . import wait as waiting
-    from .board import Board
-    from .drive import Drive, Step
-    from .wait import Reconciled, Told, Waited
 else:
     adopting = Later("inbox_orch.orch.attempts.adopt")
     boarding = Later("inbox_orch.orch.leader.board")
@@ -70,6 +53,7 @@ else:
     count = Later("inbox_orch.orch.council.count")
     views = Later("inbox_orch.orch.council.views")
     council_opening = Later("inbox_orch.orch.council.open")
+    settling = Later("inbox_orch.orch.council.settling")
     sit = Later("inbox_orch.orch.council.sit")
     dispatching = Later("inbox_orch.orch.attempts.dispatch")
     driving = Later("inbox_orch.orch.leader.drive")
@@ -112,95 +96,38 @@ class Scheduler:
 
     def run_init(
         self,
+        opening: Opening,
         *,
-        title: str,
         repository: str | None,
-        base: str | None = None,
-        on_failure: str = "continue",
-        max_parallel: int | None = None,
         worktree_root: str | None = None,
-        config: Config = DEFAULTS,
         key: str | None = None,
     ) -> Answer:
-        """Open a run. `repository` is a folder inside it, None for a run without git.
-        Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`,
-        `key_conflict`.
-        """
+        """Open a run. `repository` is a folder inside it, None for a run without git. Errors:
+        `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`."""
         return planning.run_init(
-            self.desk,
-            title=title,
-            repository=repository,
-            base=base,
-            on_failure=on_failure,
-            max_parallel=max_parallel,
-            worktree_root=worktree_root,
-            config=config,
-            key=key,
+            self.desk, opening, repository=repository, worktree_root=worktree_root, key=key
         )
 
-    def add_task(
-        self,
-        run: Run,
-        *,
-        key_name: str,
-        title: str,
-        body: str = "",
-        mailbox: str | None = None,
-        kind: str = "code",
-        depends_on: Sequence[str] = (),
-        priority: int = 0,
-        max_attempts: int | None = None,
-        max_infra_attempts: int | None = None,
-        worktree: bool = True,
-        allow_empty: bool = False,
-        checks: Sequence[str] | None = None,
-        time_limits: Limits | None = None,
-        key: str | None = None,
-    ) -> Answer:
-        """Add a task. `depends_on` are keys or ids of tasks that must have succeeded;
-        `checks` are shell commands that must succeed in the worktree before the work is
-        accepted. What is None is as the run's config says. Errors: `usage`, `not_found`
-        (a dependency), `invalid_state` (the run is closed, or the task's key is taken),
-        `key_conflict`.
-        """
-        return planning.add_task(
-            self.desk,
-            run,
-            key_name=key_name,
-            title=title,
-            body=body,
-            mailbox=mailbox,
-            kind=kind,
-            depends_on=depends_on,
-            priority=priority,
-            max_attempts=max_attempts,
-            max_infra_attempts=max_infra_attempts,
-            worktree=worktree,
-            allow_empty=allow_empty,
-            checks=checks,
-            time_limits=time_limits,
-            key=key,
-        )
+    def add_task(self, run: Run, spec: TaskSpec, *, key: str | None = None) -> Answer:
+        """Add a task. Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is
+        closed, or the task's key is taken), `key_conflict`."""
+        return planning.add_task(self.desk, run, spec, key=key)
 
     def add_dependency(
         self, run: Run, task_name: str, upstream_name: str, condition: str = "success"
     ) -> dict[str, Any]:
-        """Let a pending task wait for another; adding the same edge again changes
-        nothing. Errors: `not_found`, `cycle` (with the path), `invalid_state` (the task
-        is not pending, or the edge is there with another condition), `usage`.
-        """
+        """Let a pending task wait for another. Errors: `not_found`, `cycle` (with the path),
+        `invalid_state` (the task is not pending, or the edge is there with another condition),
+        `usage`."""
         return planning.add_dependency(self.desk, run, task_name, upstream_name, condition)
 
     def remove_dependency(self, run: Run, task_name: str, upstream_name: str) -> dict[str, Any]:
-        """Let a pending task wait no more for another. Errors: `not_found` (also the
-        edge), `invalid_state` (the task is not pending).
-        """
+        """Let a pending task wait no more for another. Errors: `not_found` (also the edge),
+        `invalid_state` (the task is not pending)."""
         return steer.remove_dependency(self.desk, run, task_name, upstream_name)
 
     def plan_check(self, run: Run | None, plan: Plan, *, repository: bool) -> dict[str, Any]:
-        """What importing would come to, with nothing written; `run` is None for a new
-        one. Errors: `invalid_state`.
-        """
+        """What importing would come to; `run` is None for a new one. Errors: `invalid_state`."""
         return plans.plan_check(self.desk, run, plan, repository=repository)
 
     def plan_open(
@@ -212,9 +139,7 @@ class Scheduler:
         worktree_root: str | None = None,
         key: str | None = None,
     ) -> Answer:
-        """Open a run and take the plan into it, in one transaction. Errors: those of
-        `run_init`.
-        """
+        """Open a run and take the plan into it, in one transaction. Errors: those of `run_init`."""
         return plans.plan_open(
             self.desk, plan, opening, repository=repository, worktree_root=worktree_root, key=key
         )
@@ -226,94 +151,77 @@ class Scheduler:
         return plans.plan_opening_check(opening, repository, worktree_root)
 
     def plan_import(self, run: Run, plan: Plan, *, key: str | None = None) -> Answer:
-        """Add every task of a plan to a run, with what they wait for: all or nothing.
-        Errors: `invalid_state` (the run is closed), `key_conflict`.
-        """
+        """Add every task of a plan to a run, with what they wait for: all or nothing. Errors:
+        `invalid_state` (the run is closed), `key_conflict`."""
         return plans.plan_import(self.desk, run, plan, key=key)
 
     def plan_export(self, run: Run) -> Plan:
-        """A run as the plan that, imported again, gives an equal one: its config with
-        the values of secrets left out, its tasks in the order of their making, none of
-        them begun.
-        """
+        """A run as the plan that, imported again, gives an equal one."""
         return plans.plan_export(self.desk, run)
 
     def runs(self, *, closed: bool = False) -> list[Run]:
         """The runs that are not closed, oldest first; with `closed` those too."""
         return govern.list_runs(self.desk, closed=closed)
 
-    def pause_run(self, run: Run) -> Governed:
+    def pause_run(self, run: Run) -> govern.Governed:
         """Dispatch nothing more; what runs goes on. Error `invalid_state`."""
         return govern.pause_run(self.desk, run)
 
-    def resume_run(self, run: Run) -> Governed:
+    def resume_run(self, run: Run) -> govern.Governed:
         """Dispatch again. Error `invalid_state`."""
         return govern.resume_run(self.desk, run)
 
-    def cancel_run(self, run: Run) -> Governed:
-        """Cancel every pending task and stop every attempt; the run is closed once the
-        last one has ended, by whichever command notices it. Error `invalid_state` (it
-        is closed, and was not cancelled).
-        """
+    def cancel_run(self, run: Run) -> govern.Governed:
+        """Cancel every pending task and stop every attempt; the last one that ends closes the run.
+        Error `invalid_state` (it is closed, and was not cancelled)."""
         return govern.cancel_run(self.desk, run)
 
-    def close_run(self, run: Run) -> Governed:
-        """Close a run in which nothing lives any more. Errors: `live_attempt`;
-        `invalid_state` (it is being cancelled).
-        """
+    def close_run(self, run: Run) -> govern.Governed:
+        """Close a run in which nothing lives any more. Errors: `live_attempt`; `invalid_state` (it
+        is being cancelled)."""
         return govern.close_run(self.desk, run)
 
-    def reopen_run(self, run: Run) -> Governed:
-        """Go on with a closed run, also with one that was closed by being cancelled;
-        its tasks stay as they are. Error `invalid_state`.
-        """
+    def reopen_run(self, run: Run) -> govern.Governed:
+        """Go on with a closed run. Error `invalid_state`."""
         return govern.reopen_run(self.desk, run)
 
-    def status(self, run: Run) -> Status:
+    def status(self, run: Run) -> viewing.Status:
         """Every task of a run, after folding in what the bus says."""
         return viewing.status(self.desk, run)
 
-    def ready(self, run: Run) -> Ready:
-        """The tasks that `dispatch` would take, in its order, and those that only lack
-        a base.
-        """
+    def ready(self, run: Run) -> viewing.Ready:
+        """The tasks that `dispatch` would take, in its order, and those that only lack a base."""
         return viewing.ready(self.desk, run)
 
-    def questions(self, run: Run) -> list[Question]:
+    def questions(self, run: Run) -> list[viewing.Question]:
         """The open questions of a run, oldest first."""
         return viewing.questions(self.desk, run)
 
     def fold_if_writable(self, run: Run) -> bool:
-        """Fold, unless the database cannot be written here; returns whether that was
-        so.
-        """
+        """Fold, unless the database cannot be written here; returns whether that was so."""
         return fold.fold_if_writable(self.desk, run)
 
-    def show_task(self, run: Run, name: str) -> TaskShown:
+    def show_task(self, run: Run, name: str) -> show.TaskShown:
         """One task of a run. Error `not_found`."""
         return show.show_task(self.desk, run, name)
 
-    def graph(self, run: Run) -> Graph:
-        """Every task as it stands, and every dependency, after folding in what the bus
-        says.
-        """
+    def graph(self, run: Run) -> charts.Graph:
+        """Every task as it stands, and every dependency."""
         return charts.graph(self.desk, run)
 
-    def critical_path(self, run: Run) -> Critical:
+    def critical_path(self, run: Run) -> charts.Critical:
         """The chain that sets the end, by the time of attempts as far as it is known."""
         return charts.critical(self.desk, run)
 
-    def timeline(self, run: Run, *, most: int) -> Timeline:
+    def timeline(self, run: Run, *, most: int) -> charts.Timeline:
         """The newest `most` attempts of a run."""
         return charts.timeline(self.desk, run, most=most)
 
-    def report(self, run: Run, *, most: int) -> Report:
-        """A run with its newest `most` attempts. What git cannot tell any more is left
-        out.
-        """
+    def report(self, run: Run, *, most: int) -> reporting.Report:
+        """A run with its newest `most` attempts."""
         return reporting.report(self.desk, run, most=most)
 
-    def board(self, run: Run) -> Board:
+    def board(self, run: Run) -> boarding.Board:
         """One look. Errors: those of folding, which writes."""
         return boarding.board(self.desk, run)
 
@@ -336,12 +244,10 @@ class Scheduler:
         dry_run: bool = False,
         key: str | None = None,
         within: str | None = None,
-    ) -> Dispatched:
-        """One attempt for each ready task, or for those named, in the order of urgency.
-        Errors: `usage`, `not_found`, `invalid_state` (a named task is not ready, the
-        run is not open), `dep_not_in_base`, `base_conflict` (of a named task),
-        `dirty_repository`, `key_conflict`, and those of git.
-        """
+    ) -> dispatching.Dispatched:
+        """One attempt for each ready task, or for those named. Errors: `usage`, `not_found`,
+        `invalid_state` (a named task is not ready, the run is not open), `dep_not_in_base`,
+        `base_conflict`, `dirty_repository`, `key_conflict`, and those of git."""
         return dispatching.dispatch(
             self.desk,
             run,
@@ -354,12 +260,9 @@ class Scheduler:
             within=within,
         )
 
-    def reconcile(self, run: Run, *, checks: bool = True) -> Reconciled:
-        """Finish what a killed process has begun, carry over what happened on the bus,
-        and look at what workers say is done, with the checks unless `checks` is False.
-        Doing it again changes nothing. Errors: those of every write, of git, and of
-        `check_next`.
-        """
+    def reconcile(self, run: Run, *, checks: bool = True) -> waiting.Reconciled:
+        """Finish what a killed process has begun, and carry over what happened on the bus. Errors:
+        those of every write, of git, and of `check_next`."""
         return waiting.reconcile(self.desk, run, checks=checks)
 
     def wait(
@@ -371,13 +274,9 @@ class Scheduler:
         wait_seconds: float = DEFAULT_WAIT_SECONDS,
         agent: str | None = None,
         checks: bool = True,
-    ) -> Waited:
-        """Block until something has happened: `change`, `blocked`, `run`, or
-        `task:KEY`. Errors: `usage`, `not_found`; `timeout`, with the cursor to go on
-        from. While there is nothing to tell, the checks of submitted attempts are run,
-        unless `checks` is False. None starts after the deadline; one that has begun is
-        not cut short.
-        """
+    ) -> waiting.Waited:
+        """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`. Errors:
+        `usage`, `not_found`; `timeout`, with the cursor to go on from."""
         return waiting.wait(
             self.desk,
             run,
@@ -388,45 +287,37 @@ class Scheduler:
             checks=checks,
         )
 
-    def mark_told(self, told: Told, agent: str | None = None) -> None:
+    def mark_told(self, told: waiting.Told, agent: str | None = None) -> None:
         """Move the agent's cursor in the run, forward only."""
         return waiting.mark_told(self.desk, told, agent)
 
-    def drive(self, run: Run, wanted: Drive | None = None) -> Generator[Step, None, None]:
-        """Bring a run forward until what is wanted has come (by default its end), or
-        until nothing moves any more without a decision, or for as long as is wanted.
-        Errors: `usage`, `not_found`, those of every write, and of git.
-        """
+    def drive(
+        self, run: Run, wanted: driving.Drive | None = None
+    ) -> Generator[driving.Step, None, None]:
+        """Bring a run forward until what is wanted has come (by default its end). Errors: `usage`,
+        `not_found`, those of every write, and of git."""
         return driving.drive(self.desk, run, wanted or driving.Drive())
 
     def answer(
         self, run: Run, task_name: str, *, body: str, key: str | None = None
     ) -> dict[str, Any]:
         """Answer the open question of a task's worker. Errors: `usage`, `not_found`,
-        `invalid_state` (no question is open, or the leader itself has put it),
-        `key_conflict`.
-        """
+        `invalid_state` (no question is open, or the leader itself has put it), `key_conflict`."""
         return viewing.answer(self.desk, run, task_name, body=body, key=key)
 
-    def cancel(self, run: Run, names: Sequence[str]) -> Steered:
-        """Cancel tasks: one that is pending at once, one with an attempt when that has
-        ended. Errors: `usage`, `not_found`, `invalid_state` (one is final), `busy` (the
-        attempt is being made by another leader).
-        """
+    def cancel(self, run: Run, names: Sequence[str]) -> steer.Steered:
+        """Cancel tasks. Errors: `usage`, `not_found`, `invalid_state` (one is final), `busy` (the
+        attempt is being made by another leader)."""
         return steer.cancel(self.desk, run, names)
 
-    def skip(self, run: Run, names: Sequence[str]) -> Steered:
-        """Count pending tasks as done: what depends on their success may start. Errors:
-        `usage`, `not_found`, `invalid_state` (one is not pending).
-        """
+    def skip(self, run: Run, names: Sequence[str]) -> steer.Steered:
+        """Count pending tasks as done: what depends on their success may start. Errors: `usage`,
+        `not_found`, `invalid_state` (one is not pending)."""
         return steer.skip(self.desk, run, names)
 
-    def reassign(self, run: Run, names: Sequence[str], mailbox: str) -> Steered:
-        """Let other workers have tasks. An attempt that is with a worker is stopped,
-        and counts nothing; the next one goes to `mailbox`. Errors: `usage`,
-        `not_found`, `invalid_state` (its work is submitted, or it is being cancelled),
-        `busy`.
-        """
+    def reassign(self, run: Run, names: Sequence[str], mailbox: str) -> steer.Steered:
+        """Let other workers have tasks. Errors: `usage`, `not_found`, `invalid_state` (its work is
+        submitted, or it is being cancelled), `busy`."""
         return steer.reassign(self.desk, run, names, mailbox)
 
     def retry(
@@ -436,56 +327,42 @@ class Scheduler:
         *,
         from_attempt: int | None = None,
         force: bool = False,
-    ) -> Steered:
-        """Make failed and cancelled tasks pending again, with fresh budgets; with
-        `force` succeeded ones too. `from_attempt` is the number of an attempt whose
-        work the next one goes on with; without it the next one starts anew. Errors:
-        `usage`, `not_found` (also such an attempt), `invalid_state`.
-        """
+    ) -> steer.Steered:
+        """Make failed and cancelled tasks pending again, with fresh budgets. Errors: `usage`,
+        `not_found` (also attempt `from_attempt`), `invalid_state`."""
         return steer.retry(self.desk, run, names, from_attempt=from_attempt, force=force)
 
     def adopt(
         self, run: Run, task_name: str, *, number: int | None = None, checks: bool = True
     ) -> dict[str, Any]:
-        """Take the commits of attempt `number`, by default of the newest ended attempt
-        that has some, as the accepted work of a task. Without `checks` those of the
-        task are not run. Errors: `not_found` (the task, the attempt); `invalid_state`
-        (the task has accepted work or was skipped, or has no worktree; the run is
-        closed or being cancelled; the attempt has not ended); `live_attempt`;
-        `work_rejected`, with what was found; `busy` (another process is adopting it);
-        those of git. SIGINT and SIGTERM leave everything as it was.
-        """
+        """Take the commits of attempt `number`, or of the newest that has some, as the accepted
+        work of a task. Errors: `not_found`, `invalid_state`, `live_attempt`, `work_rejected`,
+        `busy`; those of git."""
         return adopting.adopt(self.desk, run, task_name, number=number, checks=checks)
 
-    def attempt_list(self, run: Run, task_names: Sequence[str] = ()) -> list[Listed]:
+    def attempt_list(self, run: Run, task_names: Sequence[str] = ()) -> list[restore.Listed]:
         """The attempts of a run, or of certain tasks, oldest first. Error `not_found`."""
         return restore.attempt_list(self.desk, run, task_names)
 
-    def attempt_named(self, name: str, run_name: str | None) -> tuple[Run, Listed]:
-        """The attempt with this id, of whichever run, or with this task's key and
-        number (`KEY/N`; of the newest with `KEY` alone) in the run. Errors:
-        `not_found`, `usage`.
-        """
+    def attempt_named(self, name: str, run_name: str | None) -> tuple[Run, restore.Listed]:
+        """The attempt with this id, or with this task's key and number (`KEY/N`, or `KEY`) in the
+        run. Errors: `not_found`, `usage`."""
         return restore.attempt_named(self.desk, name, run_name)
 
-    def attempt_show(self, run: Run, listed: Listed) -> Shown:
+    def attempt_show(self, run: Run, listed: restore.Listed) -> restore.Shown:
         """An attempt, and what there is of it. Errors: those of git."""
         return restore.attempt_show(self.desk, run, listed)
 
-    def attempt_restore(self, run: Run, listed: Listed, *, into: str | None = None) -> BroughtBack:
-        """Bring back what clean-up has salvaged, into a folder that is new or empty:
-        `into`, or one beside the run's worktrees. Changes nothing else, and can be
-        repeated. Errors: `not_found` (nothing was salvaged), `file_exists`, `usage`
-        (where git or the database keeps its files), and those of git.
-        """
+    def attempt_restore(
+        self, run: Run, listed: restore.Listed, *, into: str | None = None
+    ) -> restore.BroughtBack:
+        """Bring back what clean-up has salvaged, into a folder that is new or empty. Errors:
+        `not_found` (nothing was salvaged), `file_exists`, `usage`, and those of git."""
         return restore.attempt_restore(self.desk, run, listed, into=into)
 
     def conflicts(self, run: Run, *, most_pairs: int = DEFAULT_PAIRS) -> Conflicts:
-        """Compare each two attempts that are live, or accepted and not integrated yet,
-        and each with what was integrated; at most `most_pairs`, those with the
-        integration first, then the oldest attempts. Errors: `usage` (a run without a
-        repository), those of git.
-        """
+        """Compare each two attempts that are live, or accepted and not integrated yet, and each
+        with what was integrated. Errors: `usage` (a run without a repository), those of git."""
         return compare.conflicts(self.desk, run, most_pairs=most_pairs)
 
     def integrate(
@@ -496,13 +373,9 @@ class Scheduler:
         checks: Sequence[str] = (),
         dry_run: bool = False,
         within: str | None = None,
-    ) -> Integrated:
-        """Merge the accepted work of a run, in the order of its dependencies, onto its
-        branch `orch/<run>/integration`; with `onto`, let that branch come forward to
-        it. Errors: `usage`, `not_found` (no such branch), `busy`, `dirty_repository`
-        (the branch of the integration is checked out, and there are changes), and those
-        of git.
-        """
+    ) -> integrating.Integrated:
+        """Merge the accepted work of a run onto its branch `orch/<run>/integration`. Errors:
+        `usage`, `not_found` (no such branch), `busy`, `dirty_repository`, and those of git."""
         return integrating.integrate(
             self.desk, run, onto=onto, checks=checks, dry_run=dry_run, within=within
         )
@@ -516,75 +389,60 @@ class Scheduler:
         dry_run: bool = False,
         within: str | None = None,
     ) -> Cleaned:
-        """Take away the worktrees of ended attempts, of all tasks or of those named.
-        Errors also: `usage`, `not_found`, and those of git.
-        """
+        """Take away the worktrees of ended attempts, of all tasks or of those named. Errors also:
+        `usage`, `not_found`, and those of git."""
         return clean.clean_up(
             self.desk, run, task_names=task_names, force=force, dry_run=dry_run, within=within
         )
 
     def doctor(self, *, verify: bool = False) -> Examined:
-        """Look at git, the repositories, what was begun and not finished, the worktrees
-        of live attempts; with `verify` also fold the events and compare the tables with
-        them.
-        """
+        """Look at git, the repositories, what was begun and not finished; with `verify` also
+        compare the tables with the events."""
         return examining.doctor(self.desk, verify=verify)
 
     def council(self, name: str | None) -> Run:
-        """The run of the council with this name or id, else the only one that is not
-        closed. Errors: `not_found`; `usage`, which lists them, when there are several.
-        """
+        """The run of the council with this name or id, else the only one that is not closed.
+        Errors: `not_found`; `usage`, which lists them, when there are several."""
         return views.council(self.desk, name)
 
     def start_council(self, asked: Asked, *, key: str | None = None) -> Answer:
-        """Open a council and ask its reviewers. With `key` a repeat gives the first
-        result. Errors: `usage`, `key_conflict`, `git_missing`, `invalid_state` (a
-        branch `orch`), and those of every write.
-        """
+        """Open a council and ask its reviewers. Errors: `usage`, `key_conflict`, `git_missing`,
+        `invalid_state` (a branch `orch`), and those of every write."""
         return council_opening.start_council(self.desk, asked, key=key)
 
-    def wait_for_council(self, run: Run, *, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> Sat:
-        """Block until the round is closed: every seat is final, or its deadline has
-        come. Error `timeout`, with how it stands.
-        """
+    def wait_for_council(self, run: Run, *, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> sit.Sat:
+        """Block until the round is closed: every seat is final, or its deadline has come. Error
+        `timeout`, with how it stands."""
         return sit.wait_for_council(self.desk, run, wait_seconds=wait_seconds)
 
-    def show_council(self, run: Run) -> Sat:
+    def show_council(self, run: Run) -> sit.Sat:
         """A council with its seats, after taking in what has come."""
         return sit.show_council(self.desk, run)
 
-    def councils(self) -> list[CouncilView]:
+    def councils(self) -> list[views.CouncilView]:
         """Every council, oldest first, as it is stored."""
         return sit.list_councils(self.desk)
 
-    def tally_of(self, run: Run, *, overrides: bool = True, revision: int | None = None) -> Counted:
-        """Take in what reviewers have sent, and count it. `revision` is an earlier tally.
-        Error `not_found`: there is no such revision."""
+    def tally_of(
+        self, run: Run, *, overrides: bool = True, revision: int | None = None
+    ) -> count.Counted:
+        """The tally of a council, after taking in what has come. Error `not_found`."""
         return count.tally_of(self.desk, run, overrides=overrides, revision=revision)
 
     def suggestions(self, run: Run) -> dict[str, Any]:
-        """Pairs that may be one recommendation, to be decided on: the same
-        shape with `decision` filled in is what `orch council apply` takes.
-        """
+        """Pairs that may be one recommendation, for somebody to decide on."""
         return count.suggestions(self.desk, run)
 
-    def settle_groups(self, run: Run, wanted: Sequence[Settled]) -> dict[str, Any]:
-        """Record what a leader has settled, all of it in one transaction or nothing.
-        Errors: `usage`, `not_found` (no such item), `invalid_state` (the round is open,
-        or what is to be merged has been split), `opposed` (a merge across opposed
-        stances without `forced`), `busy` (others settle faster).
-        """
-        return count.settle_groups(self.desk, run, wanted)
+    def settle_groups(self, run: Run, wanted: Sequence[settling.Settled]) -> dict[str, Any]:
+        """Record what a leader has settled, all or nothing. Errors: `usage`, `not_found`,
+        `invalid_state`, `opposed` (without `forced`), `busy` (others settle faster)."""
+        return settling.settle_groups(self.desk, run, wanted)
 
     def open_ballot(self, run: Run, *, deadline_seconds: float | None) -> dict[str, Any]:
-        """Ask each reviewer whose reply counts about the groups that it did not raise.
-        Errors: `invalid_state` (the first round is open, there was a ballot, no seat has
-        anything to vote on, the run is not open).
-        """
+        """Ask each reviewer whose reply counts about the groups that it did not raise. Error
+        `invalid_state`."""
         return council_opening.open_ballot(self.desk, run, deadline_seconds=deadline_seconds)
 
-    def keep_report(self, counted: Counted, name: str, content: bytes) -> dict[str, Any]:
-        """Store a report as an artifact of the run: on a thread of the leader's own
-        that is done. The same bytes are stored once. Errors: those of every write.
-        """
+    def keep_report(self, counted: count.Counted, name: str, content: bytes) -> dict[str, Any]:
+        """Store a report as an artifact of the run. Errors: those of every write."""
         return count.keep_report(self.desk, counted, name, content)

@@ -20,8 +20,10 @@ class Link(NamedTuple):
     condition: str = "success"
 
 
-class PlannedTask(NamedTuple):
-    """A task of a plan. What is None is as the run's config says, `mailbox` as the service."""
+class TaskSpec(NamedTuple):
+    """A task as somebody wants it. `depends_on` are tasks by their keys (where one task is added,
+    also by their ids), `checks` shell commands that must succeed in the worktree before the work
+    is accepted. What is None is as the run's config says; `mailbox` is then the default one."""
 
     key: str
     title: str
@@ -37,8 +39,8 @@ class PlannedTask(NamedTuple):
     checks: tuple[str, ...] | None = None
     limits: Limits = Limits()
 
-    def with_masked(self, secrets: Collection[str]) -> "PlannedTask":
-        """The task with these values masked wherever they stand in its texts."""
+    def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
+        """The same with these values masked wherever they stand."""
         if not secrets:
             return self
         return self._replace(
@@ -62,7 +64,7 @@ class Opening(NamedTuple):
 class Plan(NamedTuple):
     """Tasks, and the run that they are for if the plan names one."""
 
-    tasks: tuple[PlannedTask, ...]
+    tasks: tuple[TaskSpec, ...]
     run: Opening | None = None
 
 
@@ -96,7 +98,7 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
     return found + list(_of_cycles(plan.tasks))
 
 
-def columns(task: PlannedTask, config: Config, mailbox: str) -> dict[str, Any]:
+def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
     """A planned task with the defaults of its run, by the names of `Task`."""
     return {
         "key": task.key,
@@ -114,7 +116,7 @@ def columns(task: PlannedTask, config: Config, mailbox: str) -> dict[str, Any]:
     }
 
 
-def _of_keys(tasks: Sequence[PlannedTask], present: Collection[str]) -> Iterator[Fault]:
+def _of_keys(tasks: Sequence[TaskSpec], present: Collection[str]) -> Iterator[Fault]:
     first: dict[str, int] = {}
     for number, task in enumerate(tasks):
         path = ("tasks", number, "task")
@@ -128,7 +130,7 @@ def _of_keys(tasks: Sequence[PlannedTask], present: Collection[str]) -> Iterator
         first.setdefault(task.key, number)
 
 
-def _of_links(tasks: Sequence[PlannedTask], present: Collection[str]) -> Iterator[Fault]:
+def _of_links(tasks: Sequence[TaskSpec], present: Collection[str]) -> Iterator[Fault]:
     import difflib
 
     known = {task.key for task in tasks} | set(present)
@@ -151,7 +153,7 @@ def _of_links(tasks: Sequence[PlannedTask], present: Collection[str]) -> Iterato
             seen.add(link.upstream)
 
 
-def _of_cycles(tasks: Sequence[PlannedTask]) -> Iterator[Fault]:
+def _of_cycles(tasks: Sequence[TaskSpec]) -> Iterator[Fault]:
     """Cycles that have no task in common, each at the link that closes it."""
     position = {task.key: number for number, task in enumerate(tasks)}
     edges = {
@@ -185,9 +187,9 @@ def arrows(keys: Sequence[str]) -> str:
 
 def planned(
     values: Mapping[str, Any], links: Sequence[Link], config: Config, mailbox: str
-) -> PlannedTask:
+) -> TaskSpec:
     """What `columns` has made, as a task of a plan again: what is the run's default is None."""
-    own = {name: values[name] for name in PlannedTask._fields if name != "depends_on"}
+    own = {name: values[name] for name in TaskSpec._fields if name != "depends_on"}
     for name in ("max_attempts", "max_infra_attempts"):
         if own[name] == getattr(config, name):
             own[name] = None
@@ -197,4 +199,4 @@ def planned(
         own["checks"] = None
     pairs = zip(own["limits"], config.limits, strict=True)
     own["limits"] = Limits(*(here if here != default else None for here, default in pairs))
-    return PlannedTask(**own, depends_on=tuple(links))
+    return TaskSpec(**own, depends_on=tuple(links))

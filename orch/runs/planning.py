@@ -14,13 +14,14 @@ from inbox_orch.shared.store.engine import Transaction
 
 from ..git.repository import Repository, check_version
 from . import graph, limits
+from . import plan as plans
 from . import run_rows as runs
 from . import task_rows as tasks
-from .config import DEFAULTS, Config, config_of
+from .config import config_of
 from .desk import Answer, Desk, keep_base
-from .model import Dependency, Limits, Run, Task
+from .model import Dependency, Run, Task
 from .names import check_task_key, run_name
-from .plan import Opening
+from .plan import Link, Opening, TaskSpec
 from .readiness import CONDITIONS
 
 DEFAULT_LEADER = "leader"
@@ -30,23 +31,19 @@ POLICIES = ("continue", "fail-fast", "abort")
 
 def run_init(
     desk: Desk,
+    opening: Opening,
     *,
-    title: str,
     repository: str | None,
-    base: str | None = None,
-    on_failure: str = "continue",
-    max_parallel: int | None = None,
     worktree_root: str | None = None,
-    config: Config = DEFAULTS,
     key: str | None = None,
 ) -> Answer:
     """Open a run. `repository` is a folder inside it, None for a run without git.
 
-    `base` is resolved now and stays what it is now; without it HEAD is read at each dispatch.
+    The base of the opening is resolved now and stays what it is now; without one HEAD is read at
+    each dispatch.
     Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
     """
     leader = check_name(desk.caller or DEFAULT_LEADER, "agent")
-    opening = Opening(title, base, on_failure, max_parallel, repository is None, config)
     facts = Facts.of(opening, repository, worktree_root)
     digest = digest_of(facts.as_request())
     with desk.database.transaction() as tx:
@@ -84,68 +81,58 @@ def insert_run(tx: Transaction, leader: str, facts: "Facts") -> Run:
     return run
 
 
-def add_task(
-    desk: Desk,
-    run: Run,
-    *,
-    key_name: str,
-    title: str,
-    body: str = "",
-    mailbox: str | None = None,
-    kind: str = "code",
-    depends_on: Sequence[str] = (),
-    priority: int = 0,
-    max_attempts: int | None = None,
-    max_infra_attempts: int | None = None,
-    worktree: bool = True,
-    allow_empty: bool = False,
-    checks: Sequence[str] | None = None,
-    time_limits: Limits | None = None,
-    key: str | None = None,
-) -> Answer:
-    """Add a task. `depends_on` are keys or ids of tasks that must have succeeded; `checks` are
-    shell commands that must succeed in the worktree before the work is accepted. What is None
-    is as the run's config says.
+def add_task(desk: Desk, run: Run, spec: TaskSpec, *, key: str | None = None) -> Answer:
+    """Add a task.
 
     Errors: `usage`, `not_found` (a dependency), `invalid_state` (the run is closed, or the
     task's key is taken), `key_conflict`.
     """
-    _check_task(run, key_name, title, body, kind, mailbox, worktree)
-    config = config_of(run)
-    checks = config.checks_for(checks, worktree=worktree)
-    limits.check_commands(checks)
-    if checks and not worktree:
-        raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
-    columns: dict[str, Any] = {
-        "title": title,
-        "body": body,
-        "kind": kind,
-        "priority": priority,
-        "max_attempts": max_attempts or config.max_attempts,
-        "max_infra_attempts": max_infra_attempts or config.max_infra_attempts,
-        "worktree": worktree,
-        "allow_empty": allow_empty,
-        "checks": json.dumps(list(checks)),
-        "limits": json.dumps(config.limits_for(time_limits).as_json()),
-    }
-    asked = {"run": run.id, "task": key_name, "to": mailbox, "depends_on": list(depends_on)}
+    _check_task(run, spec)
+    columns = _columns(run, spec)
+    named = [_as_asked(link) for link in spec.depends_on]
+    asked = {"run": run.id, "task": spec.key, "to": spec.mailbox, "depends_on": named}
     actor, digest = desk.actor(run), digest_of({**asked, **columns})
     with desk.database.transaction() as tx:
         earlier = desk.replay(tx, "task add", actor, key, digest)
         if earlier is not None:
             return earlier
-        _check_addable(desk, tx, run, key_name)
-        columns |= {"key": key_name, "mailbox": mailbox or DEFAULT_MAILBOX}
+        _check_addable(desk, tx, run, spec.key)
+        columns |= {"key": spec.key, "mailbox": spec.mailbox or DEFAULT_MAILBOX}
         task = _insert_task(desk, tx, run, columns)
-        named = [desk.task(tx, run, name) for name in depends_on]
-        upstreams = tuple(dict.fromkeys(named))
-        for upstream in upstreams:
-            # Nothing else waits for a new task yet, so that only one to itself is a cycle.
-            if upstream.id == task.id:
-                _check_edge(tx, run, task, upstream)
-            _insert_dependency(desk, tx, run, task.id, upstream.id, "success")
+        upstreams = _insert_links(desk, tx, run, task, spec.depends_on)
         data = {"task": task.as_json(), "depends_on": [u.key for u in upstreams]}
         return desk.remember(tx, "task add", actor, key, digest, data)
+
+
+def _columns(run: Run, spec: TaskSpec) -> dict[str, Any]:
+    """What is stored of a task, beside its key and whose it is."""
+    columns = plans.columns(spec, config_of(run), DEFAULT_MAILBOX)
+    checks, clocks = columns["checks"], columns["limits"]
+    limits.check_commands(checks)
+    if checks and not spec.worktree:
+        raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
+    del columns["key"], columns["mailbox"]
+    return columns | {"checks": json.dumps(list(checks)), "limits": json.dumps(clocks.as_json())}
+
+
+def _as_asked(link: Link) -> str | list[str]:
+    """A dependency, as the key of a call stands for it."""
+    return link.upstream if link.condition == "success" else list(link)
+
+
+def _insert_links(
+    desk: Desk, tx: Transaction, run: Run, task: Task, links: Sequence[Link]
+) -> tuple[Task, ...]:
+    """What a new task waits for, each once."""
+    conditions: dict[Task, str] = {}
+    for link in links:
+        conditions.setdefault(desk.task(tx, run, link.upstream), link.condition)
+    for upstream, condition in conditions.items():
+        # Nothing else waits for a new task yet, so that only one to itself is a cycle.
+        if upstream.id == task.id:
+            _check_edge(tx, run, task, upstream)
+        _insert_dependency(desk, tx, run, task.id, upstream.id, condition)
+    return tuple(conditions)
 
 
 def _insert_task(desk: Desk, tx: Transaction, run: Run, columns: dict[str, Any]) -> Task:
@@ -204,22 +191,14 @@ def add_dependency(
 # -- checks ------------------------------------------------------------------------------
 
 
-def _check_task(
-    run: Run,
-    key: str,
-    title: str,
-    body: str,
-    kind: str,
-    mailbox: str | None,
-    worktree: bool,
-) -> None:
-    check_task_key(key)
-    limits.check_title(title)
-    limits.check_task_body(body)
-    check_name(kind, "kind")
-    if mailbox is not None:
-        check_name(mailbox, "mailbox")
-    if worktree and run.repository is None:
+def _check_task(run: Run, spec: TaskSpec) -> None:
+    check_task_key(spec.key)
+    limits.check_title(spec.title)
+    limits.check_task_body(spec.body)
+    check_name(spec.kind, "kind")
+    if spec.mailbox is not None:
+        check_name(spec.mailbox, "mailbox")
+    if spec.worktree and run.repository is None:
         raise usage(
             f"run {run.name} has no repository, so a task cannot have a worktree",
             hint="add --no-worktree",
@@ -269,11 +248,9 @@ def _insert_dependency(
     events.append(tx, "dependency_added", desk.actor(run), facts, run_id=run.id, task_id=task_id)
 
 
-def check_run(
-    title: str, repository: str | None, base: str | None, worktree_root: str | None
-) -> None:
+def check_run(opening: Opening, repository: str | None, worktree_root: str | None) -> None:
     """Raise what `run_init` would raise, without a database."""
-    Facts.of(Opening(title, base), repository, worktree_root)
+    Facts.of(opening, repository, worktree_root)
 
 
 class Facts(NamedTuple):

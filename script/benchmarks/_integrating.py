@@ -79,14 +79,16 @@ def measure(repository: Path, attempts: int) -> dict[str, Any]:
 
 def _accepted(scheduler: Any, repository: Path, attempts: int) -> list[str]:
     """The heads of work that is accepted: each changes ten files of its own and adds one."""
+    from inbox_orch.orch.runs.plan import Opening, TaskSpec
+
     scheduler.run_init(
-        title="Bench",
+        Opening("Bench"),
         repository=str(repository),
         worktree_root=str(repository.parent / "worktrees"),
     )
     run = scheduler.run(None)
     for number in range(attempts):
-        scheduler.add_task(run, key_name=f"t{number}", title=f"Task {number}")
+        scheduler.add_task(run, TaskSpec(f"t{number}", f"Task {number}"))
     heads = []
     for number, item in enumerate(scheduler.dispatch(run).items):
         tree = Path(item["worktree"])

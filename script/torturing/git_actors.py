@@ -12,6 +12,7 @@ from typing import Any
 from actors import Actor
 
 from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.plan import Link, Opening, TaskSpec
 
 MAILBOX = "coders"
 MOST_LIVE = 12
@@ -38,12 +39,11 @@ class Leader(Actor):
         status = self.status()
         if status is None or status["unfinished"] > MOST_LIVE:
             return
-        after = [key for key in status["keys"][-2:] if self.maybe(0.5)]
+        after = tuple(Link(key) for key in status["keys"][-2:] if self.maybe(0.5))
+        spec = TaskSpec(key, key, mailbox=MAILBOX, depends_on=after, max_attempts=5)
         self.orch(
             "task add",
-            lambda run: self.scheduler.add_task(
-                run, key_name=key, title=key, mailbox=MAILBOX, depends_on=after, max_attempts=5
-            ),
+            lambda run: self.scheduler.add_task(run, spec),
             lambda added: {"task": added.data["task"]["id"]},
             key=key,
         )
@@ -163,4 +163,4 @@ def open_run(scheduler: Scheduler, repository: Path, worktrees: Path) -> None:
         ["commit", "--quiet", "--allow-empty", "--message", "Begin"],
     ):
         subprocess.run(["git", *command], cwd=repository, check=True)
-    scheduler.run_init(title="torture", repository=str(repository), worktree_root=str(worktrees))
+    scheduler.run_init(Opening("torture"), repository=str(repository), worktree_root=str(worktrees))

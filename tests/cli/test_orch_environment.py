@@ -9,7 +9,7 @@ import pytest
 
 from support.commands import command_path, run
 from support.orch_matrix import Enterprise
-from support.runs import branches, git, make_repository, worktree_paths
+from support.runs import add_task, branches, git, make_repository, worktree_paths
 
 
 @pytest.fixture
@@ -169,8 +169,8 @@ def many_states(project: Enterprise) -> None:
     name = project.open_run()
     with project.scheduler() as scheduler:
         chosen = scheduler.run(name)
-        scheduler.add_task(chosen, key_name="k" * 40, title="[red]t[/red] " * 10)
-        scheduler.add_task(chosen, key_name="after", title="A", depends_on=["k" * 40])
+        add_task(scheduler, chosen, key_name="k" * 40, title="[red]t[/red] " * 10)
+        add_task(scheduler, chosen, key_name="after", title="A", depends_on=["k" * 40])
         scheduler.dispatch(chosen)
 
 

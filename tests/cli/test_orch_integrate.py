@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.orch_matrix import Enterprise, the_run
-from support.runs import commit
+from support.runs import add_task, commit
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def project(tmp_path: Path) -> Enterprise:
     with made.scheduler() as scheduler:
         run = the_run(scheduler)
         for key, upstream in (("a", ()), ("b", ()), ("c", ("b",))):
-            scheduler.add_task(run, key_name=key, title=f"Do {key}", depends_on=upstream)
+            add_task(scheduler, run, key_name=key, title=f"Do {key}", depends_on=upstream)
     for name in ("same", "c.txt"):
         with made.scheduler() as scheduler:
             items = scheduler.dispatch(the_run(scheduler)).items

@@ -12,7 +12,7 @@ import pytest
 from inbox_orch.orch.pictures.drawing import COLOURS
 from inbox_orch.shared.shell.texts import packaged
 from support.orch_matrix import Enterprise, the_run
-from support.runs import commit
+from support.runs import add_task, commit, run_init
 
 HOSTILE = (
     "</pre></title></style><script>alert(1)</script><img src=x onerror=alert(2)> \u202e\x9b31m"
@@ -53,12 +53,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Enterprise:
     """A run in which one task has work and a cost, and one asks; all texts are hostile."""
     made = Enterprise(tmp_path_factory.mktemp("report") / "project")
     with made.scheduler() as scheduler:
-        scheduler.run_init(
-            title="A <b>run</b> & more", repository=str(made.folder), worktree_root=str(made.state)
+        run_init(
+            scheduler,
+            title="A <b>run</b> & more",
+            repository=str(made.folder),
+            worktree_root=str(made.state),
         )
         for key in ("a", "b"):
             title = "<script>alert(0)</script>"
-            scheduler.add_task(the_run(scheduler), key_name=key, title=title)
+            add_task(scheduler, the_run(scheduler), key_name=key, title=title)
         items = {i["key"]: i for i in scheduler.dispatch(the_run(scheduler)).items}
     commit(items["a"]["worktree"], "file.txt", "one\ntwo\n")
     with made.bus("w1") as bus:

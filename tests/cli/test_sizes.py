@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.orch_matrix import Enterprise, git
+from support.runs import add_task, run_init
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "agents.md"
 BODY = (
@@ -53,12 +54,15 @@ def _a_run(project: Enterprise) -> None:
     """A run of five tasks, one of which asks."""
     git(project.folder, "commit", "--allow-empty", "--quiet", "-m", "More")
     with project.scheduler() as scheduler:
-        scheduler.run_init(
-            title="A run", repository=str(project.folder), worktree_root=str(project.state)
+        run_init(
+            scheduler,
+            title="A run",
+            repository=str(project.folder),
+            worktree_root=str(project.state),
         )
         for key in ("lexer", "parser", "printer", "manual", "release"):
-            scheduler.add_task(
-                scheduler.run(None), key_name=key, title=f"Do the {key}", mailbox="pool"
+            add_task(
+                scheduler, scheduler.run(None), key_name=key, title=f"Do the {key}", mailbox="pool"
             )
         item = scheduler.dispatch(scheduler.run(None)).items[0]
     with project.bus("w2") as bus:

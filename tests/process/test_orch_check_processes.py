@@ -19,7 +19,7 @@ from inbox_orch.shared.processes import processes
 from support.commands import command_path
 from support.orch_matrix import Enterprise, the_run
 from support.processes import linger, until
-from support.runs import commit
+from support.runs import add_task, commit
 from support.timing import PATIENCE_SECONDS, promptly
 
 # Of a wait that is to end while a check runs; a busy machine may need the longer ones to begin it.
@@ -79,7 +79,7 @@ def submit(project: Enterprise, *checks: str, keys: tuple[str, ...] = ("a",), **
     with project.scheduler() as scheduler:
         run = scheduler.run(name)
         for key in keys:
-            scheduler.add_task(run, key_name=key, title="T", checks=checks, **options)
+            add_task(scheduler, run, key_name=key, title="T", checks=checks, **options)
         items = scheduler.dispatch(run).items
     with project.bus("w1") as bus:
         for item in items:
@@ -298,7 +298,7 @@ def test_no_other_check_starts_once_the_wait_is_over(
 def test_a_check_reaches_its_own_limit_whatever_the_wait_says(project: Enterprise, gate: Gate):
     limits = Limits(check_seconds=SHORT_SECONDS[0] + 1)
     command = f"echo $$ >>'{gate.began}'; sleep 600"
-    submit(project, command, time_limits=limits, max_attempts=1)
+    submit(project, command, limits=limits, max_attempts=1)
 
     value = ended(wait_that_checks(project, gate)[0], 11)
 

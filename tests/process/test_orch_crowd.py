@@ -15,7 +15,7 @@ from inbox_orch.orch.leader.scheduler import Scheduler
 from support.commands import command_path
 from support.lengths import LONG
 from support.processes import start_json
-from support.runs import Site, branches, commit, git, lock_files, worktree_paths
+from support.runs import Site, add_task, branches, commit, git, lock_files, run_init, worktree_paths
 from support.timing import PATIENCE_SECONDS
 from support.warm import Forked
 
@@ -41,12 +41,15 @@ def open_run(site: Site, *keys: str) -> str:
     """A run with these tasks; its name."""
     with Bus.open(site.office.path) as bus:
         scheduler = Scheduler(bus)
-        answer = scheduler.run_init(
-            title="A run", repository=str(site.repository), worktree_root=str(site.worktrees)
+        answer = run_init(
+            scheduler,
+            title="A run",
+            repository=str(site.repository),
+            worktree_root=str(site.worktrees),
         )
         name: str = answer.data["run"]["name"]
         for key in keys:
-            scheduler.add_task(scheduler.run(name), key_name=key, title="T")
+            add_task(scheduler, scheduler.run(name), key_name=key, title="T")
         return name
 
 

@@ -20,7 +20,7 @@ from support.commands import command_path
 from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run
 from support.processes import until, until_idle, usage
-from support.runs import commit
+from support.runs import add_task, commit
 from support.timing import PATIENCE_SECONDS
 
 
@@ -136,7 +136,7 @@ def test_a_failure_half_way_is_the_last_line_too(project: Enterprise):
         item = drive.until("dispatched", "a")
         (project.folder / "README.md").write_text("changed")
         with project.scheduler() as scheduler:
-            scheduler.add_task(the_run(scheduler), key_name="b", title="B")
+            add_task(scheduler, the_run(scheduler), key_name="b", title="B")
         assert drive.until("notice")["code"] == "dirty_repository"
         act(project, item, "done")
         last = drive.until("outcome")
@@ -167,7 +167,7 @@ def test_it_takes_up_what_a_leader_that_was_killed_had_begun(project: Enterprise
     endless_at_first = f"[ -e '{started}' ] || {{ touch '{started}'; exec sleep 600; }}"
     name = project.open_run(config=Config(setup=Setup(endless_at_first)))
     with project.scheduler() as scheduler:
-        scheduler.add_task(scheduler.run(name), key_name="a", title="Do a")
+        add_task(scheduler, scheduler.run(name), key_name="a", title="Do a")
     with driving(project) as killed, driving(project) as other:
         until(started.exists)
         until(lambda: list((project.path.parent / "bells").glob("_run-*/*")))
@@ -219,7 +219,8 @@ def test_where_nobody_reads_any_more_the_check_is_ended_and_put_back(project: En
     name = project.open_run()
     with project.scheduler() as scheduler:
         for key in ("a", "b"):
-            scheduler.add_task(
+            add_task(
+                scheduler,
                 scheduler.run(name),
                 key_name=key,
                 title=f"Do {key}",

@@ -21,7 +21,7 @@ from support.commands import command_path
 from support.engines import looking
 from support.lengths import LONG
 from support.processes import start_json, until
-from support.runs import Site, branches, commit, git, lock_files, worktree_paths
+from support.runs import Site, add_task, branches, commit, git, lock_files, worktree_paths
 from support.scenes import REAL_GIT, Scene, apart, kill_everywhere, killed_by_git
 from support.timing import PATIENCE_SECONDS, undisturbed
 
@@ -328,7 +328,7 @@ def test_a_killed_dispatch_repeated_with_its_key_finishes_what_it_chose(
         number += 1
     with Bus.open(scene.database) as bus:
         scheduler = Scheduler(bus)
-        scheduler.add_task(scheduler.run(None), key_name="new", title="New")
+        add_task(scheduler, scheduler.run(None), key_name="new", title="New")
 
     repeated = dispatch_with(scene, tmp_path / "bin", "--key", "k")
 

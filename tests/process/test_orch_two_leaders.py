@@ -25,7 +25,7 @@ from sqlite import outside
 from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.processes import until
-from support.runs import branches, git, lock_files, worktree_paths
+from support.runs import add_task, branches, git, lock_files, worktree_paths
 from support.timing import PATIENCE_SECONDS
 
 ROUNDS = int(os.environ.get("LEADER_ROUNDS", "3"))
@@ -112,7 +112,8 @@ def open_run(project: Enterprise) -> str:
     name = project.open_run()
     with project.scheduler() as scheduler:
         for key, upstream in TASKS.items():
-            scheduler.add_task(
+            add_task(
+                scheduler,
                 scheduler.run(name),
                 key_name=key,
                 title=key.capitalize(),

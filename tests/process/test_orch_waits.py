@@ -15,7 +15,7 @@ from support.commands import command_path
 from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run
 from support.processes import until, until_idle, usage
-from support.runs import commit
+from support.runs import add_task, commit
 from support.timing import PATIENCE_SECONDS
 
 
@@ -168,7 +168,7 @@ def test_work_that_does_not_merge_needs_a_decision_and_names_the_way_out(
     with project.scheduler() as scheduler:
         for key, upstream in (("a", ()), ("b", ()), ("c", ("a", "b"))):
             run = scheduler.run(name)
-            scheduler.add_task(run, key_name=key, title=f"Do {key}", depends_on=upstream)
+            add_task(scheduler, run, key_name=key, title=f"Do {key}", depends_on=upstream)
     for item in dispatch(project, "a", "b").values():
         act(project, item, "done")
     project.orch("drive", "--wait", "0")
@@ -257,7 +257,7 @@ def test_an_idle_wait_costs_nothing_also_with_what_fell_due_long_ago(project: En
     project.tasks("a", "b", "c")
     item = dispatch(project, "a")["a"]
     with project.scheduler() as scheduler:  # with nothing to dispatch the question would end it
-        scheduler.add_task(the_run(scheduler), key_name="ready", title="To be dispatched")
+        add_task(scheduler, the_run(scheduler), key_name="ready", title="To be dispatched")
     with project.bus("w1") as bus:
         token = bus.claim(item["thread"], mailboxes=["workers"], lease_seconds=1).lease.token
         bus.ask(item["thread"], str(token), body="which?")

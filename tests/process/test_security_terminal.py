@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.orch_matrix import Enterprise, the_run
-from support.runs import commit, git
+from support.runs import add_task, commit, git
 from support.terminals import SGR, show
 
 # A clear screen, a title, a link, a clipboard write, a reversal, markup, a carriage return.
@@ -41,7 +41,8 @@ def _filled(project: Enterprise) -> Enterprise:
     with project.scheduler() as scheduler:
         run = the_run(scheduler)
         for key in ("asks", "fails", "dirty", "checked", "waits", "one", "two"):
-            scheduler.add_task(
+            add_task(
+                scheduler,
                 run,
                 key_name=key,
                 title=f"{LINE} {key}",

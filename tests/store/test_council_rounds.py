@@ -11,6 +11,7 @@ from inbox_orch.orch.council.count import rendered, shortfall
 from inbox_orch.orch.council.tally import canonical
 from support.buses import refused
 from support.chambers import BACKUP, BRIEF, DECISION, QUEUE, REVIEWERS, WAL, Chamber
+from support.runs import run_init
 
 
 @pytest.fixture
@@ -255,7 +256,7 @@ def test_a_wait_on_its_run_moves_a_council_on(chamber):
 def test_beside_another_run_a_council_is_meant_only_when_it_is_named(chamber):
     run = chamber.start()
     assert chamber.scheduler.run(None).id == run.id
-    other = chamber.scheduler.run_init(title="Work", repository=None).data["run"]
+    other = run_init(chamber.scheduler, title="Work", repository=None).data["run"]
 
     assert chamber.scheduler.run(None).id == other["id"]
     assert chamber.scheduler.run(run.name).id == run.id

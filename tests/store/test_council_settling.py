@@ -6,7 +6,8 @@ import pytest
 
 from inbox_orch.orch.council import rows as councils
 from inbox_orch.orch.council import take_in, views
-from inbox_orch.orch.council.count import Settled, rendered
+from inbox_orch.orch.council.count import rendered
+from inbox_orch.orch.council.settling import Settled
 from inbox_orch.orch.council.tally import canonical
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.attempts import dispatch, fold, judge, verify
+from inbox_orch.orch.attempts import choosing, fold, judge, verify
 from inbox_orch.orch.git import standing
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.standing import require_apart, require_here
@@ -112,7 +112,7 @@ def test_a_worktree_that_git_would_fill_elsewhere_is_not_filled(
         monkeypatch.setattr(Repository, "working_tree_at", lambda *_: None)
         setting.make()
 
-    monkeypatch.setattr(dispatch, "require_apart", meanwhile)
+    monkeypatch.setattr(choosing, "require_apart", meanwhile)
     site.dispatch(run)
 
     (attempt,) = site.attempts(run, "a")

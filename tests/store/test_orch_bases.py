@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.attempts import dispatch
+from inbox_orch.orch.attempts import choosing
 from support.buses import refused
 from support.runs import Site, commit, git, only_for, worktree_paths
 
@@ -389,13 +389,13 @@ def test_no_conflict_is_stored_of_a_task_that_was_cancelled_meanwhile(site: Site
     run = site.open_run()
     two_that_conflict(site, run)
     slow = site.leader()
-    store = functools.partial(dispatch._store_conflict, slow.desk)
+    store = functools.partial(choosing._store_conflict, slow.desk)
 
     def store_late(*arguments):
         site.scheduler.cancel(run, ["c"])
         store(*arguments)
 
-    only_for(monkeypatch, slow, dispatch, "_store_conflict", store_late)
+    only_for(monkeypatch, slow, choosing, "_store_conflict", store_late)
     slow.dispatch(run)
 
     with site.scheduler.database.snapshot() as snapshot:

@@ -4,7 +4,7 @@ import pytest
 
 from inbox_orch.orch.cli.parts.board_view import Place, Typing, lines, pages
 from inbox_orch.orch.leader.board import Board
-from support.runs import Site
+from support.runs import Site, add_task
 from support.terminals import SGR, width
 
 HOSTILE = "which?\n\x1b[2J\x1b]0;t\x07 \u202e [red]x[/red] \x9b31m"
@@ -17,7 +17,7 @@ def board(site: Site) -> Board:
     site.open_run()
     run = site.open_run()
     for key in "abcdef":
-        site.scheduler.add_task(run, key_name=key, title=f"[bold]{key} 日本語", max_attempts=1)
+        add_task(site.scheduler, run, key_name=key, title=f"[bold]{key} 日本語", max_attempts=1)
     items = site.dispatch(run, "a", "b", "c")
     site.fail(items["a"], HOSTILE)
     site.worker.ask(items["b"]["thread"], site.claim(items["b"]), body=HOSTILE, options=["x", "y"])

@@ -94,7 +94,7 @@ def test_a_check_over_its_limit_ends_with_all_its_processes(
     mark = tmp_path / "mark"
     limited_once_written(monkeypatch, mark)
     command = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $! >{mark}; sleep 600"
-    submitted(site, run, command, time_limits=Limits(check_seconds=0.5))
+    submitted(site, run, command, limits=Limits(check_seconds=0.5))
 
     attempt = decided(site, run)
 

@@ -24,7 +24,16 @@ from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.engines import Kind
 from support.predicaments import Scene, picture, process_inside, rejected
-from support.runs import Site, branches, commit, git, only_for, refs_beside_base, worktree_paths
+from support.runs import (
+    Site,
+    branches,
+    commit,
+    git,
+    only_for,
+    refs_beside_base,
+    run_init,
+    worktree_paths,
+)
 
 
 @pytest.fixture
@@ -658,7 +667,7 @@ def test_ending_a_run_or_its_tasks_removes_nothing(scene: Scene):
 
 
 def test_a_run_without_a_repository_has_nothing_to_clean_up(site: Site, tmp_path: Path):
-    answer = site.scheduler.run_init(title="No repository", repository=None)
+    answer = run_init(site.scheduler, title="No repository", repository=None)
     run = site.scheduler.run(answer.data["run"]["name"])
 
     assert site.scheduler.cleanup(run).items == ()

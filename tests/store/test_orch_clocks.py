@@ -14,7 +14,7 @@ def run(site: Site):
 
 
 def offered(site: Site, run, **limits: float):
-    site.add(run, "a", time_limits=Limits(**limits))
+    site.add(run, "a", limits=Limits(**limits))
     return site.dispatch(run)["a"]
 
 
@@ -186,7 +186,7 @@ def test_it_ends_with_the_lease_or_after_the_grace(site: Site, run, lease_second
 
 
 def test_the_last_time_out_fails_the_task(site: Site, run):
-    site.add(run, "a", max_attempts=2, time_limits=Limits(queue_seconds=5))
+    site.add(run, "a", max_attempts=2, limits=Limits(queue_seconds=5))
     for number in (1, 2):
         assert site.dispatch(run)["a"]["number"] == number
         site.clock.advance(6)

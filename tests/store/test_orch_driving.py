@@ -12,7 +12,7 @@ from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs.model import Run
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
-from support.runs import Site, commit
+from support.runs import Site, add_task, commit
 
 
 def drive(site: Site, run: Run, scheduler: Scheduler | None = None, **options: Any) -> list[Step]:
@@ -447,7 +447,7 @@ def test_what_becomes_ready_while_a_check_runs_is_dispatched_before_its_end(site
     other = site.leader()
 
     told = drive_through_a_check(
-        site, run, lambda: other.add_task(run, key_name="b", title="Do b"), until="task:a"
+        site, run, lambda: add_task(other, run, key_name="b", title="Do b"), until="task:a"
     )
     order = lines(told, "dispatched", "change")
     assert order.index(("dispatched", "b")) < order.index(("task_succeeded", "a"))
@@ -498,8 +498,8 @@ def test_a_drive_that_is_left_while_a_check_runs_gives_the_work_back(site: Site)
         run,
         Drive(
             wait_seconds=60,
-            pulse=lambda: other.add_task(
-                run, key_name=f"t{len(site.states(run))}", title="Another"
+            pulse=lambda: add_task(
+                other, run, key_name=f"t{len(site.states(run))}", title="Another"
             ),
         ),
     )

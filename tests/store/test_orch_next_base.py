@@ -3,7 +3,7 @@ merge."""
 
 import pytest
 
-from inbox_orch.orch.attempts import dispatch
+from inbox_orch.orch.attempts import choosing
 from support.buses import refused
 from support.runs import Site, commit, git
 
@@ -102,7 +102,7 @@ def test_a_start_that_changes_while_attempts_are_chosen_is_chosen_anew(
     site.add(run, "a")
     told_to_start_at(site, "a", side_commit(site, "first.txt"))
     later = side_commit(site, "later.txt")
-    chosen, choose = [], dispatch._choose
+    chosen, choose = [], choosing.choose
 
     def choose_and_be_overtaken(self, *args, **options):
         found = choose(self, *args, **options)
@@ -111,7 +111,7 @@ def test_a_start_that_changes_while_attempts_are_chosen_is_chosen_anew(
         chosen.append(found)
         return found
 
-    monkeypatch.setattr(dispatch, "_choose", choose_and_be_overtaken)
+    monkeypatch.setattr(choosing, "choose", choose_and_be_overtaken)
 
     assert site.dispatch(run)["a"]["base_commit"] == later
     assert len(chosen) == 2

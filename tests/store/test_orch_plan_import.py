@@ -5,7 +5,7 @@ import pytest
 from inbox_orch.orch.runs import plan as plans
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Limits
-from inbox_orch.orch.runs.plan import Link, Opening, Plan, PlannedTask
+from inbox_orch.orch.runs.plan import Link, Opening, Plan, TaskSpec
 from inbox_orch.orch.runs.plan_import import Refused
 from inbox_orch.shared.errors import InboxOrchError
 from support.runs import Site
@@ -18,19 +18,19 @@ def site(tmp_path):
     made.close()
 
 
-def task(key: str, *upstream: str | Link, **options) -> PlannedTask:
+def task(key: str, *upstream: str | Link, **options) -> TaskSpec:
     links = tuple(link if isinstance(link, Link) else Link(link) for link in upstream)
-    return PlannedTask(key, f"Do {key}", depends_on=links, **options)
+    return TaskSpec(key, f"Do {key}", depends_on=links, **options)
 
 
-def plan(*tasks: PlannedTask) -> Plan:
+def plan(*tasks: TaskSpec) -> Plan:
     return Plan(tasks)
 
 
 DIAMOND = plan(task("d", "b", Link("c", "finished")), task("b", "a"), task("c", "a"), task("a"))
 
 
-def faults(site, run, *tasks: PlannedTask) -> list[tuple]:
+def faults(site, run, *tasks: TaskSpec) -> list[tuple]:
     with pytest.raises(Refused) as raised:
         site.scheduler.plan_import(run, plan(*tasks))
     return [(fault.code, fault.path, fault.message) for fault in raised.value.faults]

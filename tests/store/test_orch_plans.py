@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from inbox_orch.orch.attempts import dispatch
+from inbox_orch.orch.attempts import choosing
 from support.buses import refused
-from support.runs import Site, git, only_for
+from support.runs import Site, add_task, git, only_for, run_init
 
 
 @pytest.fixture
@@ -45,8 +45,12 @@ def test_a_dependency_named_twice_is_one(site: Site, run):
     site.add(run, "a")
     task = site.task(run, "a")
 
-    answer = site.scheduler.add_task(
-        run, key_name="b", title="B", depends_on=["a", task.id, task.id.lower(), "a"]
+    answer = add_task(
+        site.scheduler,
+        run,
+        key_name="b",
+        title="B",
+        depends_on=["a", task.id, task.id.lower(), "a"],
     )
 
     assert answer.data["depends_on"] == ["a"]
@@ -104,7 +108,7 @@ def test_a_task_that_has_started_waits_for_nothing_any_more(site: Site, run):
 )
 def test_what_makes_no_task_is_refused(site: Site, run, wrong: dict[str, str]):
     with refused("usage"):
-        site.scheduler.add_task(run, **{"key_name": "a", "title": "A", **wrong})
+        add_task(site.scheduler, run, **{"key_name": "a", "title": "A", **wrong})
     assert site.states(run) == {}
 
 
@@ -118,13 +122,13 @@ def test_a_key_is_taken_once_in_a_run(site: Site, run):
 
 def test_a_task_with_a_long_title_can_be_dispatched(site: Site, run):
     key, title = "k" * 40, "ü" * 100
-    site.scheduler.add_task(run, key_name=key, title=title)
+    add_task(site.scheduler, run, key_name=key, title=title)
 
     assert site.dispatch(run)[key]["state"] == "offered"
 
 
 def test_a_run_without_a_repository_takes_only_tasks_without_a_worktree(site: Site):
-    answer = site.scheduler.run_init(title="Talk", repository=None)
+    answer = run_init(site.scheduler, title="Talk", repository=None)
     run = site.scheduler.run(answer.data["run"]["id"])
 
     with refused("usage"):
@@ -132,7 +136,7 @@ def test_a_run_without_a_repository_takes_only_tasks_without_a_worktree(site: Si
     site.add(run, "a", worktree=False)
     assert site.dispatch(run)["a"]["state"] == "offered"
     with refused("usage"):
-        site.scheduler.run_init(title="Talk", repository=None, base="main")
+        run_init(site.scheduler, title="Talk", repository=None, base="main")
 
 
 # -- where worktrees are made ----------------------------------------------------------------
@@ -141,8 +145,8 @@ def test_a_run_without_a_repository_takes_only_tasks_without_a_worktree(site: Si
 def test_worktrees_inside_the_repository_are_refused(site: Site):
     inside = site.repository / "worktrees"
     with refused("usage") as failure:
-        site.scheduler.run_init(
-            title="T", repository=str(site.repository), worktree_root=str(inside)
+        run_init(
+            site.scheduler, title="T", repository=str(site.repository), worktree_root=str(inside)
         )
     assert failure.value.hint is not None
     assert "--worktree-root" in failure.value.hint
@@ -150,12 +154,12 @@ def test_worktrees_inside_the_repository_are_refused(site: Site):
 
 def test_worktrees_beside_a_repository_with_a_like_name_are_fine(site: Site):
     beside = site.folder / (site.repository.name + "-worktrees")
-    site.scheduler.run_init(title="T", repository=str(site.repository), worktree_root=str(beside))
+    run_init(site.scheduler, title="T", repository=str(site.repository), worktree_root=str(beside))
 
 
 def test_the_folder_of_the_state_is_used_only_when_it_is_absolute(site: Site, monkeypatch):
     def root() -> str:
-        answer = site.scheduler.run_init(title="T", repository=str(site.repository))
+        answer = run_init(site.scheduler, title="T", repository=str(site.repository))
         return answer.data["run"]["worktree_root"]
 
     monkeypatch.setenv("HOME", str(site.folder / "home"))
@@ -168,8 +172,11 @@ def test_the_folder_of_the_state_is_used_only_when_it_is_absolute(site: Site, mo
 @pytest.mark.parametrize("name", ["new\nline", b"caf\xe9".decode("utf-8", "surrogateescape")])
 def test_a_worktree_folder_that_cannot_be_stored_is_a_wrong_call(site: Site, name: str):
     with refused("usage"):
-        site.scheduler.run_init(
-            title="T", repository=str(site.repository), worktree_root=str(site.folder / name)
+        run_init(
+            site.scheduler,
+            title="T",
+            repository=str(site.repository),
+            worktree_root=str(site.folder / name),
         )
 
 
@@ -178,24 +185,24 @@ def test_a_worktree_folder_that_cannot_be_stored_is_a_wrong_call(site: Site, nam
 
 def test_a_repeated_run_init_returns_the_first_run(site: Site):
     options = {"title": "T", "repository": str(site.repository), "key": "k"}
-    first = site.scheduler.run_init(**options)
-    again = site.scheduler.run_init(**options)
+    first = run_init(site.scheduler, **options)
+    again = run_init(site.scheduler, **options)
 
     assert (first.replayed, again.replayed) == (False, True)
     assert first.data == again.data
     with refused("key_conflict"):
-        site.scheduler.run_init(**{**options, "title": "Another"})
+        run_init(site.scheduler, **{**options, "title": "Another"})
 
 
 def test_a_repeated_task_add_returns_the_first_task(site: Site, run):
     options = {"key_name": "a", "title": "A", "key": "k"}
-    first = site.scheduler.add_task(run, **options)
+    first = add_task(site.scheduler, run, **options)
     site.dispatch(run)
-    again = site.scheduler.add_task(run, **options)
+    again = add_task(site.scheduler, run, **options)
 
     assert again.as_json() == {**first.data, "replayed": True}
     with refused("key_conflict"):
-        site.scheduler.add_task(run, **{**options, "title": "Another"})
+        add_task(site.scheduler, run, **{**options, "title": "Another"})
 
 
 def test_a_repeated_answer_returns_the_first_one(site: Site, run):
@@ -271,14 +278,14 @@ def test_a_key_of_a_dispatch_that_found_nothing_stays_with_nothing(site: Site, r
 def test_two_leaders_with_one_key_dispatch_once(site: Site, run, monkeypatch):
     site.add(run, "a")
     other = site.leader()
-    choose = functools.partial(dispatch._choose, other.desk)
+    choose = functools.partial(choosing.choose, other.desk)
 
     def be_overtaken(*arguments, **options):
         chosen = choose(*arguments, **options)
         site.scheduler.dispatch(run, key="k")
         return chosen
 
-    only_for(monkeypatch, other, dispatch, "_choose", be_overtaken)
+    only_for(monkeypatch, other, choosing, "choose", be_overtaken)
     done = other.dispatch(run, key="k")
 
     assert done.replayed is True
@@ -310,7 +317,7 @@ def test_the_only_open_run_needs_no_name(site: Site):
 def test_the_caller_is_named_in_the_events_and_must_have_a_name(site: Site, run):
     with refused("usage"):
         site.leader("not a name")
-    site.leader("helper").add_task(run, key_name="a", title="A")
+    add_task(site.leader("helper"), run, key_name="a", title="A")
     with site.scheduler.database.snapshot() as snapshot:
         actor = snapshot.one("SELECT actor FROM event WHERE kind = 'task_pending'")
     assert actor[0] == "helper"

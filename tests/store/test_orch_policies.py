@@ -34,7 +34,7 @@ def nothing_to_tell(site: Site, run) -> bool:
 @pytest.mark.parametrize("policy", ["fail-fast", "abort"])
 def test_a_strict_policy_counts_a_time_out_only_after_the_last_try(site: Site, policy: str):
     run = site.open_run(on_failure=policy)
-    site.add(run, "a", max_attempts=2, time_limits=Limits(queue_seconds=10))
+    site.add(run, "a", max_attempts=2, limits=Limits(queue_seconds=10))
     site.add(run, "b", "c")
     runs = site.dispatch(run, "a", "b")
     token = site.claim(runs["b"], lease_seconds=3600)
@@ -150,7 +150,7 @@ def test_the_leader_is_told_of_a_worker_that_died_when_the_attempt_is_lost(site:
 
 
 def test_the_leader_is_told_of_every_clock_that_ran_out(site: Site, run):
-    site.add(run, "a", max_attempts=1, time_limits=Limits(queue_seconds=10))
+    site.add(run, "a", max_attempts=1, limits=Limits(queue_seconds=10))
     site.dispatch(run)
     assert nothing_to_tell(site, run)
     site.clock.advance(10)

@@ -26,7 +26,16 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes import processes
 from inbox_orch.shared.store.engine import Owner
 from support.buses import Office
-from support.runs import branches, commit, git, lock_files, make_repository, worktree_paths
+from support.runs import (
+    branches,
+    commit,
+    git,
+    lock_files,
+    make_repository,
+    run_init,
+    task_spec,
+    worktree_paths,
+)
 
 EXAMPLES = int(os.environ.get("RANDOM_RUNS", "40"))
 LEADER = st.sampled_from([0, 0, 1])
@@ -114,7 +123,8 @@ class Runs(RuleBasedStateMachine):
         parallel=st.sampled_from([None, 1, 2]),
     )
     def open_run(self, policy: str, parallel: int | None) -> None:
-        answer = self.leaders[0].run_init(
+        answer = run_init(
+            self.leaders[0],
             title="Random",
             repository=str(self.repository) if self.with_git else None,
             worktree_root=str(self.root / "worktrees"),
@@ -193,13 +203,15 @@ class Runs(RuleBasedStateMachine):
         added = self.lead(
             0,
             "add_task",
-            key_name=key,
-            title=key,
-            depends_on=sorted(set(upstream)),
-            max_attempts=most,
-            max_infra_attempts=2,
-            worktree=self.with_git,
-            time_limits=limits,
+            task_spec(
+                key,
+                key,
+                depends_on=sorted(set(upstream)),
+                max_attempts=most,
+                max_infra_attempts=2,
+                worktree=self.with_git,
+                limits=limits,
+            ),
         )
         if added is not None:
             self.keys.append(key)

@@ -221,7 +221,7 @@ def test_work_that_is_submitted_and_not_looked_at_is_cancelled_and_kept(site: Si
 
 
 def test_a_failure_that_comes_after_the_cancelling_is_not_tried_again(site: Site, run):
-    site.add(run, "a", time_limits=Limits(run_seconds=10))
+    site.add(run, "a", limits=Limits(run_seconds=10))
     item = site.dispatch(run)["a"]
     token = site.claim(item, lease_seconds=3600)
     site.clock.advance(11)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox_orch.orch.runs.plan import Link, Plan, PlannedTask
+from inbox_orch.orch.runs.plan import Link, Plan, TaskSpec
 from support.buses import refused
 from support.runs import Site
 
@@ -17,7 +17,7 @@ def site(tmp_path):
 def chain(length: int) -> Plan:
     return Plan(
         tuple(
-            PlannedTask(f"t{n}", f"Do {n}", "body", depends_on=(Link(f"t{n - 1}"),) if n else ())
+            TaskSpec(f"t{n}", f"Do {n}", "body", depends_on=(Link(f"t{n - 1}"),) if n else ())
             for n in range(length)
         )
     )

@@ -95,7 +95,7 @@ def test_work_that_is_submitted_can_be_cancelled(site: Site, run):
 
 
 def test_an_attempt_that_runs_out_of_time_can_be_cancelled_for_good(site: Site, run):
-    site.add(run, "a", time_limits=Limits(run_seconds=10))
+    site.add(run, "a", limits=Limits(run_seconds=10))
     item = site.dispatch(run)["a"]
     token = site.claim(item, lease_seconds=3600)
     site.clock.advance(11)
@@ -435,7 +435,7 @@ def test_reassigned_to_where_it_is_nothing_happens(site: Site, run):
 
 
 def test_one_that_ends_to_be_tried_again_goes_to_the_other_mailbox_then(site: Site, run):
-    site.add(run, "a", time_limits=Limits(run_seconds=10))
+    site.add(run, "a", limits=Limits(run_seconds=10))
     item = site.dispatch(run)["a"]
     token = site.claim(item, lease_seconds=3600)
     site.clock.advance(11)

@@ -17,7 +17,7 @@ from inbox_orch.orch.runs.model import Run
 from inbox_orch.shared.shell.commandline import Program
 from support.commands import Outcome, Project, run
 from support.matrix import NO_BASE, NO_STATE, NO_WAIT, Cell, Never, given, plain, read_while_busy
-from support.runs import git, make_repository
+from support.runs import add_task, git, make_repository, run_init
 
 
 class Enterprise(Project):
@@ -42,7 +42,8 @@ class Enterprise(Project):
     def open_run(self, **options: Any) -> str:
         """A run; its name."""
         with self.scheduler() as scheduler:
-            answer = scheduler.run_init(
+            answer = run_init(
+                scheduler,
                 title="A run",
                 repository=str(self.folder),
                 worktree_root=str(self.state),
@@ -55,7 +56,8 @@ class Enterprise(Project):
         name = self.open_run()
         with self.scheduler() as scheduler:
             for number, key in enumerate(keys):
-                scheduler.add_task(
+                add_task(
+                    scheduler,
                     scheduler.run(name),
                     key_name=key,
                     title=f"Do {key}",

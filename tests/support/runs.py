@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,8 +13,9 @@ from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs import task_rows as tasks
-from inbox_orch.orch.runs.desk import Desk
+from inbox_orch.orch.runs.desk import Answer, Desk
 from inbox_orch.orch.runs.model import Attempt, Run, Task
+from inbox_orch.orch.runs.plan import Link, Opening, TaskSpec
 from support.buses import Office
 from support.templates import make_repository
 
@@ -57,6 +58,51 @@ def only_for(
     monkeypatch.setattr(module, name, chosen)
 
 
+def run_init(
+    scheduler: Scheduler,
+    *,
+    title: str = "A run",
+    repository: Path | str | None,
+    worktree_root: Path | str | None = None,
+    key: str | None = None,
+    **options: Any,
+) -> Answer:
+    """Open a run. `options` are those of `Opening`."""
+    return scheduler.run_init(
+        Opening(title, no_repo=repository is None, **options),
+        repository=None if repository is None else str(repository),
+        worktree_root=None if worktree_root is None else str(worktree_root),
+        key=key,
+    )
+
+
+def task_spec(
+    key: str,
+    title: str,
+    *,
+    depends_on: Iterable[str] = (),
+    checks: Iterable[str] | None = None,
+    **options: Any,
+) -> TaskSpec:
+    """A task that waits for the success of others. `options` are those of `TaskSpec`."""
+    links = tuple(Link(name) for name in depends_on)
+    commands = None if checks is None else tuple(checks)
+    return TaskSpec(key, title, depends_on=links, checks=commands, **options)
+
+
+def add_task(
+    scheduler: Scheduler,
+    run: Run,
+    *,
+    key_name: str,
+    title: str,
+    key: str | None = None,
+    **options: Any,
+) -> Answer:
+    """Add a task. `options` are those of `task_spec`."""
+    return scheduler.add_task(run, task_spec(key_name, title, **options), key=key)
+
+
 class Site:
     """A repository with a database and a scheduler, on a clock that the test turns."""
 
@@ -81,8 +127,8 @@ class Site:
 
     def open_run(self, repository: Path | None = None, **options: Any) -> Run:
         """A run for the repository."""
-        answer = self.scheduler.run_init(
-            title="A run",
+        answer = run_init(
+            self.scheduler,
             repository=str(repository or self.repository),
             **{"worktree_root": str(self.worktrees), **options},
         )
@@ -91,7 +137,7 @@ class Site:
     def add(self, run: Run, *keys: str, **options: Any) -> None:
         """Tasks with these keys."""
         for key in keys:
-            self.scheduler.add_task(run, key_name=key, title=f"Do {key}", **options)
+            add_task(self.scheduler, run, key_name=key, title=f"Do {key}", **options)
 
     def dispatch(self, run: Run, *keys: str, **options: Any) -> dict[str, dict[str, Any]]:
         """The dispatched attempts by their tasks' keys."""

@@ -16,7 +16,7 @@ from inbox_orch.orch.documents.reading import read_document
 from inbox_orch.orch.documents.writing import plan_as_json, write_json, write_yaml
 from inbox_orch.orch.runs.config import Config, Setup
 from inbox_orch.orch.runs.model import Limits
-from inbox_orch.orch.runs.plan import Link, Opening, Plan, PlannedTask
+from inbox_orch.orch.runs.plan import Link, Opening, Plan, TaskSpec
 from inbox_orch.shared.errors import InboxOrchError
 
 TRICKY = (
@@ -53,7 +53,7 @@ def plans(draw) -> Plan:
         upstream = draw(st.lists(earlier, unique=True, max_size=3)) if number else []
         conditions = st.sampled_from(["success", "finished", "failed"])
         tasks.append(
-            PlannedTask(
+            TaskSpec(
                 key,
                 draw(TITLES),
                 draw(BODIES),
@@ -102,7 +102,7 @@ def folder(tmp_path_factory) -> Path:
 
 @settings(max_examples=60, deadline=None)
 @given(plan=plans())
-@example(plan=Plan(tuple(PlannedTask(f"t{n}", t, t) for n, t in enumerate(TRICKY) if t.strip()
+@example(plan=Plan(tuple(TaskSpec(f"t{n}", t, t) for n, t in enumerate(TRICKY) if t.strip()
                          and t.isprintable())))  # fmt: skip
 def test_what_is_written_reads_back_equal_in_both_formats(folder, plan):
     for name, text in (("plan.yaml", write_yaml(plan)), ("plan.json", write_json(plan))):
@@ -116,7 +116,7 @@ def test_what_is_written_reads_back_equal_in_both_formats(folder, plan):
 @settings(max_examples=60, deadline=None)
 @given(text=st.one_of(BODIES, st.text(st.sampled_from(" \n\t:#-'\"a|>\r"), max_size=12)))
 def test_any_text_survives_as_key_entry_and_value(folder, text):
-    plan = Plan((PlannedTask("a", "t", text, checks=(text,) if text.strip() else ()),))
+    plan = Plan((TaskSpec("a", "t", text, checks=(text,) if text.strip() else ()),))
     path = folder / "text.yaml"
     path.write_bytes(write_yaml(plan).encode())
 
@@ -166,7 +166,7 @@ def test_a_plan_may_say_little_or_much(tmp_path):
     )
 
     first, second, third = plan.tasks
-    assert first == PlannedTask("a", "yes")
+    assert first == TaskSpec("a", "yes")
     assert (second.body, second.depends_on) == ("Two\nlines\n", (Link("a"),))
     assert third.depends_on == (Link("b"), Link("a", "finished"))
 

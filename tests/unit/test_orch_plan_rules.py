@@ -9,7 +9,7 @@ from inbox_orch.orch.runs.plan import (
     Fault,
     Link,
     Plan,
-    PlannedTask,
+    TaskSpec,
     arrows,
     columns,
     faults,
@@ -21,11 +21,11 @@ CONFIG = Config(
 )
 
 
-def a_task(key: str, *upstream: str, **changes: object) -> PlannedTask:
-    return PlannedTask(key, key.title(), depends_on=tuple(map(Link, upstream)), **changes)
+def a_task(key: str, *upstream: str, **changes: object) -> TaskSpec:
+    return TaskSpec(key, key.title(), depends_on=tuple(map(Link, upstream)), **changes)
 
 
-def found(*tasks: PlannedTask, present: tuple[str, ...] = (), repository: bool = True):
+def found(*tasks: TaskSpec, present: tuple[str, ...] = (), repository: bool = True):
     return faults(Plan(tasks), present, repository=repository)
 
 
@@ -190,7 +190,7 @@ def test_what_a_task_says_goes_before_the_defaults():
         a_task("a", worktree=False, limits=Limits(silent_seconds=3.0)),
     ],
 )
-def test_a_task_comes_back_as_it_was_planned(task: PlannedTask):
+def test_a_task_comes_back_as_it_was_planned(task: TaskSpec):
     assert planned(columns(task, CONFIG, "box"), task.depends_on, CONFIG, "box") == task
 
 

@@ -10,7 +10,7 @@ from inbox_orch.shared.shell.commandline import PATH, Verb
 from inbox_orch.shared.shell.inputs import decode_body, read_input
 from inbox_orch.shared.shell.json_words import once_each, whole_number, words_of
 
-from ...council.count import Settled
+from ...council.settling import Settled
 from ..parts.council_base import council_option
 from .settle import settle
 

@@ -8,7 +8,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence, Table
 from inbox_orch.shared.shell.commandline import shell_of
 
-from ...council.count import Settled
+from ...council.settling import Settled
 from ..parts.council_base import chosen_council
 
 

@@ -5,7 +5,8 @@ import click
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
-from ...council.count import Counted, find_group, shortfall
+from ...council.count import Counted, shortfall
+from ...council.settling import find_group
 from ..parts.council_base import chosen_council, council_blocks, council_option
 
 REVISION = Number(1, 1_000_000, whole=True)

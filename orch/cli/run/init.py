@@ -14,6 +14,7 @@ from inbox_orch.shared.store.sqlite import creating
 
 from ...runs import limits
 from ...runs.config import Config
+from ...runs.plan import Opening
 from ...runs.planning import POLICIES, check_run
 from ..parts.base import key_option, open_scheduler
 from ..parts.documents import config_in
@@ -83,16 +84,10 @@ def command(
         raise usage("give either --repo or --no-repo, not both")
     config = Config() if config_file is None else config_in(shell, config_file)
     folder = None if no_repo else (repo or os.getcwd())
-    created = _ensure_database(shell, lambda: check_run(title, folder, base, worktree_root))
+    opening = Opening(title, base, on_failure, max_parallel, folder is None, config)
+    created = _ensure_database(shell, lambda: check_run(opening, folder, worktree_root))
     answer = open_scheduler(context).run_init(
-        title=title,
-        repository=folder,
-        base=base,
-        on_failure=on_failure,
-        max_parallel=max_parallel,
-        worktree_root=worktree_root,
-        config=config,
-        key=key,
+        opening, repository=folder, worktree_root=worktree_root, key=key
     )
     if created is not None:
         shell.output.notice(f"made the database {created}")

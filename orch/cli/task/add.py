@@ -10,6 +10,7 @@ from inbox_orch.shared.shell.commandline import PATH, Number, Verb, shell_of
 
 from ...runs import limits
 from ...runs.model import Limits
+from ...runs.plan import Link, TaskSpec
 from ..parts.base import Command, chosen_run, key_option, open_scheduler, read_body, run_option
 
 CLOCK = Number(1, limits.MAX_CLOCK_SECONDS)
@@ -112,23 +113,23 @@ def command(
     if checks and no_checks:
         raise usage("give either --check or --no-checks, not both")
     scheduler = open_scheduler(context)
-    answer = scheduler.add_task(
-        chosen_run(scheduler, run_name),
-        key_name=key_name,
+    run = chosen_run(scheduler, run_name)
+    spec = TaskSpec(
+        key=key_name,
         title=title,
         body=read_body(body, body_file) or "",
         mailbox=to,
         kind=kind,
-        depends_on=depends_on,
+        depends_on=tuple(Link(name) for name in depends_on),
         priority=priority,
         max_attempts=max_attempts,
         max_infra_attempts=max_infra_attempts,
         worktree=not no_worktree,
         allow_empty=allow_empty,
         checks=checks if checks or no_checks else None,
-        time_limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
-        key=key,
+        limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
     )
+    answer = scheduler.add_task(run, spec, key=key)
     task = answer.data["task"]
     shell_of(context).output.result(
         answer.as_json(), Sentence(f"Added task {task['key']}", (task["key"], task["id"]))

@@ -29,6 +29,7 @@ import os
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from support.processes import say
+from support.runs import add_task, run_init
 
 path, attached = sys.argv[1:]
 leader, worker = Bus.open(path, agent="leader"), Bus.open(path, agent="w1")
@@ -62,11 +63,11 @@ worker.release(*third)
 returned("release")
 leader.cancel(third[0], body="enough")
 returned("cancel")
-run = scheduler.run(scheduler.run_init(title="A run", repository=None).data["run"]["name"])
+run = scheduler.run(run_init(scheduler, repository=None).data["run"]["name"])
 returned("run")
 for key in ("a", "b"):
-    scheduler.add_task(run, key_name=key, title=key, worktree=False,
-                       depends_on=["a"] if key == "b" else [])
+    add_task(scheduler, run, key_name=key, title=key, worktree=False,
+             depends_on=["a"] if key == "b" else [])
     returned(f"task {key}")
 (item,) = scheduler.dispatch(run).items
 returned("dispatch")

@@ -4,7 +4,7 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb
 
-from ....council.count import Settled
+from ....council.settling import Settled
 from ...parts.council_base import council_option
 from ..settle import settle
 
