@@ -30,13 +30,8 @@ def command(context: Context, folder: str | None, force: bool) -> None:
     if shell.database is None:
         refuse_links(path)  # one that is named may be a link: that is its user's own word
     created = creating.create(path, forced=force)
-    with database.Database.open(
-        path,
-        expected_id=shell.expected_id,
-        busy_seconds=shell.busy_seconds,
-        looks=True,
-        perhaps_alone=True,
-    ) as opened:
+    opening = database.Opening(busy_seconds=shell.busy_seconds, looks=True, perhaps_alone=True)
+    with database.Database.open(path, opening, expected_id=shell.expected_id) as opened:
         where = opened.layout.database
         data = {"path": where, "id": opened.id, "created": created}
     verb = "Made" if created else "There already:"

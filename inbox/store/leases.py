@@ -37,37 +37,46 @@ _COLUMNS = (
 )
 
 
-def insert(
-    tx: Session,
-    *,
-    thread_id: str,
-    epoch: int,
-    token: str,
-    holder: str,
-    lease_ms: int,
-    now: Moment,
-    counted: bool,
-    mailbox: str,
-    read_position: int,
-) -> None:
+class Grant(NamedTuple):
+    """A lease that is about to be given out."""
+
+    thread_id: str
+    epoch: int
+    token: str
+    holder: str
+    lease_ms: int
+    counted: bool
+    mailbox: str
+    read_position: int
+
+
+class End(NamedTuple):
+    """How a lease ends: by what, and the request and the message that ended it, if any did."""
+
+    ended_by: str
+    digest: str | None = None
+    message_id: int | None = None
+
+
+def insert(tx: Session, grant: Grant, now: Moment) -> None:
     """A new live lease; the database refuses a second one on the same thread."""
     tx.run(
         "INSERT INTO lease (thread_id, epoch, token, holder, lease_ms, boot_id,"
         " deadline_monotonic, expires_at, acquired_at, counted, mailbox, read_position)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            thread_id,
-            epoch,
-            token,
-            holder,
-            lease_ms,
+            grant.thread_id,
+            grant.epoch,
+            grant.token,
+            grant.holder,
+            grant.lease_ms,
             now.boot_id,
-            now.monotonic_after(lease_ms),
-            now.wall_ms + lease_ms,
+            now.monotonic_after(grant.lease_ms),
+            now.wall_ms + grant.lease_ms,
             now.wall_ms,
-            counted,
-            mailbox,
-            read_position,
+            grant.counted,
+            grant.mailbox,
+            grant.read_position,
         ),
     )
 
@@ -114,21 +123,12 @@ def renew(tx: Session, token: str, lease_ms: int, now: Moment) -> int:
     return int(rows[0][0])
 
 
-def end(
-    tx: Session,
-    thread_id: str,
-    epoch: int,
-    *,
-    ended_by: str,
-    now_ms: int,
-    digest: str | None = None,
-    message_id: int | None = None,
-) -> None:
+def end(tx: Session, thread_id: str, epoch: int, how: End, *, now_ms: int) -> None:
     """End a live lease, and remember the request that ended it for an exact repeat."""
     tx.run(
         "UPDATE lease SET ended_at = ?, ended_by = ?, end_digest = ?, end_message = ?"
         " WHERE thread_id = ? AND epoch = ? AND ended_at IS NULL",
-        (now_ms, ended_by, digest, message_id, thread_id, epoch),
+        (now_ms, how.ended_by, how.digest, how.message_id, thread_id, epoch),
     )
 
 

@@ -276,7 +276,7 @@ def _record_override(tx: Transaction, run: Run, override: Override, revision: in
         "text_sha256": sha256_hex(override.text.encode()),
         "revision": revision,
     }
-    events.append(tx, "override_recorded", override.actor, facts, run_id=run.id)
+    events.append(tx, "override_recorded", override.actor, facts, events.About(run_id=run.id))
 
 
 # -- suggestions -------------------------------------------------------------------------
@@ -328,14 +328,8 @@ def keep_report(desk: Desk, counted: Counted, name: str, content: bytes) -> dict
         kept = StoredReport(run.id, name, sha256, len(content), revision, thread_id, tx.now.wall_ms)
         councils.insert(tx, kept)
         facts = {"name": name, "sha256": sha256, "bytes": len(content), "revision": revision}
-        events.append(
-            tx,
-            "report_stored",
-            desk.actor(run),
-            facts,
-            run_id=run.id,
-            thread_id=thread_id,
-        )
+        about = events.About(run_id=run.id, thread_id=thread_id)
+        events.append(tx, "report_stored", desk.actor(run), facts, about)
     return _report_shape(kept, already=False)
 
 

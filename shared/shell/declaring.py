@@ -5,7 +5,7 @@ The decorators look like click's, take what click's take, and load nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import InboxOrchError
 from ..later import Later
@@ -64,22 +64,16 @@ Find = Callable[[Sequence[str]], "tuple[Declared, int] | None"]
 _commandline = Later("inbox_orch.shared.shell.commandline")
 
 
-class Declared:
+class Declared(NamedTuple):
     """A command: its function, and what it takes, in order."""
 
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., None],
-        parameters: Sequence[Parameter],
-        *,
-        agent: bool,
-        examples: Sequence[str],
-        text: str | None,
-        lenient: Lenient | None,
-    ) -> None:
-        self.name, self.function, self.parameters = name, function, tuple(parameters)
-        self.agent, self.examples, self.text, self.lenient = agent, examples, text, lenient
+    name: str
+    function: Callable[..., None]
+    parameters: tuple[Parameter, ...]
+    agent: bool
+    examples: Sequence[str]
+    text: str | None
+    lenient: Lenient | None
 
     def for_click(self) -> "click.Command":
         """The same command as click knows commands."""
@@ -120,7 +114,7 @@ def verb(
         return Declared(
             name,
             function,
-            _of(function)[::-1],
+            tuple(_of(function)[::-1]),
             agent=agent,
             examples=examples,
             text=text,

@@ -50,17 +50,22 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLUMNS = "seq, at, kind, actor, thread_id, mailbox, run_id, task_id, attempt_id, data"
 
 
+class About(NamedTuple):
+    """What an event is about, as far as it is about that."""
+
+    thread_id: str | None = None
+    mailbox: str | None = None
+    run_id: str | None = None
+    task_id: str | None = None
+    attempt_id: str | None = None
+
+
 def append(
     transaction: Transaction,
     kind: str,
     actor: str,
     data: Mapping[str, Any],
-    *,
-    thread_id: str | None = None,
-    mailbox: str | None = None,
-    run_id: str | None = None,
-    task_id: str | None = None,
-    attempt_id: str | None = None,
+    about: About,
 ) -> int:
     """Record a change in the transaction that makes it; returns the event's number.
 
@@ -69,23 +74,13 @@ def append(
     number = transaction.add(
         "INSERT INTO event (at, kind, actor, thread_id, mailbox, run_id, task_id, attempt_id, data)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            transaction.now.wall_ms,
-            kind,
-            actor,
-            thread_id,
-            mailbox,
-            run_id,
-            task_id,
-            attempt_id,
-            _encode(data),
-        ),
+        (transaction.now.wall_ms, kind, actor, *about, _encode(data)),
     )
     transaction.ring(EVERYTHING)
-    if thread_id is not None:
-        transaction.ring(thread_topic(thread_id))
-    if run_id is not None:
-        transaction.ring(run_topic(run_id))
+    if about.thread_id is not None:
+        transaction.ring(thread_topic(about.thread_id))
+    if about.run_id is not None:
+        transaction.ring(run_topic(about.run_id))
     return number
 
 
@@ -128,17 +123,21 @@ def latest(tx: Session) -> int:
     return int(row[0] or 0)
 
 
-def after(
-    tx: Session,
-    seq: int,
-    *,
-    limit: int,
-    thread_id: str | None = None,
-    run_id: str | None = None,
-    mailboxes: Sequence[str] = (),
-    kinds: Sequence[str] = (),
-) -> list[Event]:
-    """At most `limit` events numbered above `seq`, in order, that match all that is given."""
+class Matching(NamedTuple):
+    """Which events are asked for: those that match all that is given."""
+
+    thread_id: str | None = None
+    run_id: str | None = None
+    mailboxes: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+
+
+EVERY_EVENT = Matching()
+
+
+def after(tx: Session, seq: int, *, limit: int, matching: Matching = EVERY_EVENT) -> list[Event]:
+    """At most `limit` events numbered above `seq`, in order, that match."""
+    thread_id, run_id, mailboxes, kinds = matching
     conditions = ["seq > ?"]
     parameters: list[Any] = [seq]
     for column, values in (

@@ -133,8 +133,8 @@ def wait(
                 if busy is not None:
                     raise busy
                 return None
-            retry_soon = busy is not None
-            _sleep(database, bells, pause, known, seen, deadline, retry_soon, pulse)
+            looked = _Looked(known, seen, deadline, busy is not None)
+            _sleep(database, bells, pause, looked, pulse)
 
 
 def has_reason(database: Database, known: int | None, seen: Look) -> bool:
@@ -195,18 +195,26 @@ class Pause:
         self._seconds = self._shortest
 
 
+class _Looked(NamedTuple):
+    """The last look: `version` at its beginning, what it has `seen`, until when the wait lasts
+    (monotonic milliseconds), and whether to look again soon, because it was refused."""
+
+    known: int | None
+    seen: Look
+    deadline: float
+    retry_soon: bool
+
+
 def _sleep(
     database: Database,
     bells: Bells,
     pause: Pause,
-    known: int | None,
-    seen: Look,
-    deadline: float,
-    retry_soon: bool,
+    looked: _Looked,
     pulse: Callable[[], None] | None,
 ) -> None:
     """Sleep until there is a reason to look again. What an idle waiter does here is all that it
     costs, so it is little."""
+    known, seen, deadline, retry_soon = looked
     seconds_left = _seconds_until(database, seen, deadline)
     while True:
         if bells.sleep(min(pause.next(), seconds_left)):

@@ -8,6 +8,8 @@ open, and then the index is there. Meanwhile nobody else gets in, so it is for s
 
 import sqlite3
 
+from inbox_orch.migrations import APPLICATION_ID
+
 from ...errors import InboxOrchError
 from ..layout import Layout
 from .refusals import named, patiently, primary_code
@@ -62,3 +64,28 @@ def uri_path(path: str) -> str:
     The authority is empty: two slashes at the start of a path are not taken for one.
     """
     return "//" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def schema_version(layout: Layout, connection: sqlite3.Connection) -> int:
+    """The version of the schema; error `wrong_database` when the file is not one of ours."""
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if application != APPLICATION_ID:
+        raise InboxOrchError(
+            "wrong_database",
+            f"{layout.database} is a SQLite file, but not a database of inbox",
+            hint="check --db and INBOX_DB; `inbox init` makes a database",
+            details={"path": layout.database},
+        )
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def refuse_newer(connection: sqlite3.Connection, known: int) -> None:
+    """Error `schema_newer` when the schema is that of a later release than `known`."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > known:
+        raise InboxOrchError(
+            "schema_newer",
+            f"the database has schema {version}, this program knows {known}",
+            hint="use the newer release of inbox-orch; nothing was changed",
+            details={"schema": version, "supported": known},
+        )

@@ -12,8 +12,9 @@ from ...ids import new_id, printable
 from ..folders import refuse_links, sync_folder
 from ..layout import FOLDER_NAME, Layout, layout_of
 from .connecting import uri_path
-from .database import DEFAULT_BUSY_SECONDS, size_of
+from .database import DEFAULT_BUSY_SECONDS
 from .gate import Gate, file_failure
+from .log import size_of
 from .refusals import require_file, translated
 from .reserve import keep_reserve
 
