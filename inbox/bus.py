@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from inbox_orch.shared.later import Later
 from inbox_orch.shared.store.events import Matching
-from inbox_orch.shared.store.sqlite.database import DEFAULT_BUSY_SECONDS, Opening
+from inbox_orch.shared.store.sqlite.connecting import DEFAULT_BUSY_SECONDS, Opening
 
 from .domain import limits
 from .services.desk import Desk

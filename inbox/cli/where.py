@@ -3,7 +3,8 @@
 from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.declaring import Context, shell_of, verb
 from inbox_orch.shared.store.locate import locate
-from inbox_orch.shared.store.sqlite.database import Database, Opening
+from inbox_orch.shared.store.sqlite.connecting import Opening
+from inbox_orch.shared.store.sqlite.database import Database
 
 
 @verb("where", examples=("inbox where", "inbox where --json"))

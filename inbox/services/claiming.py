@@ -155,17 +155,8 @@ def _acquire(desk: Desk, tx: Transaction, thread_id: str, holder: str, lease_ms:
     token = new_token()
     row = threads.mark_claimed(tx, thread_id, holder=holder, now_ms=tx.now.wall_ms)
     assert row is not None, "a pending thread is claimed under the write lock"
-    grant = leases.Grant(
-        thread_id,
-        row["epoch"],
-        token,
-        holder,
-        lease_ms,
-        counted=not before.uncounted,
-        mailbox=before.mailbox,
-        read_position=shown[-1].id,
-    )
-    leases.insert(tx, grant, tx.now)
+    grant = leases.Grant(token, holder, lease_ms, read_position=shown[-1].id)
+    leases.insert(tx, before._replace(epoch=row["epoch"]), grant, tx.now)
     thread = desk.thread_now(tx, thread_id)
     assert thread.lease is not None
     desk.record(

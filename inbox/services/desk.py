@@ -12,7 +12,8 @@ from inbox_orch.shared.ids import check_id, check_name, refuse_text
 from inbox_orch.shared.store import events, requests
 from inbox_orch.shared.store.engine import Transaction
 from inbox_orch.shared.store.locate import locate
-from inbox_orch.shared.store.sqlite.database import Database, Opening
+from inbox_orch.shared.store.sqlite.connecting import Opening
+from inbox_orch.shared.store.sqlite.database import Database
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread, Written
@@ -60,33 +61,51 @@ class Draft(NamedTuple):
         }
 
 
-class Heading(NamedTuple):
+class Heading:
     """What stands over a message: its kind and its author, and what only some kinds have.
 
     `options` and `deadline` belong to a question, `progress` (per cent) to an update; `answers`
     is the id of the question that is closed by it.
     """
 
-    kind: str
-    author: str
-    options: tuple[str, ...] = ()
-    deadline: int | None = None
-    progress: int | None = None
-    answers: int | None = None
+    def __init__(
+        self,
+        kind: str,
+        author: str,
+        options: tuple[str, ...] = (),
+        deadline: int | None = None,
+        progress: int | None = None,
+        answers: int | None = None,
+    ) -> None:
+        self.kind = kind
+        self.author = author
+        self.options = options
+        self.deadline = deadline
+        self.progress = progress
+        self.answers = answers
 
 
-class Move(NamedTuple):
+class Move:
     """One transition of a thread by a verb: to which state, by whom, and what it brings along.
 
     `changes` are columns of the thread; `data` and the `message` stand in the event.
     """
 
-    verb: str
-    target: str
-    actor: str
-    changes: Mapping[str, Any] = {}
-    data: Mapping[str, Any] = {}
-    message: Message | None = None
+    def __init__(
+        self,
+        verb: str,
+        target: str,
+        actor: str,
+        changes: Mapping[str, Any] = {},
+        data: Mapping[str, Any] = {},
+        message: Message | None = None,
+    ) -> None:
+        self.verb = verb
+        self.target = target
+        self.actor = actor
+        self.changes = changes
+        self.data = data
+        self.message = message
 
 
 class Desk:

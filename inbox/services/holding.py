@@ -4,7 +4,7 @@ Every function is given the thread and the token, which is judged first (`judgin
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import usage
@@ -86,13 +86,19 @@ def update(
         return desk.remember(held.tx, request, result)
 
 
-class Question(NamedTuple):
+class Question:
     """What a holder asks: `options` to choose from, and after how many seconds it goes on without
     an answer, if ever."""
 
-    body: str
-    options: Sequence[str] = ()
-    deadline_seconds: float | None = None
+    def __init__(
+        self,
+        body: str,
+        options: Sequence[str] = (),
+        deadline_seconds: float | None = None,
+    ) -> None:
+        self.body = body
+        self.options = options
+        self.deadline_seconds = deadline_seconds
 
 
 def ask(
@@ -105,12 +111,12 @@ def ask(
     every token.
     """
     thread_id = desk.thread_id(thread_id)
-    body, options, deadline_seconds = question
-    refuse_text(options, "options")
-    offered = limits.check_options(tuple(options))
+    deadline_seconds = question.deadline_seconds
+    refuse_text(question.options, "options")
+    offered = limits.check_options(tuple(question.options))
     if deadline_seconds is not None:
         limits.check_delay_seconds("deadline", deadline_seconds, 0.001)
-    draft = desk.draft(limits.check_body(body))
+    draft = desk.draft(limits.check_body(question.body))
     asked = {"thread": thread_id, "options": offered, "deadline": deadline_seconds}
     digest = digest_of({**asked, **draft.facts()})
     with hold(desk, thread_id, token) as held:
@@ -171,14 +177,21 @@ def done(
         return _finish(desk, held, "done", states.DONE, draft, digest, ENDED)
 
 
-class Failure(NamedTuple):
+class Failure:
     """A bad end. `retry_in_seconds`: hand the thread back for another try while deliveries are
     left. `fatal` tells a scheduler not to retry. `files` are in `artifacts` already."""
 
-    body: str
-    retry_in_seconds: float | None = None
-    fatal: bool = False
-    files: "Sequence[Stored]" = ()
+    def __init__(
+        self,
+        body: str,
+        retry_in_seconds: float | None = None,
+        fatal: bool = False,
+        files: "Sequence[Stored]" = (),
+    ) -> None:
+        self.body = body
+        self.retry_in_seconds = retry_in_seconds
+        self.fatal = fatal
+        self.files = files
 
 
 def fail(desk: Desk, thread_id: str, token: str, failure: Failure) -> Written:
@@ -187,12 +200,12 @@ def fail(desk: Desk, thread_id: str, token: str, failure: Failure) -> Written:
     Errors: `usage`, and those of every token.
     """
     thread_id = desk.thread_id(thread_id)
-    body, retry_in_seconds, fatal, files = failure
+    retry_in_seconds, fatal = failure.retry_in_seconds, failure.fatal
     if retry_in_seconds is not None:
         limits.check_delay_seconds("retry-in", retry_in_seconds)
         if fatal:
             raise usage("--fatal and --retry-in exclude each other")
-    draft = desk.draft(limits.check_body(body), None, (), files)
+    draft = desk.draft(limits.check_body(failure.body), None, (), failure.files)
     digest = digest_of(
         {"verb": "fail", "retry_in": retry_in_seconds, "fatal": fatal, **draft.facts()}
     )

@@ -44,7 +44,7 @@ class Outgoing(NamedTuple):
     sealed: bool = False
     strict: bool = False
     thread_id: str | None = None
-    files: "Sequence[Stored]" = ()
+    files: Sequence["Stored"] = ()
 
 
 def send(

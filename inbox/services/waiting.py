@@ -122,13 +122,13 @@ def watch(
     refuse_text(matching.mailboxes, "mailboxes")
     refuse_text(matching.kinds, "kinds")
     named = tuple(check_name(m, "mailbox") for m in matching.mailboxes)
-    matching = matching._replace(mailboxes=named, kinds=tuple(matching.kinds))
-    if matching.thread_id is not None:
+    thread_id = matching.thread_id
+    if thread_id is not None:
         reads = named if name is None else (name, *named)
         with desk.database.snapshot() as snapshot:
-            thread = desk.find_thread(snapshot, matching.thread_id, desk.database.clock.now())
-            visible = desk.check_visible(snapshot, thread, name, reads)
-        matching = matching._replace(thread_id=visible.id)
+            thread = desk.find_thread(snapshot, thread_id, desk.database.clock.now())
+            thread_id = desk.check_visible(snapshot, thread, name, reads).id
+    matching = Matching(thread_id, mailboxes=named, kinds=tuple(matching.kinds))
     start = _watch_start(desk, after)
     return Watch(_events(desk, start, matching, wait_seconds, name), start)
 

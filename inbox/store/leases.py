@@ -7,6 +7,7 @@ from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.store.engine import Session
 
 from ..domain.leases import is_expired
+from ..domain.model import Thread
 
 
 class LeaseRow(NamedTuple):
@@ -37,36 +38,38 @@ _COLUMNS = (
 )
 
 
-class Grant(NamedTuple):
-    """A lease that is about to be given out."""
+class Grant:
+    """A lease that is given out: to whom, with which token, for how long, and up to which message
+    its holder has read the thread."""
 
-    thread_id: str
-    epoch: int
-    token: str
-    holder: str
-    lease_ms: int
-    counted: bool
-    mailbox: str
-    read_position: int
+    def __init__(self, token: str, holder: str, lease_ms: int, read_position: int) -> None:
+        self.token, self.holder = token, holder
+        self.lease_ms, self.read_position = lease_ms, read_position
 
 
-class End(NamedTuple):
+class End:
     """How a lease ends: by what, and the request and the message that ended it, if any did."""
 
-    ended_by: str
-    digest: str | None = None
-    message_id: int | None = None
+    def __init__(
+        self,
+        ended_by: str,
+        digest: str | None = None,
+        message_id: int | None = None,
+    ) -> None:
+        self.ended_by = ended_by
+        self.digest = digest
+        self.message_id = message_id
 
 
-def insert(tx: Session, grant: Grant, now: Moment) -> None:
+def insert(tx: Session, thread: Thread, grant: Grant, now: Moment) -> None:
     """A new live lease; the database refuses a second one on the same thread."""
     tx.run(
         "INSERT INTO lease (thread_id, epoch, token, holder, lease_ms, boot_id,"
         " deadline_monotonic, expires_at, acquired_at, counted, mailbox, read_position)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            grant.thread_id,
-            grant.epoch,
+            thread.id,
+            thread.epoch,
             grant.token,
             grant.holder,
             grant.lease_ms,
@@ -74,8 +77,8 @@ def insert(tx: Session, grant: Grant, now: Moment) -> None:
             now.monotonic_after(grant.lease_ms),
             now.wall_ms + grant.lease_ms,
             now.wall_ms,
-            grant.counted,
-            grant.mailbox,
+            not thread.uncounted,
+            thread.mailbox,
             grant.read_position,
         ),
     )

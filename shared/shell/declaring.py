@@ -5,7 +5,7 @@ The decorators look like click's, take what click's take, and load nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import InboxOrchError
 from ..later import Later
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 # What a command whose errors may pass does about one: it raises it again, or has said it.
 Lenient = Callable[[Output, InboxOrchError], None]
+# The examples that are shown first in a command's help, and its text, None for the function's own.
+Help = tuple[Sequence[str], str | None]
 
 
 class Parameter:
@@ -64,16 +66,22 @@ Find = Callable[[Sequence[str]], "tuple[Declared, int] | None"]
 _commandline = Later("inbox_orch.shared.shell.commandline")
 
 
-class Declared(NamedTuple):
+class Declared:
     """A command: its function, and what it takes, in order."""
 
-    name: str
-    function: Callable[..., None]
-    parameters: tuple[Parameter, ...]
-    agent: bool
-    examples: Sequence[str]
-    text: str | None
-    lenient: Lenient | None
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., None],
+        parameters: Sequence[Parameter],
+        *,
+        agent: bool,
+        help: Help,
+        lenient: Lenient | None,
+    ) -> None:
+        self.name, self.function, self.parameters = name, function, tuple(parameters)
+        self.agent, self.lenient = agent, lenient
+        self.examples, self.text = help
 
     def for_click(self) -> "click.Command":
         """The same command as click knows commands."""
@@ -114,10 +122,9 @@ def verb(
         return Declared(
             name,
             function,
-            tuple(_of(function)[::-1]),
+            _of(function)[::-1],
             agent=agent,
-            examples=examples,
-            text=text,
+            help=(examples, text),
             lenient=lenient,
         )
 

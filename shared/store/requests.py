@@ -3,21 +3,26 @@
 Rows of `request`. A key is unique for a command and an agent.
 """
 
-from typing import NamedTuple
-
 from inbox_orch.shared.store.engine import Session
 
 from ..errors import InboxOrchError
 from ..ids import check_key
 
 
-class Request(NamedTuple):
+class Request:
     """A call that may come with a key; `digest` is that of everything it asks for."""
 
-    command: str
-    agent: str
-    key: str | None
-    digest: str
+    def __init__(
+        self,
+        command: str,
+        agent: str,
+        key: str | None,
+        digest: str,
+    ) -> None:
+        self.command = command
+        self.agent = agent
+        self.key = key
+        self.digest = digest
 
 
 def first_result(tx: Session, request: Request) -> str | None:
@@ -25,7 +30,7 @@ def first_result(tx: Session, request: Request) -> str | None:
 
     Errors: `key_conflict` when that was another request; `usage` for a key that cannot be one.
     """
-    command, agent, key, digest = request
+    command, agent, key = request.command, request.agent, request.key
     if key is None:
         return None
     row = tx.one(
@@ -34,7 +39,7 @@ def first_result(tx: Session, request: Request) -> str | None:
     )
     if row is None:
         return None
-    if row[0] != digest:
+    if row[0] != request.digest:
         raise InboxOrchError(
             "key_conflict",
             f"the key {key!r} was used by {agent} for another `{command}`",
@@ -48,10 +53,10 @@ def store(
     tx: Session, request: Request, response: str, now_ms: int, *, thread_id: str | None = None
 ) -> None:
     """Remember a result under the key of its request."""
-    command, agent, key, digest = request
-    assert key is not None
+    assert request.key is not None
+    key = check_key(request.key)
     tx.run(
         "INSERT INTO request (command, agent, key, digest, response, thread_id, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (command, agent, check_key(key), digest, response, thread_id, now_ms),
+        (request.command, request.agent, key, request.digest, response, thread_id, now_ms),
     )

@@ -7,15 +7,48 @@ open, and then the index is there. Meanwhile nobody else gets in, so it is for s
 """
 
 import sqlite3
+from collections.abc import Callable
 
 from inbox_orch.migrations import APPLICATION_ID
 
+from ...clock import Clock
 from ...errors import InboxOrchError
 from ..layout import Layout
 from .refusals import named, patiently, primary_code
 
 SLICE_MS = 50
 LOG_BYTES = 4 * 1024 * 1024
+DEFAULT_BUSY_SECONDS = 10.0
+
+Notice = Callable[[str], None]
+
+
+def _unheard(text: str) -> None:
+    """The notice of those who want none."""
+
+
+class Opening:
+    """How a database is opened.
+
+    `clock`: the machine's own when there is none. `busy_seconds`: how long a write waits for other
+    writers. `notice` is told what people should know. `looks`: the schema of an older release
+    stays as it is until something is written. `perhaps_alone`: where there is no room for sharing
+    it, nobody else can have it open meanwhile; for what looks and for what makes room.
+    """
+
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        busy_seconds: float = DEFAULT_BUSY_SECONDS,
+        notice: Notice = _unheard,
+        looks: bool = False,
+        perhaps_alone: bool = False,
+    ) -> None:
+        self.clock = clock
+        self.busy_seconds = busy_seconds
+        self.notice = notice
+        self.looks = looks
+        self.perhaps_alone = perhaps_alone
 
 
 def connect(

@@ -11,18 +11,18 @@ import sqlite3
 import time
 from _thread import get_ident
 from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple
 
 from inbox_orch.migrations import SCHEMA_VERSION
 
-from ...clock import Clock, SystemClock
+from ...clock import SystemClock
 from ...errors import InboxOrchError, usage
 from ..folders import refuse_links
 from ..layout import Layout, layout_of
 from . import bells, connecting, live
 from .committing import settle
+from .connecting import Opening
 from .gate import Gate
-from .log import Log, Notice
+from .log import Log
 from .older import Upgraded
 from .refusals import (
     file_identity,
@@ -36,28 +36,6 @@ from .refusals import (
 )
 from .reserve import give_up_reserve, keep_reserve
 from .sessions import Snapshot, Transaction
-
-DEFAULT_BUSY_SECONDS = 10.0
-
-
-def _unheard(text: str) -> None:
-    """The notice of those who want none."""
-
-
-class Opening(NamedTuple):
-    """How a database is opened.
-
-    `clock`: the machine's own when there is none. `busy_seconds`: how long a write waits for other
-    writers. `notice` is told what people should know. `looks`: the schema of an older release
-    stays as it is until something is written. `perhaps_alone`: where there is no room for sharing
-    it, nobody else can have it open meanwhile; for what looks and for what makes room.
-    """
-
-    clock: Clock | None = None
-    busy_seconds: float = DEFAULT_BUSY_SECONDS
-    notice: Notice = _unheard
-    looks: bool = False
-    perhaps_alone: bool = False
 
 
 class Database:

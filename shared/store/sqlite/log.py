@@ -8,10 +8,9 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable
 
 from ..layout import Layout
-from . import connecting
+from .connecting import SLICE_MS, Notice
 from .refusals import oldest_reader
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
@@ -19,8 +18,6 @@ SHORT_OF_ROOM_BYTES = 64 * 1024
 TRUNCATE_BYTES = 64 * 1024 * 1024
 TRUNCATE_SECONDS = 2.0
 NOTICE_EVERY_SECONDS = 60.0
-
-Notice = Callable[[str], None]
 
 
 class Log:
@@ -67,7 +64,7 @@ class Log:
         try:
             row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
-            self._connection.execute(f"PRAGMA busy_timeout={connecting.SLICE_MS}")
+            self._connection.execute(f"PRAGMA busy_timeout={SLICE_MS}")
         return not row[0]
 
 
