@@ -1,8 +1,7 @@
 """`Bus`: the public Python API, for long-lived processes and for `orch`.
 
-The command line is a thin shell over it. A `Bus` belongs to the thread and process that opened
-it; open one for each. A page: what a method does stands in the module that it names, which is
-loaded when it is called.
+A `Bus` belongs to the thread and process that opened it; open one for each. A page: what a method
+does stands in the module that it names, which is loaded when it is called.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inbox_orch.shared.later import Later
-from inbox_orch.shared.store.sqlite.database import DEFAULT_BUSY_SECONDS
+from inbox_orch.shared.store.events import Matching
+from inbox_orch.shared.store.sqlite.connecting import DEFAULT_BUSY_SECONDS, Opening
 
 from .domain import limits
 from .services.desk import Desk
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from inbox_orch.shared.store.sqlite.database import Database
     from inbox_orch.shared.store.waits import Look
 
-    from .domain.model import Artifact, Message, Thread, WorkTimes
+    from .domain.model import Artifact, Message, Thread, WorkTimes, Written
     from .services import (
         claiming,
         copying,
@@ -40,14 +40,7 @@ if TYPE_CHECKING:
         sending,
         waiting,
     )
-    from .services.claiming import Claimed
-    from .services.copying import BackedUp
-    from .services.desk import Written
-    from .services.examining import Examined
-    from .services.fetching import Fetched
-    from .services.pruning import Pruned
     from .services.reading import Listing, Overview, Shown, Stats
-    from .services.waiting import Replies, Watch
     from .store.leases import LeaseRow
 else:
     claiming = Later("inbox_orch.inbox.services.claiming")
@@ -63,8 +56,10 @@ else:
 
 
 class Bus:
-    """An open bus. Failures are `InboxOrchError` with the codes of the command line
-    (`error.code`).
+    """An open bus; a failure is an `InboxOrchError` with a `code` of the command line.
+
+    The modules that are called say more. The errors of every write are not repeated below, nor are
+    those of every token: `not_found`, `cancelled`, `lease_lost`, `invalid_state`.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -83,25 +78,11 @@ class Bus:
         looks: bool = False,
         perhaps_alone: bool = False,
     ) -> Bus:
-        """Open the database at `path`, or the one that the working directory leads to.
-
-        `agent` is the name under which calls act; `database_id` refuses any other database;
-        `busy_seconds` is how long a write waits for other writers. `looks` leaves the schema of
-        an older release as it is until something is written. `perhaps_alone`: where the disk has
-        no room for sharing the database, keep all others out of it until it is closed.
-        Errors: `no_database`, `wrong_database`, `schema_newer`, `corrupt`, `read_only`, `usage`.
-        """
-        desk = Desk.open(
-            path,
-            agent=agent,
-            database_id=database_id,
-            clock=clock,
-            busy_seconds=busy_seconds,
-            notice=notice,
-            looks=looks,
-            perhaps_alone=perhaps_alone,
-        )
-        return cls(desk)
+        """Open the database at `path`, or the one that the working directory leads to, to act as
+        `agent`. `database_id` refuses any other one; for the rest see `Opening`. Errors:
+        `no_database`, `wrong_database`, `schema_newer`, `corrupt`, `read_only`, `usage`."""
+        opening = Opening(clock, busy_seconds, notice, looks, perhaps_alone)
+        return cls(Desk.open(path, agent=agent, database_id=database_id, opening=opening))
 
     def close(self) -> None:
         """Close the database."""
@@ -135,8 +116,7 @@ class Bus:
         return self.desk.now_ms
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Join several calls into one transaction: all of them happen, or none. Waits must not be
-        called inside it."""
+        """Join several calls, none of them a wait, into one: all of them happen, or none."""
         return self.desk.transaction()
 
     def send(
@@ -157,10 +137,8 @@ class Bus:
         thread_id: str | None = None,
         files: Sequence[Stored] = (),
     ) -> Written:
-        """Open a thread. Errors: `usage`, `key_conflict`, `unknown_recipient`, and
-        those of every write."""
-        return sending.send(
-            self.desk,
+        """Open a thread. Errors: `usage`, `key_conflict`, `unknown_recipient`."""
+        outgoing = sending.Outgoing(
             to=to,
             subject=subject,
             body=body,
@@ -171,11 +149,10 @@ class Bus:
             max_deliveries=max_deliveries,
             sealed=sealed,
             strict=strict,
-            key=key,
-            agent=agent,
             thread_id=thread_id,
             files=files,
         )
+        return sending.send(self.desk, outgoing, key=key, agent=agent)
 
     def reply(
         self,
@@ -187,10 +164,7 @@ class Bus:
         agent: str | None = None,
         files: Sequence[Stored] = (),
     ) -> Written:
-        """Write on a thread, held or not. On a blocked one, by an agent other than the
-        asker, it answers the question (`answered` in the result). Errors: `usage`,
-        `not_found` (also for a sealed thread that the author may not see),
-        `key_conflict`, and those of every write."""
+        """Write on a thread, or answer on it. Errors: `usage`, `not_found`, `key_conflict`."""
         return sending.reply(
             self.desk, thread_id, body=body, attach=attach, key=key, agent=agent, files=files
         )
@@ -198,13 +172,11 @@ class Bus:
     def cancel(
         self, thread_id: str, *, body: str | None = None, agent: str | None = None
     ) -> Written:
-        """Stop a thread, even while it is held. Its holder learns of it by exit 10. Errors:
-        `not_found`, `invalid_state` (done or failed)."""
+        """Stop a thread, whoever holds it. Errors: `not_found`, `invalid_state` (it is over)."""
         return sending.cancel(self.desk, thread_id, body=body, agent=agent)
 
     def unseal(self, thread_id: str, *, agent: str | None = None) -> Written:
-        """Open a sealed thread to everyone; only its sender may. Errors: `not_found`,
-        `invalid_state` (not the sender)."""
+        """Open a sealed thread to all. Errors: `not_found`, `invalid_state` (not the sender)."""
         return sending.unseal(self.desk, thread_id, agent=agent)
 
     def fetch(
@@ -215,19 +187,13 @@ class Bus:
         wait_seconds: float | None = None,
         peek: bool = False,
         agent: str | None = None,
-    ) -> Fetched:
-        """Unread messages of the agent's mailboxes, oldest first. Takes no lease.
-        Errors: `usage`; `timeout` when a wait ends with nothing."""
+    ) -> fetching.Fetched:
+        """Unread messages of the agent's mailboxes, oldest first. Errors: `usage`, `timeout`."""
         return fetching.fetch(
-            self.desk,
-            mailboxes=mailboxes,
-            limit=limit,
-            wait_seconds=wait_seconds,
-            peek=peek,
-            agent=agent,
+            self.desk, mailboxes, limit=limit, wait_seconds=wait_seconds, peek=peek, agent=agent
         )
 
-    def mark_read(self, read: Fetched | Replies) -> None:
+    def mark_read(self, read: fetching.Fetched | waiting.Replies) -> None:
         """Move what moves because this was read, forward only."""
         return waiting.mark_read(self.desk, read)
 
@@ -239,10 +205,9 @@ class Bus:
         lease_seconds: float = limits.DEFAULT_LEASE_SECONDS,
         wait_seconds: float = 0,
         agent: str | None = None,
-    ) -> Claimed:
-        """Take the lease of a thread in one's mailboxes (one's own and those named).
-        Errors: `usage`; `nothing_available` or, after a wait, `timeout`; for a named
-        thread `not_found`, `wrong_mailbox`, `already_claimed`, `invalid_state`."""
+    ) -> claiming.Claimed:
+        """Take the lease of a thread. Errors: `usage`, `nothing_available`, `timeout`; for a named
+        one `not_found`, `wrong_mailbox`, `already_claimed`, `invalid_state`."""
         return claiming.claim(
             self.desk,
             thread_id,
@@ -253,9 +218,7 @@ class Bus:
         )
 
     def renew(self, thread_id: str, token: str, *, lease_seconds: float | None = None) -> Written:
-        """Set the lease's end to `lease_seconds` from now (default: its own length).
-        Errors: those of every token: `not_found`, `cancelled`, `lease_lost`,
-        `invalid_state`."""
+        """Set the lease's end to `lease_seconds` from now, or to its own length. Error `usage`."""
         return holding.renew(self.desk, thread_id, token, lease_seconds=lease_seconds)
 
     def update(
@@ -268,8 +231,7 @@ class Bus:
         attach: Sequence[str] = (),
         key: str | None = None,
     ) -> Written:
-        """Tell the sender how it goes (`progress` in per cent); also renews the lease.
-        Errors: `usage`, `key_conflict`, and those of every token."""
+        """Tell the sender how it goes, and renew the lease. Errors: `usage`, `key_conflict`."""
         return holding.update(
             self.desk, thread_id, token, body=body, progress=progress, attach=attach, key=key
         )
@@ -284,19 +246,9 @@ class Bus:
         deadline_seconds: float | None = None,
         key: str | None = None,
     ) -> Written:
-        """Ask the sender; the thread is blocked until another agent replies, or for
-        `deadline_seconds`. Repeating the open question is `already`. Errors: `usage`,
-        `key_conflict`, `invalid_state` (another question is open), and those of every
-        token."""
-        return holding.ask(
-            self.desk,
-            thread_id,
-            token,
-            body=body,
-            options=options,
-            deadline_seconds=deadline_seconds,
-            key=key,
-        )
+        """Ask the sender, for at most `deadline_seconds`. Errors: `usage`, `key_conflict`."""
+        question = holding.Question(body, options, deadline_seconds)
+        return holding.ask(self.desk, thread_id, token, question, key=key)
 
     def wait_reply(
         self,
@@ -305,9 +257,8 @@ class Bus:
         *,
         after: str | None = None,
         wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
-    ) -> Replies:
-        """Block until another agent has written on the thread, keeping the lease alive.
-        Errors: `usage`, those of every token, `timeout` (with `data.next_cursor`)."""
+    ) -> waiting.Replies:
+        """Wait until somebody else has written; keeps the lease. Errors: `usage`, `timeout`."""
         return waiting.wait_reply(
             self.desk, thread_id, token, after=after, wait_seconds=wait_seconds
         )
@@ -322,8 +273,7 @@ class Bus:
         attach: Sequence[str] = (),
         files: Sequence[Stored] = (),
     ) -> Written:
-        """Finish with a result. An exact repeat is `already`. Errors: `usage`, and
-        those of every token."""
+        """Finish with a result. Error `usage`."""
         return holding.done(
             self.desk, thread_id, token, body=body, payload=payload, attach=attach, files=files
         )
@@ -338,31 +288,20 @@ class Bus:
         fatal: bool = False,
         files: Sequence[Stored] = (),
     ) -> Written:
-        """Finish badly. With `retry_in_seconds`: hand back for another try while
-        deliveries are left. `fatal` tells a scheduler not to retry. An exact repeat is
-        `already`. Errors: `usage`, and those of every token."""
-        return holding.fail(
-            self.desk,
-            thread_id,
-            token,
-            body=body,
-            retry_in_seconds=retry_in_seconds,
-            fatal=fatal,
-            files=files,
-        )
+        """Finish badly, or hand back for another try. Error `usage`."""
+        failure = holding.Failure(body, retry_in_seconds, fatal, files)
+        return holding.fail(self.desk, thread_id, token, failure)
 
     def release(
         self, thread_id: str, token: str, *, delay_seconds: float = 0, body: str | None = None
     ) -> Written:
-        """Hand back untouched: the delivery is given back. An exact repeat is
-        `already`. Errors: `usage`, and those of every token."""
+        """Hand back untouched: the delivery is given back. Error `usage`."""
         return holding.release(self.desk, thread_id, token, delay_seconds=delay_seconds, body=body)
 
     def attach_output(
         self, thread_id: str, token: str, files: Sequence[Stored]
     ) -> tuple[Artifact, ...]:
-        """Attach what a worker's command left behind, also after the command itself has
-        ended the lease with this token. Errors: `not_found`, `cancelled`, `lease_lost`."""
+        """Attach what a worker's command left behind, also when it has ended the lease."""
         return holding.attach_output(self.desk, thread_id, token, files)
 
     def list(
@@ -377,15 +316,9 @@ class Bus:
         agent: str | None = None,
     ) -> Listing:
         """Threads by age, those that the agent may see. Error `usage`."""
+        wanted = reading.Wanted(states_wanted, mailboxes, senders)
         return reading.list_threads(
-            self.desk,
-            states_wanted=states_wanted,
-            mailboxes=mailboxes,
-            senders=senders,
-            limit=limit,
-            after=after,
-            count=count,
-            agent=agent,
+            self.desk, wanted, limit=limit, after=after, count=count, agent=agent
         )
 
     def show(
@@ -396,15 +329,13 @@ class Bus:
         mailboxes: Sequence[str] = (),
         agent: str | None = None,
     ) -> Shown:
-        """One thread: `full` gives every message and every body whole. Error
-        `not_found`, also for a sealed thread that the agent may not see."""
+        """One thread, with `full` whole. Error `not_found` (also when it is not to be seen)."""
         return reading.show(self.desk, thread_id, full=full, mailboxes=mailboxes, agent=agent)
 
     def artifact(
         self, thread_id: str, name: str, *, mailboxes: Sequence[str] = (), agent: str | None = None
     ) -> tuple[Artifact, BinaryIO]:
-        """The newest artifact of this name and its content, open for reading. Error
-        `not_found` (no such name, or pruned; `details.names` lists what there is)."""
+        """The newest artifact of this name, and its content to be read. Error `not_found`."""
         return reading.artifact(self.desk, thread_id, name, mailboxes=mailboxes, agent=agent)
 
     def watch(
@@ -416,18 +347,11 @@ class Bus:
         kinds: Sequence[str] = (),
         wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
         agent: str | None = None,
-    ) -> Watch:
-        """Events as they are committed, those that the agent may see, for
-        `wait_seconds`. Errors: `usage`; `not_found`, also for a sealed thread that the
-        agent may not see."""
+    ) -> waiting.Watch:
+        """Visible events as they come, for `wait_seconds`. Errors: `usage`, `not_found`."""
+        matching = Matching(thread_id, mailboxes=mailboxes, kinds=kinds)
         return waiting.watch(
-            self.desk,
-            after=after,
-            thread_id=thread_id,
-            mailboxes=mailboxes,
-            kinds=kinds,
-            wait_seconds=wait_seconds,
-            agent=agent,
+            self.desk, matching, after=after, wait_seconds=wait_seconds, agent=agent
         )
 
     def stats(self, *, mailboxes: Sequence[str] = (), agent: str | None = None) -> Stats:
@@ -442,25 +366,18 @@ class Bus:
         """The id of the newest event, "0" when there is none."""
         return waiting.latest_event(self.desk)
 
-    def doctor(self, *, verify: bool = False, fix: bool = False) -> Examined:
-        """Check the database and what lies beside it, as of one commit, in the order in
-        which it is shown. Errors: `usage` (`fix` inside a transaction); `corrupt`: the
-        file itself is damaged; `details.findings` says how, and the hint how to read
-        out what can be read."""
+    def doctor(self, *, verify: bool = False, fix: bool = False) -> examining.Examined:
+        """Check the database and what lies beside it. Errors: `usage`, `corrupt`."""
         return examining.examine(self.desk, verify=verify, fix=fix)
 
     def backup(
         self, path: str | os.PathLike[str], *, force: bool = False, artifacts: bool = False
-    ) -> BackedUp:
-        """Copy the database as of one commit into a new file, whole or not at all.
-        Errors: `file_exists`, `usage` (no such folder, the live database itself),
-        `disk_full`, `read_only`, `io_error`, `corrupt` (the copy fails its check)."""
+    ) -> copying.BackedUp:
+        """Copy the database, whole, to a new file. Errors: `usage`, `file_exists`, `corrupt`."""
         return copying.back_up(self.desk, path, force=force, artifacts=artifacts)
 
     def export(self) -> Iterator[dict[str, Any]]:
-        """Everything as of one commit, sealed threads included, as flat objects with a
-        `type`; the last one, of type `end`, counts the others by type. Errors:
-        `disk_full` (no room for the copy), `io_error`, `corrupt`."""
+        """Everything as of one commit, as objects. Errors: `disk_full`, `io_error`, `corrupt`."""
         return copying.export(self.desk)
 
     def prune(
@@ -470,19 +387,16 @@ class Bus:
         dry_run: bool = False,
         unread: bool = False,
         agent: str | None = None,
-    ) -> Pruned:
-        """Remove bodies, payloads, artifacts and keys of threads that have been final
-        for at least `older_than_days`; rows and events stay, marked. `dry_run` only
-        counts. Errors: `usage` (also inside a transaction), and those of every write."""
+    ) -> pruning.Pruned:
+        """Remove the content of threads final for `older_than_days` or more. Error `usage`."""
         return pruning.prune(
             self.desk, older_than_days, dry_run=dry_run, unread=unread, agent=agent
         )
 
-    # -- for those who follow threads of theirs -----------------------------------------------
+    # -- for the scheduler, which follows threads of its own and may see all of them -----------
 
     def reap(self, mailboxes: Sequence[str]) -> None:
-        """Notice what has run out in these mailboxes; writes only when there is
-        something."""
+        """Notice what has run out in these mailboxes; writes only when there is something."""
         return reaping.reap(self.desk, mailboxes)
 
     def anything_due(self, tx: Session, mailboxes: Sequence[str], now: Moment) -> bool:
@@ -492,8 +406,7 @@ class Bus:
     def due(
         self, tx: Session, mailboxes: Sequence[str], now: Moment, *, reaps: bool = True
     ) -> Look:
-        """When something in these mailboxes falls due by itself, for a wait to wake up
-        then."""
+        """When something in these mailboxes falls due by itself, to wake up then."""
         return reaping.due(self.desk, tx, mailboxes, now, reaps=reaps)
 
     def reap_thread(self, tx: Transaction, thread: Thread) -> Thread:
@@ -501,12 +414,11 @@ class Bus:
         return reaping.reap_thread(self.desk, tx, thread)
 
     def threads(self, thread_ids: Sequence[str]) -> dict[str, Thread]:
-        """Several threads by their ids; for the scheduler, which may see all of them."""
+        """Several threads by their ids."""
         return reading.threads_by_id(self.desk, thread_ids)
 
     def work_times(self, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
-        """When those of the threads that were ever claimed were worked on; for the
-        scheduler."""
+        """When those of the threads that were ever claimed were worked on."""
         return reading.work_times(self.desk, thread_ids)
 
     def is_read(self, mailbox: str) -> bool:
@@ -514,8 +426,7 @@ class Bus:
         return reading.is_read(self.desk, mailbox)
 
     def delivered(self, thread_ids: Sequence[str]) -> set[str]:
-        """Those of the threads whose mailbox has been read past them; for the
-        scheduler."""
+        """Those of the threads that somebody has read the mailbox past."""
         return reading.delivered(self.desk, thread_ids)
 
     def messages(self, thread_id: str, *, newest: int | None = None) -> tuple[Message, ...]:
@@ -523,19 +434,17 @@ class Bus:
         return reading.messages_of(self.desk, thread_id, newest=newest)
 
     def message(self, message_id: int) -> Message | None:
-        """One message by its id, whole; for the scheduler, which may see all of them."""
+        """One message by its id, whole."""
         return reading.message(self.desk, message_id)
 
     def last_message(self, thread_id: str, kind: str) -> Message | None:
-        """The newest message of this kind on a thread; for the scheduler."""
+        """The newest message of this kind on a thread."""
         return reading.last_message(self.desk, thread_id, kind)
 
     def cancel_settles_at(self, thread_id: str) -> int | None:
-        """When a cancelled thread's last holder cannot be working on it any more, as
-        far as leases tell: the end of its lease in monotonic milliseconds. Error
-        `not_found`."""
+        """When a cancelled thread's last lease is over (monotonic ms). Error `not_found`."""
         return reading.cancel_settles_at(self.desk, thread_id)
 
     def last_lease(self, thread_id: str) -> LeaseRow | None:
-        """The newest lease of a thread, whether it has ended or not; for the scheduler."""
+        """The newest lease of a thread, whether it has ended or not."""
         return reading.last_lease(self.desk, thread_id)

@@ -12,8 +12,7 @@ from inbox_orch.shared.shell.shell import Shell
 
 from ..bus import Bus
 from ..domain import limits
-from ..domain.model import Artifact, Lease, Message, Thread
-from ..services.desk import Written
+from ..domain.model import Artifact, Lease, Message, Thread, Written
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -6,7 +6,7 @@ from inbox_orch.shared.shell.declaring import PATH, Context, argument, option, s
 from inbox_orch.shared.store.folders import refuse_links
 from inbox_orch.shared.store.layout import database_in
 from inbox_orch.shared.store.locate import absolute, project_root, working_folder
-from inbox_orch.shared.store.sqlite import creating, database
+from inbox_orch.shared.store.sqlite import connecting, creating, database
 
 
 @verb("init", examples=("inbox init", "inbox init ~/project"))
@@ -30,14 +30,9 @@ def command(context: Context, folder: str | None, force: bool) -> None:
     if shell.database is None:
         refuse_links(path)  # one that is named may be a link: that is its user's own word
     created = creating.create(path, forced=force)
-    with database.Database.open(
-        path,
-        expected_id=shell.expected_id,
-        busy_seconds=shell.busy_seconds,
-        looks=True,
-        perhaps_alone=True,
-    ) as opened:
-        where = opened.address
+    opening = connecting.Opening(busy_seconds=shell.busy_seconds, looks=True, perhaps_alone=True)
+    with database.Database.open(path, opening, expected_id=shell.expected_id) as opened:
+        where = opened.layout.database
         data = {"path": where, "id": opened.id, "created": created}
     verb = "Made" if created else "There already:"
     shell.output.result(data, Sentence(f"{verb} {where}", (where, data["id"])))

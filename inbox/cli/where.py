@@ -3,6 +3,7 @@
 from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.declaring import Context, shell_of, verb
 from inbox_orch.shared.store.locate import locate
+from inbox_orch.shared.store.sqlite.connecting import Opening
 from inbox_orch.shared.store.sqlite.database import Database
 
 
@@ -17,13 +18,8 @@ def command(context: Context) -> None:
     environment = None if shell.database_named else shell.database
     option = shell.database if shell.database_named else None
     location = locate(option, environment)
-    with Database.open(
-        location.path,
-        expected_id=shell.expected_id,
-        busy_seconds=shell.busy_seconds,
-        looks=True,
-        perhaps_alone=True,
-    ) as database:
+    opening = Opening(busy_seconds=shell.busy_seconds, looks=True, perhaps_alone=True)
+    with Database.open(location.path, opening, expected_id=shell.expected_id) as database:
         data = {
             "path": database.address,
             "rule": location.rule,

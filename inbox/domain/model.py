@@ -184,3 +184,32 @@ def _shown(body: str | None) -> tuple[str | None, bool]:
     if len(encoded) <= SHOWN_BODY_BYTES:
         return body, False
     return encoded[:SHOWN_BODY_BYTES].decode("utf-8", "ignore"), True
+
+
+class Written(NamedTuple):
+    """What a writing call did. Fields that do not apply are None and left out of the JSON.
+
+    `late`: the lease had expired, but nobody had noticed. `already`: an exact repeat that
+    changed nothing. `replayed`: the stored first result of a call with this key.
+    """
+
+    thread: Thread
+    message: Message | None = None
+    lease: Lease | None = None
+    late: bool | None = None
+    already: bool | None = None
+    replayed: bool | None = None
+    recipient_known: bool | None = None
+    answered: bool | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        shape: dict[str, Any] = {"thread": self.thread.as_json()}
+        if self.message is not None:
+            shape["message"] = self.message.as_json()
+        if self.lease is not None:
+            shape["lease"] = self.lease.as_json()
+        for name in ("late", "already", "replayed", "recipient_known", "answered"):
+            value = getattr(self, name)
+            if value is not None:
+                shape[name] = value
+        return shape

@@ -155,18 +155,8 @@ def _acquire(desk: Desk, tx: Transaction, thread_id: str, holder: str, lease_ms:
     token = new_token()
     row = threads.mark_claimed(tx, thread_id, holder=holder, now_ms=tx.now.wall_ms)
     assert row is not None, "a pending thread is claimed under the write lock"
-    leases.insert(
-        tx,
-        thread_id=thread_id,
-        epoch=row["epoch"],
-        token=token,
-        holder=holder,
-        lease_ms=lease_ms,
-        now=tx.now,
-        counted=not before.uncounted,
-        mailbox=before.mailbox,
-        read_position=shown[-1].id,
-    )
+    grant = leases.Grant(token, holder, lease_ms, read_position=shown[-1].id)
+    leases.insert(tx, before._replace(epoch=row["epoch"]), grant, tx.now)
     thread = desk.thread_now(tx, thread_id)
     assert thread.lease is not None
     desk.record(

@@ -1,29 +1,27 @@
 """What every service stands on: the open database, the artifacts, who is acting."""
 
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from inbox_orch.shared.clock import Clock, Moment
+from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import check_id, check_key, check_name, refuse_text
+from inbox_orch.shared.ids import check_id, check_name, refuse_text
 from inbox_orch.shared.store import events, requests
 from inbox_orch.shared.store.engine import Transaction
 from inbox_orch.shared.store.locate import locate
-from inbox_orch.shared.store.sqlite.database import DEFAULT_BUSY_SECONDS, Database
+from inbox_orch.shared.store.sqlite.connecting import Opening
+from inbox_orch.shared.store.sqlite.database import Database
 
 from ..domain import limits, states
-from ..domain.model import Artifact, Lease, Message, Thread
+from ..domain.model import Artifact, Message, Thread, Written
 from ..domain.routing import destinations
 from ..store import cursors, messages, threads
 
 if TYPE_CHECKING:
     from inbox_orch.shared.store.artifacts import ArtifactStore, Stored
-
-Kind = TypeVar("Kind", Message, Lease)
 
 # How much of an id is enough to tell which one is meant, and among how many threads.
 _LEAST_OF_AN_ID, _MOST_OF_AN_ID = 8, 30
@@ -38,35 +36,6 @@ ENDED: dict[str, object] = {
     "question_deadline": None,
     "delayed": 0,
 }
-
-
-class Written(NamedTuple):
-    """What a writing call did. Fields that do not apply are None and left out of the JSON.
-
-    `late`: the lease had expired, but that had not been noticed. `already`: an exact repeat that
-    changed nothing. `replayed`: the stored first result of a call with this key.
-    """
-
-    thread: Thread
-    message: Message | None = None
-    lease: Lease | None = None
-    late: bool | None = None
-    already: bool | None = None
-    replayed: bool | None = None
-    recipient_known: bool | None = None
-    answered: bool | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        shape: dict[str, Any] = {"thread": self.thread.as_json()}
-        if self.message is not None:
-            shape["message"] = self.message.as_json()
-        if self.lease is not None:
-            shape["lease"] = self.lease.as_json()
-        for name in ("late", "already", "replayed", "recipient_known", "answered"):
-            value = getattr(self, name)
-            if value is not None:
-                shape[name] = value
-        return shape
 
 
 class Draft(NamedTuple):
@@ -92,6 +61,53 @@ class Draft(NamedTuple):
         }
 
 
+class Heading:
+    """What stands over a message: its kind and its author, and what only some kinds have.
+
+    `options` and `deadline` belong to a question, `progress` (per cent) to an update; `answers`
+    is the id of the question that is closed by it.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        author: str,
+        options: tuple[str, ...] = (),
+        deadline: int | None = None,
+        progress: int | None = None,
+        answers: int | None = None,
+    ) -> None:
+        self.kind = kind
+        self.author = author
+        self.options = options
+        self.deadline = deadline
+        self.progress = progress
+        self.answers = answers
+
+
+class Move:
+    """One transition of a thread by a verb: to which state, by whom, and what it brings along.
+
+    `changes` are columns of the thread; `data` and the `message` stand in the event.
+    """
+
+    def __init__(
+        self,
+        verb: str,
+        target: str,
+        actor: str,
+        changes: Mapping[str, Any] = {},
+        data: Mapping[str, Any] = {},
+        message: Message | None = None,
+    ) -> None:
+        self.verb = verb
+        self.target = target
+        self.actor = actor
+        self.changes = changes
+        self.data = data
+        self.message = message
+
+
 class Desk:
     """An open database and the calling agent: what every function of the bus is given first."""
 
@@ -103,35 +119,20 @@ class Desk:
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str] | None = None,
+        path: str | os.PathLike[str] | None,
         *,
         agent: str | None = None,
         database_id: str | None = None,
-        clock: Clock | None = None,
-        busy_seconds: float = DEFAULT_BUSY_SECONDS,
-        notice: Callable[[str], None] = lambda text: None,
-        looks: bool = False,
-        perhaps_alone: bool = False,
+        opening: Opening,
     ) -> Self:
         """Open the database at `path`, or the one that the working directory leads to.
 
-        `agent` is the name under which calls act; `database_id` refuses any other database;
-        `busy_seconds` is how long a write waits for other writers. `looks` leaves the schema of
-        an older release as it is until something is written. `perhaps_alone`: where the disk has
-        no room for sharing the database, keep all others out of it until it is closed.
+        `agent` is the name under which calls act; `database_id` refuses any other database.
         Errors: `no_database`, `wrong_database`, `schema_newer`, `corrupt`, `read_only`, `usage`.
         """
         option = None if path is None else os.fspath(path)
         location = locate(option, os.environ.get("INBOX_DB"))
-        database = Database.open(
-            location.path,
-            expected_id=database_id,
-            clock=clock,
-            busy_seconds=busy_seconds,
-            notice=notice,
-            looks=looks,
-            perhaps_alone=perhaps_alone,
-        )
+        database = Database.open(location.path, opening, expected_id=database_id)
         try:
             return cls(database, agent)
         except BaseException:
@@ -220,36 +221,30 @@ class Desk:
     # -- writing -----------------------------------------------------------------------------
 
     def write_message(
-        self,
-        tx: Transaction,
-        thread: Thread,
-        draft: Draft,
-        *,
-        kind: str,
-        author: str,
-        options: tuple[str, ...] = (),
-        deadline: int | None = None,
-        progress: int | None = None,
-        answers: int | None = None,
+        self, tx: Transaction, thread: Thread, draft: Draft, heading: Heading
     ) -> Message:
         """Store a message with its artifacts, and wake its destinations after the commit."""
         to = destinations(
-            kind, author, sender=thread.sender, mailbox=thread.mailbox, holder=thread.holder
+            heading.kind,
+            heading.author,
+            sender=thread.sender,
+            mailbox=thread.mailbox,
+            holder=thread.holder,
         )
         message = Message(
             id=0,
             thread_id=thread.id,
-            kind=kind,
-            sender=author,
+            kind=heading.kind,
+            sender=heading.author,
             to=tuple(sorted(to)),
             body=draft.body,
             body_sha256=draft.sha256,
             body_bytes=len(draft.body.encode()),
             payload=draft.payload,
-            options=options,
-            deadline=deadline,
-            progress=progress,
-            answers=answers,
+            options=heading.options,
+            deadline=heading.deadline,
+            progress=heading.progress,
+            answers=heading.answers,
             epoch=thread.epoch or None,
             created_at=tx.now.wall_ms,
         )
@@ -282,26 +277,15 @@ class Desk:
             named.append(artifact)
         return tuple(named)
 
-    def move(
-        self,
-        tx: Transaction,
-        thread: Thread,
-        verb: str,
-        target: str,
-        *,
-        actor: str,
-        changes: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        message: Message | None = None,
-    ) -> Thread:
+    def move(self, tx: Transaction, thread: Thread, move: Move) -> Thread:
         """Make one transition of the table, guarded, with its event; returns the thread after it.
 
         Error `invalid_state` when the table does not have it.
         """
-        states.require(verb, thread.state, thread.id)
-        columns: dict[str, Any] = {**(changes or {}), "state": target}
+        states.require(move.verb, thread.state, thread.id)
+        columns: dict[str, Any] = {**move.changes, "state": move.target}
         columns["updated_at"] = tx.now.wall_ms
-        if target in states.FINAL_STATES:
+        if move.target in states.FINAL_STATES:
             columns["finished_at"] = tx.now.wall_ms
         changed = threads.update(
             tx,
@@ -314,12 +298,12 @@ class Desk:
         after = self.thread_now(tx, thread.id)
         self.record(
             tx,
-            states.event_of(verb, thread.state, target),
+            states.event_of(move.verb, thread.state, move.target),
             after,
-            actor=actor,
-            data={"from": thread.state, **(data or {}), **message_facts(message)},
+            actor=move.actor,
+            data={"from": thread.state, **move.data, **message_facts(move.message)},
         )
-        if target == states.PENDING:
+        if move.target == states.PENDING:
             tx.ring(thread.mailbox)
         return after
 
@@ -340,9 +324,8 @@ class Desk:
             "deliveries": thread.deliveries,
             "holder": thread.holder,
         }
-        events.append(
-            tx, kind, actor, {**state, **data}, thread_id=thread.id, mailbox=thread.mailbox
-        )
+        about = events.About(thread_id=thread.id, mailbox=thread.mailbox)
+        events.append(tx, kind, actor, {**state, **data}, about)
 
     def thread_now(self, tx: Transaction, thread_id: str) -> Thread:
         """A thread that is known to exist."""
@@ -395,35 +378,22 @@ class Desk:
 
     # -- keys --------------------------------------------------------------------------------
 
-    def replay(
-        self, tx: Transaction, command: str, agent: str, key: str | None, digest: str
-    ) -> Written | None:
+    def replay(self, tx: Transaction, request: requests.Request) -> Written | None:
         """The first result of an earlier call with this key; error `key_conflict`."""
-        found = requests.first_result(tx, command, agent, key, digest)
-        return None if found is None else _thaw(found)._replace(replayed=True)
+        found = requests.first_result(tx, request)
+        if found is None:
+            return None
+        from .freezing import thaw
 
-    def remember(
-        self,
-        tx: Transaction,
-        command: str,
-        agent: str,
-        key: str | None,
-        digest: str,
-        result: Written,
-    ) -> Written:
+        return thaw(found)._replace(replayed=True)
+
+    def remember(self, tx: Transaction, request: requests.Request, result: Written) -> Written:
         """Store the first result under its key, if there is one; returns the result."""
-        if key is None:
+        if request.key is None:
             return result
-        requests.store(
-            tx,
-            command=command,
-            agent=agent,
-            key=check_key(key),
-            digest=digest,
-            response=_frozen(result),
-            thread_id=result.thread.id,
-            now_ms=tx.now.wall_ms,
-        )
+        from .freezing import freeze
+
+        requests.store(tx, request, freeze(result), tx.now.wall_ms, thread_id=result.thread.id)
         return result._replace(replayed=False)
 
     def note_reader(self, agent: str, mailboxes: Sequence[str]) -> None:
@@ -456,51 +426,3 @@ def message_facts(message: Message | None) -> dict[str, Any]:
 def artifact_facts(artifact: Artifact) -> dict[str, Any]:
     """How an artifact stands in an event."""
     return {"name": artifact.name, "sha256": artifact.sha256, "bytes": artifact.bytes}
-
-
-def _frozen(result: Written) -> str:
-    """A result as JSON by the names of its fields; a later release may have other ones."""
-    thread, message, lease = result.thread, result.message, result.lease
-    shape = result._asdict() | {
-        "thread": _fields_of(thread) | {"lease": _fields_of(thread.lease)},
-        "message": _fields_of(message),
-        "lease": _fields_of(lease),
-    }
-    if message is not None:
-        shape["message"]["artifacts"] = [artifact._asdict() for artifact in message.artifacts]
-    return json.dumps(shape, ensure_ascii=False)
-
-
-def _fields_of(thing: Thread | Message | Lease | None) -> dict[str, Any]:
-    return {} if thing is None else thing._asdict()
-
-
-def _thaw(text: str) -> Written:
-    """A `Written` from what `_frozen` made of it, perhaps in another release."""
-    stored = json.loads(text)
-    thread = stored["thread"]
-    values = _values(Thread, thread | {"lease": _thing(Lease, thread["lease"])})
-    nested = {
-        "thread": Thread._make(values),
-        "message": _thaw_message(stored["message"]),
-        "lease": _thing(Lease, stored["lease"]),
-    }
-    return Written._make(_values(Written, stored | nested))
-
-
-def _thaw_message(stored: dict[str, Any]) -> Message | None:
-    artifacts = tuple(Artifact._make(_values(Artifact, a)) for a in stored.get("artifacts", ()))
-    message = _thing(Message, stored | {"artifacts": artifacts} if stored else stored)
-    if message is None:
-        return None
-    return message._replace(to=tuple(message.to), options=tuple(message.options))
-
-
-def _thing(kind: type[Kind], stored: dict[str, Any]) -> "Kind | None":
-    return kind._make(_values(kind, stored)) if stored else None
-
-
-def _values(kind: Any, stored: dict[str, Any]) -> list[Any]:
-    """The values of a tuple's fields; one that was not stored has its default, or is None."""
-    defaults = kind._field_defaults
-    return [stored.get(name, defaults.get(name)) for name in kind._fields]

@@ -5,50 +5,25 @@ No file of SQLite's is ever opened here: they are looked at by name only.
 """
 
 import contextlib
-import errno
-import fcntl
-import os
-import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.ids import printable
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Session
 from inbox_orch.shared.store.findings import Tally
-from inbox_orch.shared.store.layout import FOLDER_NAME, Layout
-from inbox_orch.shared.store.sqlite import bells, database, refusals
+from inbox_orch.shared.store.layout import Layout
 from inbox_orch.shared.store.sqlite import care as sqlite_care
-from inbox_orch.shared.store.sqlite.creating import UNSAFE_FILESYSTEMS, filesystem_type
 
 from ..store import care
 from . import verifying
+from .beside import files
+from .checks import MOST_ITEMS, OK, PROBLEM, WARNING, Check, listed
 from .desk import Desk
 
-MOST_ITEMS = 20
-OK, WARNING, PROBLEM = "ok", "warning", "problem"
-_DAY_MS = 24 * 3600 * 1000
-_MINUTE_MS = 60 * 1000
 # The first release without the WAL-reset bug (sqlite.org/wal.html).
 _RESET_FIXED = (3, 51, 3)
-
-
-class Check(NamedTuple):
-    """One thing that was looked at. `items` are the first of `total` findings; `fixable` says
-    that `--fix` repairs them, `fixed` how many it has repaired."""
-
-    name: str
-    status: str
-    text: str
-    items: tuple[str, ...] = ()
-    total: int = 0
-    fixable: bool = False
-    fixed: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        return self._asdict() | {"items": list(self.items)}
 
 
 class Examined(NamedTuple):
@@ -101,7 +76,7 @@ def examine(desk: Desk, *, verify: bool = False, fix: bool = False) -> Examined:
                 readable = all(check.status == OK for check in structure)
                 checks += _verification(snapshot, readable)
             stored = list(care.contents(snapshot))
-        checks += _files(desk, stored, verify=verify, fix=fix)
+        checks += files(desk, stored, verify=verify, fix=fix)
     return Examined(layout.database, desk.database.id, verify, newest, tuple(checks))
 
 
@@ -132,7 +107,7 @@ def _structure(tx: Session, layout: Layout, whole: bool) -> Iterator[Check]:
     yield Check("integrity", OK, f"SQLite checked {extent}")
     yield _unreadable(tx, found.tables, whole)
     references = sqlite_care.broken_references(tx, MOST_ITEMS)
-    yield _listed("foreign_keys", PROBLEM, references, "every reference leads to a row")
+    yield listed("foreign_keys", PROBLEM, references, "every reference leads to a row")
     yield _schema(tx)
 
 
@@ -147,7 +122,7 @@ def _unreadable(tx: Session, tables: Iterable[str], whole: bool) -> Check:
     fine = "every row keeps the rules" + (
         ", and its text can be read" if whole else "; --verify also reads the text of each"
     )
-    return _listed("rows", PROBLEM, found, fine)
+    return listed("rows", PROBLEM, found, fine)
 
 
 def _schema(tx: Session) -> Check:
@@ -167,7 +142,7 @@ def _schema(tx: Session) -> Check:
             f"version {version}, as an older release makes it; the first command that writes "
             f"brings it to {SCHEMA_VERSION}, and `inbox backup FILE` keeps it as it is"
         )
-    return _listed("schema", PROBLEM, found, good)
+    return listed("schema", PROBLEM, found, good)
 
 
 def _how_it_differs(expected: str | None, actual: str | None) -> str:
@@ -210,222 +185,10 @@ def _verification(tx: Session, readable: bool) -> Iterator[Check]:
         "artifacts": "names, digests and lengths are what the events say",
     }
     for topic in verifying.TOPICS:
-        yield _listed(f"log_{topic}", PROBLEM, findings.of(topic), good[topic])
+        yield listed(f"log_{topic}", PROBLEM, findings.of(topic), good[topic])
 
 
-# -- what lies beside it -------------------------------------------------------------------
-
-
-def _files(
-    desk: Desk, stored: list[tuple[str, int]], *, verify: bool, fix: bool
-) -> Iterator[Check]:
-    layout, now = desk.database.layout, desk.database.clock.now()
-    yield _journal(desk, fix)
-    yield _modes(layout, fix)
-    yield _filesystem(layout)
-    yield _log(layout)
-    yield _gate(layout)
-    silent = list(bells.dead(layout.bells, now.wall_ms - _MINUTE_MS))
-    yield _repaired(
-        "bells", silent, bells.clear_away, fix, "no bell of a dead process", "no process hears them"
-    )
-    yield _contents(desk, stored, verify)
-    yield _unreferenced(desk)
-    unreadable: list[OSError] = []
-    unfinished = list(desk.artifacts.leftovers(now.wall_ms - _DAY_MS, unreadable.append))
-    yield _out_of_reach("unfinished_copies", unreadable) or _repaired(
-        "unfinished_copies",
-        unfinished,
-        os.unlink,
-        fix,
-        "no copy was left unfinished more than a day ago",
-        "their commands died while copying",
-    )
-    yield _orphans(layout)
-
-
-def _journal(desk: Desk, fix: bool) -> Check:
-    """A database that was put together by other means may lack the write-ahead log."""
-    with desk.database.snapshot() as snapshot:
-        mode = sqlite_care.journal_mode(snapshot)
-    if mode == "wal":
-        return Check("journal", OK, "write-ahead log")
-    if fix:
-        with desk.database.unshared() as session:
-            sqlite_care.use_write_ahead_log(session)
-        return Check("journal", OK, f"was {mode}, is the write-ahead log now", fixed=1)
-    text = f"is {mode}, not the write-ahead log: readers and writers hold each other up"
-    return Check("journal", PROBLEM, text, total=1, fixable=True)
-
-
-def _modes(layout: Layout, fix: bool) -> Check:
-    loose = list(_loose_files(layout))
-    return _repaired("modes", loose, _tighten, fix, "ours alone", "others may use them")
-
-
-def _loose_files(layout: Layout) -> Iterator[str]:
-    """Our files and folders that others may read or write, or that belong to another user."""
-    folder = os.path.dirname(layout.database)
-    paths = [layout.database, layout.wal, layout.shm, layout.gate, layout.artifacts, layout.bells]
-    if os.path.basename(folder) == FOLDER_NAME:
-        paths.insert(0, folder)
-    owner = os.stat(layout.database).st_uid
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            status = os.lstat(path)
-            if status.st_mode & 0o077 or status.st_uid != owner:
-                yield path
-
-
-def _tighten(path: str) -> None:
-    """By its name: a descriptor of a database file, once closed, would drop SQLite's locks."""
-    status = os.lstat(path)
-    if stat.S_ISLNK(status.st_mode) or status.st_uid != os.geteuid():
-        raise PermissionError(errno.EPERM, "not a file of one's own")
-    os.chmod(path, stat.S_IMODE(status.st_mode) & 0o700)
-
-
-def _filesystem(layout: Layout) -> Check:
-    kind = filesystem_type(layout.database)
-    if kind is not None and (kind in UNSAFE_FILESYSTEMS or kind.startswith("fuse")):
-        return Check("filesystem", WARNING, f"{kind}: a write-ahead log is not safe on it")
-    return Check("filesystem", OK, kind or "its type cannot be told here")
-
-
-def _log(layout: Layout) -> Check:
-    try:
-        size = os.stat(layout.wal).st_size
-    except FileNotFoundError:
-        size = 0
-    reader = refusals.oldest_reader(layout)
-    text = f"the write-ahead log has {size} bytes; oldest reader: {reader or 'none'}"
-    return Check("log", WARNING if size > database.TRUNCATE_BYTES else OK, text, total=size)
-
-
-def _gate(layout: Layout) -> Check:
-    """Asked for a shared lock without waiting: refused means that a process is writing now."""
-    try:
-        descriptor = os.open(layout.gate, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return Check("gate", OK, "not made yet; the next writer makes it")
-    except OSError as error:
-        return Check("gate", PROBLEM, f"{layout.gate} cannot be opened: {error.strerror}")
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno != errno.EWOULDBLOCK:
-            return Check("gate", PROBLEM, f"{layout.gate} cannot be locked: {error.strerror}")
-        return Check("gate", OK, "a writer holds it now")
-    finally:
-        os.close(descriptor)
-    return Check("gate", OK, "free")
-
-
-def _orphans(layout: Layout) -> Check:
-    folder, name = os.path.split(layout.database)
-    found = sorted(
-        os.path.join(folder, other)
-        for other in os.listdir(folder)
-        if other.startswith((f"{name}-wal.orphan-", f"{name}-shm.orphan-"))
-    )
-    good = "no log of a removed database lies here"
-    text = "logs of a database that was removed; remove them when its last changes are not missed"
-    check = _listed("orphans", WARNING, Tally(tuple(found[:MOST_ITEMS]), len(found)), good)
-    return check if not found else check._replace(text=f"{len(found)} {text}")
-
-
-# -- artifacts -----------------------------------------------------------------------------
-
-
-def _contents(desk: Desk, stored: list[tuple[str, int]], verify: bool) -> Check:
-    wrong = {sha256: why for sha256, size in stored if (why := _defect(desk, sha256, size, verify))}
-    if wrong:
-        # What was pruned since the snapshot is not missed.
-        with desk.database.snapshot() as snapshot:
-            wrong = {s: why for s, why in wrong.items() if care.is_referenced(snapshot, s)}
-    items = tuple(f"{sha256}: {why}" for sha256, why in list(wrong.items())[:MOST_ITEMS])
-    extent = "are there and match their digests" if verify else "are there in full length"
-    good = f"{len(stored)} contents {extent}"
-    return _listed("artifact_files", PROBLEM, Tally(items, len(wrong)), good)
-
-
-def _defect(desk: Desk, sha256: str, size: int, verify: bool) -> str | None:
-    try:
-        actual = desk.artifacts.length(sha256)
-        if actual is None:
-            there = os.path.lexists(desk.artifacts.path(sha256))
-            return "is no file of its own" if there else "is missing"
-        if actual != size:
-            return f"has {actual} bytes instead of {size}"
-        if verify and _digest(desk, sha256) != sha256:
-            return "its content has changed"
-    except InboxOrchError as error:
-        return "is missing" if error.code == "not_found" else f"cannot be read: {error.message}"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return None
-
-
-def _digest(desk: Desk, sha256: str) -> str:
-    import hashlib
-
-    with desk.artifacts.open(sha256) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _unreferenced(desk: Desk) -> Check:
-    count = size = 0
-    unreadable: list[OSError] = []
-    with desk.database.snapshot() as snapshot:
-        for sha256, path in desk.artifacts.contents(unreadable.append):
-            if not care.is_referenced(snapshot, sha256):
-                with contextlib.suppress(FileNotFoundError):
-                    size += os.lstat(path).st_size
-                    count += 1
-    text = f"{count} files of {size} bytes belong to no thread"
-    text += "; `inbox prune` collects those that stay so" if count else ""
-    good = Check("unreferenced_files", OK, text, total=count)
-    return _out_of_reach("unreferenced_files", unreadable) or good
-
-
-def _out_of_reach(name: str, errors: list[OSError]) -> Check | None:
-    """What could not be looked at, if there is any: nothing good can be said of the rest."""
-    if not errors:
-        return None
-    items = tuple(f"{printable(str(e.filename), 4096)}: {e.strerror}" for e in errors[:MOST_ITEMS])
-    return Check(name, PROBLEM, f"{len(errors)} cannot be looked at", items, len(errors))
-
-
-# -- how a check comes about ---------------------------------------------------------------
-
-
-def _listed(name: str, status: str, found: Tally, good: str) -> Check:
-    if not found.total:
-        return Check(name, OK, good)
-    more = "" if found.total == len(found.items) else f", the first {len(found.items)} are listed"
-    return Check(name, status, f"{found.total} found{more}", found.items, found.total)
-
-
-def _repaired(
-    name: str, paths: list[str], repair: Callable[[str], None], fix: bool, good: str, bad: str
-) -> Check:
-    """A check of files that can be put right one by one."""
-    if not paths:
-        return Check(name, OK, good)
-    left, fixed = [], 0
-    for path in paths:
-        try:
-            if not fix:
-                raise PermissionError(errno.EPERM, "not asked to")
-            repair(path)
-            fixed += 1
-        except FileNotFoundError:
-            fixed += 1
-        except OSError:
-            left.append(path)
-    text = f"{len(paths)} found: {bad}" + (f"; {fixed} repaired" if fixed else "")
-    status = WARNING if left else OK
-    return Check(name, status, text, tuple(left[:MOST_ITEMS]), len(left), bool(left), fixed)
+# -- when the file is damaged -----------------------------------------------------------------
 
 
 @contextlib.contextmanager

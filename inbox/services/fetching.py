@@ -41,8 +41,8 @@ class Fetched(NamedTuple):
 
 def fetch(
     desk: Desk,
-    *,
     mailboxes: Sequence[str] = (),
+    *,
     limit: int = limits.DEFAULT_FETCH_LIMIT,
     wait_seconds: float | None = None,
     peek: bool = False,

@@ -7,7 +7,7 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import refuse_text
 from inbox_orch.shared.store.engine import Session
-from inbox_orch.shared.store.sqlite.database import size_of
+from inbox_orch.shared.store.sqlite.log import size_of
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread, WorkTimes
@@ -92,20 +92,26 @@ class Stats(NamedTuple):
         }
 
 
+class Wanted(NamedTuple):
+    """Which threads are asked for: those that match all that is given."""
+
+    states: Sequence[str] = ()
+    mailboxes: Sequence[str] = ()
+    senders: Sequence[str] = ()
+
+
 def list_threads(
     desk: Desk,
+    wanted: Wanted,
     *,
-    states_wanted: Sequence[str] = (),
-    mailboxes: Sequence[str] = (),
-    senders: Sequence[str] = (),
-    limit: int = limits.DEFAULT_LIST_LIMIT,
-    after: str | None = None,
-    count: bool = False,
-    agent: str | None = None,
+    limit: int,
+    after: str | None,
+    count: bool,
+    agent: str | None,
 ) -> Listing:
-    """Threads by age, those that the agent may see. Error `usage`."""
+    """Threads by age, those that the agent may see; `count` counts all of them. Error `usage`."""
     limits.check_number("limit", limit, 1, limits.MAX_LIST_LIMIT, whole=True)
-    chosen = _filter(desk, states_wanted, mailboxes, senders, agent)
+    chosen = _filter(desk, *wanted, agent)
     start = limits.parse_cursor(after)
     with desk.database.snapshot() as snapshot:
         found = listing.select(

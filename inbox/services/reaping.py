@@ -13,7 +13,7 @@ from ..domain import limits
 from ..domain.model import Thread
 from ..domain.states import BLOCKED, CLAIMED, FAILED, PENDING
 from ..store import leases, threads
-from .desk import SYSTEM, Desk, Draft
+from .desk import SYSTEM, Desk, Draft, Heading, Move
 
 
 def reap(desk: Desk, mailboxes: Sequence[str]) -> None:
@@ -70,7 +70,7 @@ def expire_lease(desk: Desk, tx: Transaction, thread: Thread) -> Thread:
     """
     lease = thread.lease
     assert lease is not None and lease.expired
-    leases.end(tx, thread.id, lease.epoch, ended_by="expired", now_ms=tx.now.wall_ms)
+    leases.end(tx, thread.id, lease.epoch, leases.End("expired"), now_ms=tx.now.wall_ms)
     facts = {"lease_holder": lease.holder, "expired_at": lease.expires_at}
     changes: dict[str, object] = {"holder": None}
     if thread.state == BLOCKED:
@@ -86,19 +86,10 @@ def expire_lease(desk: Desk, tx: Transaction, thread: Thread) -> Thread:
             tx,
             thread,
             Draft("No delivery is left: the last lease expired without a result."),
-            kind="system",
-            author=SYSTEM,
+            Heading("system", SYSTEM),
         )
-    after = desk.move(
-        tx,
-        thread,
-        "expire",
-        target,
-        actor=SYSTEM,
-        changes=changes,
-        data={**facts, "reason": changes.get("reason")},
-        message=message,
-    )
+    data = {**facts, "reason": changes.get("reason")}
+    after = desk.move(tx, thread, Move("expire", target, SYSTEM, changes, data, message))
     tx.ring(lease.holder, thread.sender)
     return after
 
@@ -110,20 +101,11 @@ def expire_question(desk: Desk, tx: Transaction, thread: Thread) -> Thread:
         tx,
         thread,
         Draft("unanswered: the question's deadline has passed."),
-        kind="system",
-        author=SYSTEM,
-        answers=thread.question,
+        Heading("system", SYSTEM, answers=thread.question),
     )
-    after = desk.move(
-        tx,
-        thread,
-        "unanswered",
-        CLAIMED if thread.holder is not None else PENDING,
-        actor=SYSTEM,
-        changes=question_closed(tx, thread),
-        data={"question": thread.question},
-        message=message,
-    )
+    target = CLAIMED if thread.holder is not None else PENDING
+    changes, data = question_closed(tx, thread), {"question": thread.question}
+    after = desk.move(tx, thread, Move("unanswered", target, SYSTEM, changes, data, message))
     if after.holder is not None:
         tx.ring(after.holder)
     return after

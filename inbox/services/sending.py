@@ -1,19 +1,20 @@
 """What any agent may do to a thread: send it, write on it, cancel it, unseal it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, check_key, check_name, new_thread_id
 from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.requests import Request
 
 from ..domain import limits, states
 from ..domain.limits import check_number
-from ..domain.model import Message, Thread
+from ..domain.model import Message, Thread, Written
 from ..store import cursors, leases, messages, threads
 from . import reaping
-from .desk import ENDED, Desk, Draft, Written, message_facts
+from .desk import ENDED, Desk, Draft, Heading, Move, message_facts
 from .reaping import question_closed
 
 if TYPE_CHECKING:
@@ -23,104 +24,112 @@ if TYPE_CHECKING:
 _SENT = states.event_of("send", None, states.PENDING)
 
 
-def send(
-    desk: Desk,
-    *,
-    to: str,
-    subject: str,
-    body: str | None = None,
-    payload: str | None = None,
-    attach: Sequence[str] = (),
-    priority: int = 0,
-    delay_seconds: float = 0,
-    max_deliveries: int = limits.DEFAULT_MAX_DELIVERIES,
-    sealed: bool = False,
-    strict: bool = False,
-    key: str | None = None,
-    agent: str | None = None,
-    thread_id: str | None = None,
-    files: "Sequence[Stored]" = (),
-) -> Written:
-    """Open a thread.
+class Outgoing(NamedTuple):
+    """A thread that is to be sent, as its sender words it.
 
     `to` is the mailbox, `payload` the text of a JSON object, `attach` paths of files, `files`
     what is in `artifacts` already, `delay_seconds` until it may be claimed. `strict` refuses a
-    mailbox that has never been read; the result says `recipient_known` in any case.
-    `thread_id` is a new id that the caller made, so that the first message can name it.
+    mailbox that nobody has ever read. `thread_id` is a new id that the caller made, so that the
+    first message can name it.
+    """
+
+    to: str
+    subject: str
+    body: str | None = None
+    payload: str | None = None
+    attach: Sequence[str] = ()
+    priority: int = 0
+    delay_seconds: float = 0
+    max_deliveries: int = limits.DEFAULT_MAX_DELIVERIES
+    sealed: bool = False
+    strict: bool = False
+    thread_id: str | None = None
+    files: Sequence["Stored"] = ()
+
+
+def send(
+    desk: Desk, outgoing: Outgoing, *, key: str | None = None, agent: str | None = None
+) -> Written:
+    """Open a thread; the result says in any case whether the recipient is known.
+
     Errors: `usage`, `key_conflict`, `unknown_recipient`, and those of every write.
     """
     author = desk.acting(agent)
-    check_name(to, "mailbox")
-    limits.check_subject(subject)
-    check_number("priority", priority, limits.MIN_PRIORITY, limits.MAX_PRIORITY, whole=True)
-    check_number("max-deliveries", max_deliveries, 1, limits.MOST_DELIVERIES, whole=True)
-    limits.check_delay_seconds("delay", delay_seconds)
+    _check(outgoing)
     if key is not None:
         check_key(key)
-    draft = desk.draft(body, payload, attach, files)
-    request = {
-        "to": to,
-        "subject": subject,
-        "priority": priority,
-        "delay": delay_seconds,
-        "max_deliveries": max_deliveries,
-        "sealed": sealed,
-        **draft.facts(),
-    }
-    digest = digest_of(request)
+    draft = desk.draft(outgoing.body, outgoing.payload, outgoing.attach, outgoing.files)
+    request = Request("send", author, key, _digest(outgoing, draft))
+    thread_id = outgoing.thread_id
     new_thread = new_thread_id() if thread_id is None else check_id(thread_id, "thread")
     with desk.database.transaction() as tx:
-        earlier = desk.replay(tx, "send", author, key, digest)
+        earlier = desk.replay(tx, request)
         if earlier is not None:
             return earlier
-        reaping.reap_in(desk, tx, (to,))
+        reaping.reap_in(desk, tx, (outgoing.to,))
         tx.keep()
-        known = cursors.has_reader(tx, to)
-        if strict and not known:
-            raise _unknown_recipient(tx, to)
-        available_at = tx.now.wall_ms + int(delay_seconds * 1000)
-        columns = {
-            "id": new_thread,
-            "subject": subject,
-            "sender": author,
-            "mailbox": to,
-            "priority": priority,
-            "sealed": sealed,
-            "available_at": available_at,
-            "delayed": available_at > tx.now.wall_ms,
-            "max_deliveries": max_deliveries,
-        }
+        known = cursors.has_reader(tx, outgoing.to)
+        if outgoing.strict and not known:
+            raise _unknown_recipient(tx, outgoing.to)
+        columns = {"id": new_thread, "sender": author, **_columns(outgoing, tx.now.wall_ms)}
         thread, message = _open(desk, tx, columns, draft)
         result = Written(thread, message, recipient_known=known)
-        return desk.remember(tx, "send", author, key, digest, result)
+        return desk.remember(tx, request, result)
+
+
+def _check(outgoing: Outgoing) -> None:
+    """Error `usage` for what cannot be sent; the content is checked where it is drafted."""
+    check_name(outgoing.to, "mailbox")
+    limits.check_subject(outgoing.subject)
+    low, high = limits.MIN_PRIORITY, limits.MAX_PRIORITY
+    check_number("priority", outgoing.priority, low, high, whole=True)
+    most = limits.MOST_DELIVERIES
+    check_number("max-deliveries", outgoing.max_deliveries, 1, most, whole=True)
+    limits.check_delay_seconds("delay", outgoing.delay_seconds)
+
+
+def _digest(outgoing: Outgoing, draft: Draft) -> str:
+    """Of everything that makes two requests the same one."""
+    return digest_of(
+        {
+            "to": outgoing.to,
+            "subject": outgoing.subject,
+            "priority": outgoing.priority,
+            "delay": outgoing.delay_seconds,
+            "max_deliveries": outgoing.max_deliveries,
+            "sealed": outgoing.sealed,
+            **draft.facts(),
+        }
+    )
+
+
+def _columns(outgoing: Outgoing, now_ms: int) -> dict[str, Any]:
+    """The columns of the new thread that its sender decides."""
+    available_at = now_ms + int(outgoing.delay_seconds * 1000)
+    return {
+        "subject": outgoing.subject,
+        "mailbox": outgoing.to,
+        "priority": outgoing.priority,
+        "sealed": outgoing.sealed,
+        "available_at": available_at,
+        "delayed": available_at > now_ms,
+        "max_deliveries": outgoing.max_deliveries,
+    }
 
 
 def open_thread(
     desk: Desk,
     tx: Transaction,
-    *,
-    thread_id: str,
-    to: str,
-    subject: str,
+    outgoing: Outgoing,
     draft: Draft,
-    priority: int,
-    max_deliveries: int,
+    *,
     agent: str,
 ) -> Thread:
-    """`send` in the caller's transaction, who has checked all of it, has no key, and does not ask
-    who reads the mailbox."""
-    reaping.reap_in(desk, tx, (to,))
-    columns = {
-        "id": thread_id,
-        "subject": subject,
-        "sender": agent,
-        "mailbox": to,
-        "priority": priority,
-        "sealed": False,
-        "available_at": tx.now.wall_ms,
-        "delayed": False,
-        "max_deliveries": max_deliveries,
-    }
+    """`send` in the caller's transaction, who has checked all of it, has drafted the content and
+    made the id, has no key, and does not ask who reads the mailbox."""
+    reaping.reap_in(desk, tx, (outgoing.to,))
+    own = {"id": outgoing.thread_id, "sender": agent}
+    columns = {**own, **_columns(outgoing, tx.now.wall_ms)}
     thread, _ = _open(desk, tx, columns, draft)
     return thread
 
@@ -133,7 +142,7 @@ def _open(
     times = {"created_at": tx.now.wall_ms, "updated_at": tx.now.wall_ms}
     threads.insert(tx, {"state": states.PENDING, **columns, **times})
     thread = desk.thread_now(tx, columns["id"])
-    message = desk.write_message(tx, thread, draft, kind="task", author=author)
+    message = desk.write_message(tx, thread, draft, Heading("task", author))
     desk.record(
         tx,
         _SENT,
@@ -175,31 +184,23 @@ def reply(
     thread_id = desk.thread_id(thread_id)
     draft = desk.draft(limits.check_body(body), None, attach, files)
     digest = digest_of({"thread": thread_id, **draft.facts()})
+    request = Request("reply", author, key, digest)
     with desk.database.transaction() as tx:
-        earlier = desk.replay(tx, "reply", author, key, digest)
+        earlier = desk.replay(tx, request)
         if earlier is not None:
             return earlier
         thread = reaping.reap_thread(desk, tx, _find_for(desk, tx, thread_id, author))
         tx.keep()
         answers = _question_answered_by(desk, tx, thread.question, author)
-        message = desk.write_message(
-            tx, thread, draft, kind="reply", author=author, answers=answers
-        )
+        message = desk.write_message(tx, thread, draft, Heading("reply", author, answers=answers))
         if answers is None:
             desk.record(tx, "message_added", thread, actor=author, data=message_facts(message))
         else:
-            thread = desk.move(
-                tx,
-                thread,
-                "answer",
-                states.PENDING if thread.holder is None else states.CLAIMED,
-                actor=author,
-                changes=question_closed(tx, thread),
-                data={"question": answers},
-                message=message,
-            )
+            target = states.PENDING if thread.holder is None else states.CLAIMED
+            changes, data = question_closed(tx, thread), {"question": answers}
+            thread = desk.move(tx, thread, Move("answer", target, author, changes, data, message))
         result = Written(thread, message, answered=answers is not None)
-        return desk.remember(tx, "reply", author, key, digest, result)
+        return desk.remember(tx, request, result)
 
 
 def cancel(
@@ -217,25 +218,14 @@ def cancel(
         if thread.state == states.CANCELLED:
             return Written(thread, already=True)
         states.require("cancel", thread.state, thread.id)
-        message = desk.write_message(tx, thread, draft, kind="cancel", author=author)
+        message = desk.write_message(tx, thread, draft, Heading("cancel", author))
         if thread.lease is not None:
-            leases.end(
-                tx,
-                thread.id,
-                thread.epoch,
-                ended_by="cancelled",
-                now_ms=tx.now.wall_ms,
-            )
+            end = leases.End("cancelled")
+            leases.end(tx, thread.id, thread.epoch, end, now_ms=tx.now.wall_ms)
             tx.ring(thread.lease.holder)
+        changes, data = ENDED | {"reason": "cancelled"}, {"lease_holder": thread.holder}
         after = desk.move(
-            tx,
-            thread,
-            "cancel",
-            states.CANCELLED,
-            actor=author,
-            changes=ENDED | {"reason": "cancelled"},
-            data={"lease_holder": thread.holder},
-            message=message,
+            tx, thread, Move("cancel", states.CANCELLED, author, changes, data, message)
         )
         tx.ring(thread.mailbox)
         return Written(after, message, already=False)

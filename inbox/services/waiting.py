@@ -12,12 +12,12 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_name, refuse_text
 from inbox_orch.shared.store import events, waits
 from inbox_orch.shared.store.engine import Session
-from inbox_orch.shared.store.events import Event
+from inbox_orch.shared.store.events import Event, Matching
 
 from ..domain import limits
 from ..domain.model import Message, Thread
 from ..store import leases, messages, threads
-from . import fetching, holding, reaping
+from . import fetching, holding, judging, reaping
 from .desk import Desk
 from .fetching import Fetched
 
@@ -106,32 +106,31 @@ def wait_reply(
 
 def watch(
     desk: Desk,
+    matching: Matching,
     *,
     after: str | None = None,
-    thread_id: str | None = None,
-    mailboxes: Sequence[str] = (),
-    kinds: Sequence[str] = (),
     wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
     agent: str | None = None,
 ) -> Watch:
-    """Events as they are committed, those that the agent may see, for `wait_seconds`.
+    """Matching events as they are committed, those that the agent may see, for `wait_seconds`.
 
     `after` is an event id; by default only what comes from now on. No cursor moves.
     Errors: `usage`; `not_found`, also for a sealed thread that the agent may not see.
     """
     limits.check_wait_seconds(wait_seconds)
     name = agent if agent is not None else desk.agent
-    refuse_text(mailboxes, "mailboxes")
-    refuse_text(kinds, "kinds")
-    named = tuple(check_name(m, "mailbox") for m in mailboxes)
+    refuse_text(matching.mailboxes, "mailboxes")
+    refuse_text(matching.kinds, "kinds")
+    named = tuple(check_name(m, "mailbox") for m in matching.mailboxes)
+    thread_id = matching.thread_id
     if thread_id is not None:
         reads = named if name is None else (name, *named)
         with desk.database.snapshot() as snapshot:
             thread = desk.find_thread(snapshot, thread_id, desk.database.clock.now())
             thread_id = desk.check_visible(snapshot, thread, name, reads).id
+    matching = Matching(thread_id, mailboxes=named, kinds=tuple(matching.kinds))
     start = _watch_start(desk, after)
-    found = _events(desk, start, thread_id, named, tuple(kinds), wait_seconds, name)
-    return Watch(found, start)
+    return Watch(_events(desk, start, matching, wait_seconds, name), start)
 
 
 def latest_event(desk: Desk) -> str:
@@ -174,7 +173,7 @@ def _look_for_reply(desk: Desk, thread_id: str, token: str, start: int, now: Mom
         # Judge the token, and record what follows, in a transaction; it raises unless the
         # question's deadline was the only reason. That deadline is over or not by the moment
         # of the transaction, whatever the wall clock does meanwhile.
-        with holding.hold(desk, thread_id, token) as held:
+        with judging.hold(desk, thread_id, token) as held:
             return _look_for_reply(desk, thread_id, token, start, held.tx.now)
     if replies:
         shown = tuple(replies[: limits.DEFAULT_LIST_LIMIT])
@@ -203,9 +202,7 @@ def _watch_start(desk: Desk, after: str | None) -> int:
 def _events(
     desk: Desk,
     seq: int,
-    thread_id: str | None,
-    mailboxes: tuple[str, ...],
-    kinds: tuple[str, ...],
+    matching: Matching,
     wait_seconds: float,
     agent: str | None,
 ) -> Generator[Event, None, int]:
@@ -213,6 +210,7 @@ def _events(
     returns up to where it has looked."""
     clock = desk.database.clock
     deadline = clock.now().monotonic_ms + wait_seconds * 1000
+    thread_id, mailboxes = matching.thread_id, matching.mailboxes
     topic = events.EVERYTHING if thread_id is None else events.thread_topic(thread_id)
 
     def look() -> waits.Look:
@@ -220,14 +218,7 @@ def _events(
         scope = _watched_mailboxes(desk, thread_id, mailboxes)
         reaping.reap(desk, scope)
         with desk.database.snapshot() as snapshot:
-            batch = events.after(
-                snapshot,
-                seq,
-                limit=_WATCH_BATCH,
-                thread_id=thread_id,
-                mailboxes=mailboxes,
-                kinds=kinds,
-            )
+            batch = events.after(snapshot, seq, limit=_WATCH_BATCH, matching=matching)
             shown = _visible_events(desk, snapshot, batch, agent, mailboxes)
             due = reaping.due(desk, snapshot, scope, clock.now())
             full = len(batch) == _WATCH_BATCH
@@ -255,7 +246,7 @@ def _events(
 
 
 def _watched_mailboxes(
-    desk: Desk, thread_id: str | None, mailboxes: tuple[str, ...]
+    desk: Desk, thread_id: str | None, mailboxes: Sequence[str]
 ) -> Sequence[str]:
     with desk.database.snapshot() as snapshot:
         if thread_id is not None:
@@ -268,7 +259,7 @@ def _visible_events(
     tx: Session,
     batch: list[Event],
     agent: str | None,
-    mailboxes: tuple[str, ...],
+    mailboxes: Sequence[str],
 ) -> list[Event]:
     wanted = list({e.thread_id for e in batch if e.thread_id is not None})
     by_id = threads.get_many(tx, wanted, desk.database.clock.now())

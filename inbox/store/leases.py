@@ -7,6 +7,7 @@ from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.store.engine import Session
 
 from ..domain.leases import is_expired
+from ..domain.model import Thread
 
 
 class LeaseRow(NamedTuple):
@@ -37,37 +38,48 @@ _COLUMNS = (
 )
 
 
-def insert(
-    tx: Session,
-    *,
-    thread_id: str,
-    epoch: int,
-    token: str,
-    holder: str,
-    lease_ms: int,
-    now: Moment,
-    counted: bool,
-    mailbox: str,
-    read_position: int,
-) -> None:
+class Grant:
+    """A lease that is given out: to whom, with which token, for how long, and up to which message
+    its holder has read the thread."""
+
+    def __init__(self, token: str, holder: str, lease_ms: int, read_position: int) -> None:
+        self.token, self.holder = token, holder
+        self.lease_ms, self.read_position = lease_ms, read_position
+
+
+class End:
+    """How a lease ends: by what, and the request and the message that ended it, if any did."""
+
+    def __init__(
+        self,
+        ended_by: str,
+        digest: str | None = None,
+        message_id: int | None = None,
+    ) -> None:
+        self.ended_by = ended_by
+        self.digest = digest
+        self.message_id = message_id
+
+
+def insert(tx: Session, thread: Thread, grant: Grant, now: Moment) -> None:
     """A new live lease; the database refuses a second one on the same thread."""
     tx.run(
         "INSERT INTO lease (thread_id, epoch, token, holder, lease_ms, boot_id,"
         " deadline_monotonic, expires_at, acquired_at, counted, mailbox, read_position)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            thread_id,
-            epoch,
-            token,
-            holder,
-            lease_ms,
+            thread.id,
+            thread.epoch,
+            grant.token,
+            grant.holder,
+            grant.lease_ms,
             now.boot_id,
-            now.monotonic_after(lease_ms),
-            now.wall_ms + lease_ms,
+            now.monotonic_after(grant.lease_ms),
+            now.wall_ms + grant.lease_ms,
             now.wall_ms,
-            counted,
-            mailbox,
-            read_position,
+            not thread.uncounted,
+            thread.mailbox,
+            grant.read_position,
         ),
     )
 
@@ -114,21 +126,12 @@ def renew(tx: Session, token: str, lease_ms: int, now: Moment) -> int:
     return int(rows[0][0])
 
 
-def end(
-    tx: Session,
-    thread_id: str,
-    epoch: int,
-    *,
-    ended_by: str,
-    now_ms: int,
-    digest: str | None = None,
-    message_id: int | None = None,
-) -> None:
+def end(tx: Session, thread_id: str, epoch: int, how: End, *, now_ms: int) -> None:
     """End a live lease, and remember the request that ended it for an exact repeat."""
     tx.run(
         "UPDATE lease SET ended_at = ?, ended_by = ?, end_digest = ?, end_message = ?"
         " WHERE thread_id = ? AND epoch = ? AND ended_at IS NULL",
-        (now_ms, ended_by, digest, message_id, thread_id, epoch),
+        (now_ms, how.ended_by, how.digest, how.message_id, thread_id, epoch),
     )
 
 

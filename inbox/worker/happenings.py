@@ -4,6 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.processes.endings import Ending
+
+from ..domain.model import Thread
+
 
 class Happening(NamedTuple):
     """One line of the worker's stream.
@@ -18,6 +22,56 @@ class Happening(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         return {"type": self.type, "thread": self.thread, **self.facts}
+
+
+class End(NamedTuple):
+    """How the work on a thread has ended; `ending` is that of its last command, if one ran."""
+
+    outcome: str
+    by_command: bool
+    ending: Ending | None
+
+
+def claimed(thread: Thread, lease_seconds: float) -> Happening:
+    """A thread has been taken."""
+    facts = {
+        "subject": thread.subject,
+        "mailbox": thread.mailbox,
+        "delivery": thread.deliveries,
+        "max_deliveries": thread.max_deliveries,
+        "lease_seconds": lease_seconds,
+    }
+    return Happening("claimed", thread.id, facts)
+
+
+def started(thread: Thread, run: int, pid: int, worktree: str) -> Happening:
+    """A command runs for it, for the `run`-th time."""
+    return Happening("started", thread.id, {"run": run, "pid": pid, "worktree": worktree})
+
+
+def waiting(thread: Thread, ending: Ending) -> Happening:
+    """Its command has ended, and left a question open."""
+    facts = {
+        "question": None if thread.question is None else str(thread.question),
+        "exit_status": ending.exit_status,
+        "signal": ending.signal,
+    }
+    return Happening("waiting", thread.id, facts)
+
+
+def finished(thread: Thread, end: End, runs: int, seconds: float) -> Happening:
+    """The worker has done with it, after so many runs of its command and so many seconds."""
+    ending = end.ending
+    facts = {
+        "outcome": end.outcome,
+        "by_command": end.by_command,
+        "exit_status": None if ending is None else ending.exit_status,
+        "signal": None if ending is None else ending.signal,
+        "timed_out": ending is not None and ending.timed_out is not None,
+        "runs": runs,
+        "seconds": seconds,
+    }
+    return Happening("finished", thread.id, facts)
 
 
 class Summary:

@@ -10,12 +10,10 @@ import os
 import random
 import shutil
 from collections.abc import Callable
-from enum import Enum
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.children import Child
 from inbox_orch.shared.processes.endings import Ending
-from inbox_orch.shared.processes.kept import Kept
 from inbox_orch.shared.store.temporary import make_temporary_folder
 
 from ..bus import Bus
@@ -23,12 +21,13 @@ from ..domain.leases import backoff_seconds
 from ..domain.working import Hold, Standing, Verdict, verdict
 from ..services import working
 from ..services.claiming import Claimed
-from . import handover
+from . import handover, happenings, starting
 from .faults import alone, reason_of
 from .handover import Handover, NotYet, Remains
 from .happenings import Happening
+from .phase import Phase
 from .plan import Plan
-from .task import BadTask, Terms, clear_away, environment, terms_of, write_task
+from .task import BadTask, Terms, environment, terms_of
 
 RETRY_MS = 500
 _SOON_MS = 20
@@ -36,17 +35,6 @@ PASSING = frozenset({"busy", "disk_full", "io_error", "outcome_unknown", "read_o
 
 Tell = Callable[[Happening], None]
 Notice = Callable[[str], None]
-
-
-class Phase(Enum):
-    """Where a job stands."""
-
-    STARTING = "starting"
-    RUNNING = "running"
-    STOPPING = "stopping"  # the command has been told to end
-    ENDED = "ended"  # the command has; the thread has not been told
-    WAITING = "waiting"  # for the answer to a question
-    OVER = "over"
 
 
 class Job:
@@ -100,15 +88,7 @@ class Job:
     @alone
     def begin(self) -> None:
         """Say that the thread is claimed, and start its command."""
-        thread = self._thread
-        self._say(
-            "claimed",
-            subject=thread.subject,
-            mailbox=thread.mailbox,
-            delivery=thread.deliveries,
-            max_deliveries=thread.max_deliveries,
-            lease_seconds=self._plan.lease_seconds,
-        )
+        self._tell(happenings.claimed(self._thread, self._plan.lease_seconds))
         self._try()
 
     def due(self) -> int:
@@ -268,27 +248,15 @@ class Job:
             working.note_given(self._bus.desk, self._token, last)
             self._last_message = last
         try:
-            self.child = self._start_command(self._folder)
+            told = environment(self._bus, self._thread, self._token, self._terms, self._folder)
+            self.child = starting.start(self._plan.command, self._terms, told, self._folder)
         except OSError as error:
             self._could_not_start(error)
             return
         self._started()
 
-    def _start_command(self, folder: str) -> Child:
-        with open(os.path.join(folder, "task"), "rb") as task:
-            return Child.start(
-                self._plan.command,
-                folder=self._terms.folder,
-                environment=environment(self._bus, self._thread, self._token, self._terms, folder),
-                stdin=task.fileno(),
-                stdout=Kept("stdout", "inbox work"),
-                stderr=Kept("stderr", "inbox work"),
-            )
-
     def _write_task(self, folder: str) -> int:
-        for name in ("task", "result"):
-            clear_away(os.path.join(folder, name))
-        return write_task(self._bus, self._thread, os.path.join(folder, "task"))
+        return starting.prepare(self._bus, self._thread, folder)
 
     def _started(self) -> None:
         assert self.child is not None
@@ -296,7 +264,8 @@ class Job:
         self._runs += 1
         if self._terms.timeout_seconds is not None:
             self._limit_at = self._now() + int(self._terms.timeout_seconds * 1000)
-        self._say("started", run=self._runs, pid=self.child.group, worktree=self._terms.folder)
+        pid, folder = self.child.group, self._terms.folder
+        self._tell(happenings.started(self._thread, self._runs, pid, folder))
         if self._worker_stops:
             self.release_soon()
 
@@ -403,13 +372,7 @@ class Job:
     def _wait(self) -> None:
         assert self.standing is not None and self._last_ending is not None
         self.phase, self._step = Phase.WAITING, None
-        question = self.standing.thread.question
-        self._say(
-            "waiting",
-            question=None if question is None else str(question),
-            exit_status=self._last_ending.exit_status,
-            signal=self._last_ending.signal,
-        )
+        self._tell(happenings.waiting(self.standing.thread, self._last_ending))
         if self._worker_stops:
             self.release_soon()
         else:
@@ -472,21 +435,10 @@ class Job:
         self._limit_at = self._kill_at = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        ending = self._last_ending
         by_command = self.standing is not None and self.standing.hold is Hold.ENDED
-        self._say(
-            "finished",
-            outcome=outcome,
-            by_command=by_command,
-            exit_status=None if ending is None else ending.exit_status,
-            signal=None if ending is None else ending.signal,
-            timed_out=ending is not None and ending.timed_out is not None,
-            runs=self._runs,
-            seconds=round((self._now() - self._claimed_at) / 1000, 3),
-        )
-
-    def _say(self, kind: str, **facts: object) -> None:
-        self._tell(Happening(kind, self.thread_id, facts))
+        end = happenings.End(outcome, by_command, self._last_ending)
+        seconds = round((self._now() - self._claimed_at) / 1000, 3)
+        self._tell(happenings.finished(self._thread, end, self._runs, seconds))
 
     def _now(self) -> int:
         return self._bus.database.clock.now().monotonic_ms

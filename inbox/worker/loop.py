@@ -24,7 +24,8 @@ from ..bus import Bus
 from ..services import working
 from ..services.claiming import Claimed
 from .happenings import Happening, Summary
-from .job import PASSING, RETRY_MS, Job, Notice, Phase, Tell
+from .job import PASSING, RETRY_MS, Job, Notice, Tell
+from .phase import Phase
 from .plan import Plan
 
 _FAR_MS = 3_600_000

@@ -195,16 +195,9 @@ def _allocate(
             return None
         made = [_Made(c.task, _allocated(desk, tx, run, c, dirty)) for c in still]
         if asked.key is not None:
-            requests.store(
-                tx,
-                command="dispatch",
-                agent=actor,
-                key=asked.key,
-                digest=asked.digest,
-                response=json.dumps([each.attempt.id for each in made]),
-                thread_id=None,
-                now_ms=tx.now.wall_ms,
-            )
+            request = requests.Request("dispatch", actor, asked.key, asked.digest)
+            response = json.dumps([each.attempt.id for each in made])
+            requests.store(tx, request, response, tx.now.wall_ms)
         return made
 
 

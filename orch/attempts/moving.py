@@ -50,16 +50,13 @@ def record_attempt(
         "reason": attempt.reason,
         "head": attempt.head_commit,
     }
-    events.append(
-        tx,
-        kind,
-        desk.actor(run),
-        {**facts, **data},
+    about = events.About(
         run_id=run.id,
         task_id=attempt.task_id,
         attempt_id=attempt.id,
         thread_id=thread_behind(desk, tx, attempt),
     )
+    events.append(tx, kind, desk.actor(run), {**facts, **data}, about)
 
 
 def thread_behind(desk: Desk, tx: Transaction, attempt: Attempt) -> str | None:
@@ -83,16 +80,13 @@ def record_task(
     """Append an event about a task, and an attempt at it. Every one carries its state after the
     change."""
     facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
-    events.append(
-        tx,
-        kind,
-        desk.actor(run),
-        {**facts, **data},
+    about = events.About(
         run_id=run.id,
         task_id=task.id,
         attempt_id=None if attempt is None else attempt.id,
         thread_id=None if attempt is None else thread_behind(desk, tx, attempt),
     )
+    events.append(tx, kind, desk.actor(run), {**facts, **data}, about)
 
 
 def move_attempt(

@@ -144,14 +144,8 @@ def remove_dependency(desk: Desk, run: Run, task_name: str, upstream_name: str) 
             raise states.refuse("task", task.key, task.state, "dep remove")
         tasks.delete_dependency(tx, edge)
         facts = {"upstream": upstream.id, "condition": edge.condition}
-        events.append(
-            tx,
-            "dependency_removed",
-            desk.actor(run),
-            facts,
-            run_id=run.id,
-            task_id=task.id,
-        )
+        about = events.About(run_id=run.id, task_id=task.id)
+        events.append(tx, "dependency_removed", desk.actor(run), facts, about)
     shape = {
         "task": task.id,
         "key": task.key,

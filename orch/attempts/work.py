@@ -85,17 +85,15 @@ def offer(
     content = Draft(text.body)
     if attempt.number > 1:  # then it has more in it than the task, which was checked
         content = desk.bus.desk.draft(text.body, files=text.files)
-    sending.open_thread(
-        desk.bus.desk,
-        tx,
-        thread_id=thread_id,
+    outgoing = sending.Outgoing(
         to=attempt.mailbox,
         subject=f"{task.key}: {task.title}"[:200],
-        draft=content._replace(payload=json.dumps(payload)),
         priority=task.priority,
         max_deliveries=MAX_DELIVERIES,
-        agent=run.leader,
+        thread_id=thread_id,
     )
+    draft = content._replace(payload=json.dumps(payload))
+    sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
     return moving.move_attempt(
         desk,
         tx,

@@ -99,7 +99,7 @@ def _open_round(
         deadline_at = tx.now.wall_ms + int(deadline_seconds * 1000)
     councils.insert(tx, Round(run.id, number, deadline_at, tx.now.wall_ms, None, None))
     facts = {"round": number, "deadline_at": deadline_at, "seats": seats}
-    events.append(tx, "round_opened", desk.actor(run), facts, run_id=run.id)
+    events.append(tx, "round_opened", desk.actor(run), facts, events.About(run_id=run.id))
 
 
 def _open_seat(

@@ -179,23 +179,20 @@ def _record(
         "late": late,
     }
     # With its thread, so that a sealed one hides it from other reviewers.
-    events.append(
-        tx,
-        "reply_recorded",
-        desk.actor(run),
-        facts,
+    about = events.About(
         run_id=run.id,
         task_id=seat.task_id,
         attempt_id=attempt.id,
         thread_id=attempt.thread_id,
     )
+    events.append(tx, "reply_recorded", desk.actor(run), facts, about)
 
 
 def revise(desk: Desk, tx: Transaction, run: Run, cause: str) -> int:
     """One more revision of the tally, with its event; its number."""
     number = councils.add_revision(tx, run.id, cause, tx.now.wall_ms)
     facts = {"revision": number, "cause": cause}
-    events.append(tx, "tally_revised", desk.actor(run), facts, run_id=run.id)
+    events.append(tx, "tally_revised", desk.actor(run), facts, events.About(run_id=run.id))
     return number
 
 
@@ -365,7 +362,7 @@ def _close(desk: Desk, tx: Transaction, view: CouncilView, ending: Round, closed
         "by": closed_by,
         "seats": {s.seat.reviewer: s.stands.state for s in view.seats_of(number)},
     }
-    events.append(tx, "round_closed", desk.actor(run), facts, run_id=run.id)
+    events.append(tx, "round_closed", desk.actor(run), facts, events.About(run_id=run.id))
     revise(desk, tx, run, f"round {number} closed")
     for thread_id in councils.threads_of_round(tx, run.id, number):
         desk.bus.unseal(thread_id, agent=run.leader)

@@ -3,7 +3,8 @@
 import contextlib
 import os
 
-from inbox_orch.inbox.services.examining import OK, PROBLEM, WARNING, Check, Examined
+from inbox_orch.inbox.services.checks import OK, PROBLEM, WARNING, Check
+from inbox_orch.inbox.services.examining import Examined
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store import events
 

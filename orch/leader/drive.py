@@ -258,8 +258,7 @@ def _see(desk: Desk, course: "_Course") -> Step | None:
             snapshot,
             course.position,
             limit=_MOST_EVENTS,
-            run_id=course.run.id,
-            kinds=(*CHANGES, "attempt_offered"),
+            matching=events.Matching(run_id=course.run.id, kinds=(*CHANGES, "attempt_offered")),
         )
         latest = events.latest(snapshot)
     cursor = found[-1].seq if len(found) == _MOST_EVENTS else latest

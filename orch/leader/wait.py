@@ -202,7 +202,8 @@ def start_of(desk: Desk, run: Run, after: str | None, agent: str | None) -> int:
 def _look(desk: Desk, run: Run, goal: Goal, start: int) -> Waited | None:
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
-        changes = events.after(snapshot, start, limit=_MOST_CHANGES, run_id=run.id, kinds=CHANGES)
+        matching = events.Matching(run_id=run.id, kinds=CHANGES)
+        changes = events.after(snapshot, start, limit=_MOST_CHANGES, matching=matching)
         latest = events.latest(snapshot)
     questions = tuple(status.questions(desk, run))
     seen = Seen(picture, asking(questions), may_move(desk, picture), bool(changes))

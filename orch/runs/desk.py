@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import check_key, check_name, printable
+from inbox_orch.shared.ids import check_name, printable
 from inbox_orch.shared.shell.nearest import did_you_mean, nearest
 from inbox_orch.shared.store import events, requests
 from inbox_orch.shared.store.engine import Session, Transaction
@@ -135,7 +135,7 @@ class Desk:
         changed = runs.update(tx, run.id, columns, expected_state=run.state)
         assert changed, "the run changed under the write lock"
         facts = {"from": run.state, "to": target, "cause": cause}
-        events.append(tx, f"run_{target}", self.actor(run), facts, run_id=run.id)
+        events.append(tx, f"run_{target}", self.actor(run), facts, events.About(run_id=run.id))
         after = runs.get(tx, run.id)
         assert after is not None
         return after
@@ -160,7 +160,7 @@ class Desk:
         goes on to write has to look again in its transaction. Error `key_conflict`."""
         if key is None:
             return None
-        found = requests.first_result(tx, command, agent, key, digest)
+        found = requests.first_result(tx, requests.Request(command, agent, key, digest))
         return None if found is None else Answer(json.loads(found), True)
 
     def remember(
@@ -175,16 +175,9 @@ class Desk:
         """Store the first result under its key, if there is one."""
         if key is None:
             return Answer(data)
-        requests.store(
-            tx,
-            command=command,
-            agent=agent,
-            key=check_key(key),
-            digest=digest,
-            response=json.dumps(data, ensure_ascii=False),
-            thread_id=None,
-            now_ms=tx.now.wall_ms,
-        )
+        request = requests.Request(command, agent, key, digest)
+        response = json.dumps(data, ensure_ascii=False)
+        requests.store(tx, request, response, tx.now.wall_ms)
         return Answer(data, False)
 
 

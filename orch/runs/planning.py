@@ -77,7 +77,7 @@ def insert_run(tx: Transaction, leader: str, facts: "Facts") -> Run:
     )
     runs.insert(tx, run)
     said = {"from": None, "to": "open", "title": run.title, "on_failure": run.on_failure}
-    events.append(tx, "run_open", leader, said, run_id=run.id)
+    events.append(tx, "run_open", leader, said, events.About(run_id=run.id))
     return run
 
 
@@ -149,7 +149,8 @@ def _insert_task(desk: Desk, tx: Transaction, run: Run, columns: dict[str, Any])
         },
     )
     facts = {"from": None, "to": "pending", "key": columns["key"], "cause": "task add"}
-    events.append(tx, "task_pending", desk.actor(run), facts, run_id=run.id, task_id=task_id)
+    about = events.About(run_id=run.id, task_id=task_id)
+    events.append(tx, "task_pending", desk.actor(run), facts, about)
     return tasks.by_id(tx, task_id)
 
 
@@ -245,7 +246,8 @@ def _insert_dependency(
 ) -> None:
     tasks.insert_dependency(tx, Dependency(task_id, upstream_id, condition))
     facts = {"upstream": upstream_id, "condition": condition}
-    events.append(tx, "dependency_added", desk.actor(run), facts, run_id=run.id, task_id=task_id)
+    about = events.About(run_id=run.id, task_id=task_id)
+    events.append(tx, "dependency_added", desk.actor(run), facts, about)
 
 
 def check_run(opening: Opening, repository: str | None, worktree_root: str | None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from inbox_orch.inbox import Bus
-from inbox_orch.inbox.services import claiming, holding, reaping
+from inbox_orch.inbox.services import claiming, judging, reaping
 from inbox_orch.inbox.store import leases
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store import events, waits
@@ -59,7 +59,7 @@ def _serve_every_token() -> None:
         ).fetchone()
         return leases.by_token(tx, token if row is None else row[0])
 
-    holding._judge = judge
+    judging._judge = judge
 
 
 def _move_the_cursor_early() -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 # What a command whose errors may pass does about one: it raises it again, or has said it.
 Lenient = Callable[[Output, InboxOrchError], None]
+# The examples that are shown first in a command's help, and its text, None for the function's own.
+Help = tuple[Sequence[str], str | None]
 
 
 class Parameter:
@@ -74,12 +76,12 @@ class Declared:
         parameters: Sequence[Parameter],
         *,
         agent: bool,
-        examples: Sequence[str],
-        text: str | None,
+        help: Help,
         lenient: Lenient | None,
     ) -> None:
         self.name, self.function, self.parameters = name, function, tuple(parameters)
-        self.agent, self.examples, self.text, self.lenient = agent, examples, text, lenient
+        self.agent, self.lenient = agent, lenient
+        self.examples, self.text = help
 
     def for_click(self) -> "click.Command":
         """This command as an object of click's."""
@@ -122,8 +124,7 @@ def verb(
             function,
             _of(function)[::-1],
             agent=agent,
-            examples=examples,
-            text=text,
+            help=(examples, text),
             lenient=lenient,
         )
 

@@ -50,17 +50,30 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLUMNS = "seq, at, kind, actor, thread_id, mailbox, run_id, task_id, attempt_id, data"
 
 
+class About:
+    """What an event is about, as far as it is about that."""
+
+    def __init__(
+        self,
+        thread_id: str | None = None,
+        mailbox: str | None = None,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        attempt_id: str | None = None,
+    ) -> None:
+        self.thread_id = thread_id
+        self.mailbox = mailbox
+        self.run_id = run_id
+        self.task_id = task_id
+        self.attempt_id = attempt_id
+
+
 def append(
     transaction: Transaction,
     kind: str,
     actor: str,
     data: Mapping[str, Any],
-    *,
-    thread_id: str | None = None,
-    mailbox: str | None = None,
-    run_id: str | None = None,
-    task_id: str | None = None,
-    attempt_id: str | None = None,
+    about: About,
 ) -> int:
     """Record a change in the transaction that makes it; returns the event's number.
 
@@ -73,19 +86,19 @@ def append(
             transaction.now.wall_ms,
             kind,
             actor,
-            thread_id,
-            mailbox,
-            run_id,
-            task_id,
-            attempt_id,
+            about.thread_id,
+            about.mailbox,
+            about.run_id,
+            about.task_id,
+            about.attempt_id,
             _encode(data),
         ),
     )
     transaction.ring(EVERYTHING)
-    if thread_id is not None:
-        transaction.ring(thread_topic(thread_id))
-    if run_id is not None:
-        transaction.ring(run_topic(run_id))
+    if about.thread_id is not None:
+        transaction.ring(thread_topic(about.thread_id))
+    if about.run_id is not None:
+        transaction.ring(run_topic(about.run_id))
     return number
 
 
@@ -128,24 +141,35 @@ def latest(tx: Session) -> int:
     return int(row[0] or 0)
 
 
-def after(
-    tx: Session,
-    seq: int,
-    *,
-    limit: int,
-    thread_id: str | None = None,
-    run_id: str | None = None,
-    mailboxes: Sequence[str] = (),
-    kinds: Sequence[str] = (),
-) -> list[Event]:
-    """At most `limit` events numbered above `seq`, in order, that match all that is given."""
+class Matching:
+    """Which events are asked for: those that match all that is given."""
+
+    def __init__(
+        self,
+        thread_id: str | None = None,
+        run_id: str | None = None,
+        mailboxes: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+    ) -> None:
+        self.thread_id = thread_id
+        self.run_id = run_id
+        self.mailboxes = mailboxes
+        self.kinds = kinds
+
+
+EVERY_EVENT = Matching()
+
+
+def after(tx: Session, seq: int, *, limit: int, matching: Matching = EVERY_EVENT) -> list[Event]:
+    """At most `limit` events numbered above `seq`, in order, that match."""
+    thread_id, run_id = matching.thread_id, matching.run_id
     conditions = ["seq > ?"]
     parameters: list[Any] = [seq]
     for column, values in (
         ("thread_id", () if thread_id is None else (thread_id,)),
         ("run_id", () if run_id is None else (run_id,)),
-        ("mailbox", mailboxes),
-        ("kind", kinds),
+        ("mailbox", matching.mailboxes),
+        ("kind", matching.kinds),
     ):
         if values:
             conditions.append(f"{column} IN ({', '.join('?' * len(values))})")

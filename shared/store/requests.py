@@ -9,11 +9,28 @@ from ..errors import InboxOrchError
 from ..ids import check_key
 
 
-def first_result(tx: Session, command: str, agent: str, key: str | None, digest: str) -> str | None:
+class Request:
+    """A call that may come with a key; `digest` is that of everything it asks for."""
+
+    def __init__(
+        self,
+        command: str,
+        agent: str,
+        key: str | None,
+        digest: str,
+    ) -> None:
+        self.command = command
+        self.agent = agent
+        self.key = key
+        self.digest = digest
+
+
+def first_result(tx: Session, request: Request) -> str | None:
     """The stored response of an earlier call with this key, None for a new one.
 
     Errors: `key_conflict` when that was another request; `usage` for a key that cannot be one.
     """
+    command, agent, key = request.command, request.agent, request.key
     if key is None:
         return None
     row = tx.one(
@@ -22,7 +39,7 @@ def first_result(tx: Session, command: str, agent: str, key: str | None, digest:
     )
     if row is None:
         return None
-    if row[0] != digest:
+    if row[0] != request.digest:
         raise InboxOrchError(
             "key_conflict",
             f"the key {key!r} was used by {agent} for another `{command}`",
@@ -33,19 +50,13 @@ def first_result(tx: Session, command: str, agent: str, key: str | None, digest:
 
 
 def store(
-    tx: Session,
-    *,
-    command: str,
-    agent: str,
-    key: str,
-    digest: str,
-    response: str,
-    thread_id: str | None,
-    now_ms: int,
+    tx: Session, request: Request, response: str, now_ms: int, *, thread_id: str | None = None
 ) -> None:
-    """Remember a result under its key."""
+    """Remember a result under the key of its request."""
+    assert request.key is not None
+    key = check_key(request.key)
     tx.run(
         "INSERT INTO request (command, agent, key, digest, response, thread_id, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (command, agent, key, digest, response, thread_id, now_ms),
+        (request.command, request.agent, key, request.digest, response, thread_id, now_ms),
     )

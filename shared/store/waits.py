@@ -132,8 +132,8 @@ def wait(
                 if busy is not None:
                     raise busy
                 return None
-            retry_soon = busy is not None
-            _sleep(database, bells, pause, known, seen, deadline, retry_soon, pulse)
+            looked = _Looked(known, seen, deadline, busy is not None)
+            _sleep(database, bells, pause, looked, pulse)
 
 
 def has_reason(database: Engine, known: int | None, seen: Look) -> bool:
@@ -194,28 +194,43 @@ class Pause:
         self._seconds = self._shortest
 
 
+class _Looked:
+    """The last look: `version` at its beginning, what it has `seen`, until when the wait lasts
+    (monotonic milliseconds), and whether to look again soon, because it was refused."""
+
+    def __init__(
+        self,
+        known: int | None,
+        seen: Look,
+        deadline: float,
+        retry_soon: bool,
+    ) -> None:
+        self.known = known
+        self.seen = seen
+        self.deadline = deadline
+        self.retry_soon = retry_soon
+
+
 def _sleep(
     database: Engine,
     bells: Bells,
     pause: Pause,
-    known: int | None,
-    seen: Look,
-    deadline: float,
-    retry_soon: bool,
+    looked: _Looked,
     pulse: Callable[[], None] | None,
 ) -> None:
     """Sleep until there is a reason to look again. What an idle waiter does here is all that it
     costs, so it is little."""
+    seen, deadline = looked.seen, looked.deadline
     seconds_left = _seconds_until(database, seen, deadline)
     while True:
         if bells.sleep(min(pause.next(), seconds_left)):
             pause.reset()
             return
         seconds_left = _seconds_until(database, seen, deadline)
-        if retry_soon or seconds_left <= _DUE_SECONDS:
+        if looked.retry_soon or seconds_left <= _DUE_SECONDS:
             return
         database.check_in_place()
-        if version(database) != known:
+        if version(database) != looked.known:
             pause.reset()
             return
         if pulse is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.inbox.services import examining
+from inbox_orch.inbox.services import beside
 from inbox_orch.inbox.store import care
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.store.sqlite import care as sqlite_care
@@ -64,7 +64,7 @@ def tamper(path: Path, *statements: str) -> None:
 def test_a_file_system_on_which_the_log_is_not_safe_is_named(doctor, monkeypatch, kind):
     """The database may have been moved there, or was made with --force."""
     assert doctor() == {}
-    monkeypatch.setattr(examining, "filesystem_type", lambda path: kind)
+    monkeypatch.setattr(beside, "filesystem_type", lambda path: kind)
 
     found = doctor()
 

@@ -154,16 +154,8 @@ def test_a_lease_ends_once(office, leader, worker):
     other, _ = claimed(leader, worker)
     message = leader.show(thread).messages[0].id
     with worker.transaction() as tx:
-        leases.end(
-            tx,
-            thread,
-            1,
-            ended_by="done",
-            now_ms=5,
-            digest="digest",
-            message_id=message,
-        )
-        leases.end(tx, thread, 1, ended_by="failed", now_ms=6)
+        leases.end(tx, thread, 1, leases.End("done", "digest", message), now_ms=5)
+        leases.end(tx, thread, 1, leases.End("failed"), now_ms=6)
 
     assert rows(
         worker,

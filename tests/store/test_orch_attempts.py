@@ -26,7 +26,12 @@ def wait_out_the_back_off(site: Site, run, key: str) -> None:
 
 def kinds(site: Site, run) -> list[str]:
     with site.scheduler.database.snapshot() as snapshot:
-        return [e.kind for e in events.after(snapshot, 0, limit=10_000, run_id=run.id)]
+        return [
+            e.kind
+            for e in events.after(
+                snapshot, 0, limit=10_000, matching=events.Matching(run_id=run.id)
+            )
+        ]
 
 
 # -- following the thread --------------------------------------------------------------------

@@ -497,7 +497,10 @@ def test_a_task_waits_no_more_for_what_it_was_freed_of(site: Site, run):
     assert site.states(run) == {"a": "ready", "b": "ready"}
     assert site.scheduler.doctor(verify=True).problems == 0
     with site.scheduler.database.snapshot() as snapshot:
-        kinds = [e.kind for e in events.after(snapshot, 0, limit=100, run_id=run.id)]
+        kinds = [
+            e.kind
+            for e in events.after(snapshot, 0, limit=100, matching=events.Matching(run_id=run.id))
+        ]
     assert kinds[-1] == "dependency_removed"
     site.scheduler.add_dependency(run, "a", "b")
     assert site.scheduler.doctor(verify=True).problems == 0

@@ -239,16 +239,8 @@ def test_what_was_written_on_a_pruned_thread_later_goes_the_next_time(
 def test_keys_that_belong_to_no_thread_go_by_their_own_age(office, leader):
     def key(name):
         with leader.transaction() as tx:
-            requests.store(
-                tx,
-                command="run init",
-                agent="leader",
-                key=name,
-                digest="",
-                response="{}",
-                thread_id=None,
-                now_ms=tx.now.wall_ms,
-            )
+            request = requests.Request("run init", "leader", name, "")
+            requests.store(tx, request, "{}", tx.now.wall_ms)
 
     key("old")
     office.clock.advance(2 * DAY)

@@ -1,7 +1,8 @@
 """A worker that waits for an answer on a thread which is cancelled meanwhile."""
 
 from inbox_orch.inbox import Bus
-from inbox_orch.inbox.worker.job import RETRY_MS, Job, Phase
+from inbox_orch.inbox.worker.job import RETRY_MS, Job
+from inbox_orch.inbox.worker.phase import Phase
 from inbox_orch.inbox.worker.plan import Plan
 from inbox_orch.shared.errors import InboxOrchError
 

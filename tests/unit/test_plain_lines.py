@@ -73,8 +73,7 @@ def by_click(command: Declared, words: list[str]) -> Read | None:
         lambda context, **values: seen.update(values),
         command.parameters,
         agent=command.agent,
-        examples=(),
-        text="",
+        help=((), ""),
         lenient=None,
     ).for_click()
     shell = Shell.of_environment(Output("inbox/1", as_json=False))

@@ -30,6 +30,7 @@ def test_a_bell_makes_the_next_sleep_short_again(tmp_path, monkeypatch):
     seconds(pause, 20)
     monkeypatch.setattr(waits, "_seconds_until", lambda *_: 60.0)
 
-    waits._sleep(None, Ringing(), pause, 1, waits.Look(None), 0.0, False, None)
+    looked = waits._Looked(1, waits.Look(None), 0.0, False)
+    waits._sleep(None, Ringing(), pause, looked, None)
 
     assert pause.next() <= waits.FALLBACK_SECONDS[0] * 1.15

@@ -7,13 +7,48 @@ process has the database open, and none can open it meanwhile: so it is for shor
 """
 
 import sqlite3
+from collections.abc import Callable
 
+from inbox_orch.migrations import APPLICATION_ID
+
+from ...clock import Clock
 from ...errors import InboxOrchError
 from ..layout import Layout
 from .refusals import named, patiently, primary_code
 
 SLICE_MS = 50
 LOG_BYTES = 4 * 1024 * 1024
+DEFAULT_BUSY_SECONDS = 10.0
+
+Notice = Callable[[str], None]
+
+
+def _unheard(text: str) -> None:
+    """The notice of those who want none."""
+
+
+class Opening:
+    """How a database is opened.
+
+    `clock`: the machine's own when there is none. `busy_seconds`: how long a write waits for other
+    writers. `notice` is told what people should know. `looks`: the schema of an older release
+    stays as it is until something is written. `perhaps_alone`: where there is no room for sharing
+    it, nobody else can have it open meanwhile; for what looks and for what makes room.
+    """
+
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        busy_seconds: float = DEFAULT_BUSY_SECONDS,
+        notice: Notice = _unheard,
+        looks: bool = False,
+        perhaps_alone: bool = False,
+    ) -> None:
+        self.clock = clock
+        self.busy_seconds = busy_seconds
+        self.notice = notice
+        self.looks = looks
+        self.perhaps_alone = perhaps_alone
 
 
 def connect(
@@ -62,3 +97,28 @@ def uri_path(path: str) -> str:
     The authority is empty: two slashes at the start of a path are not taken for one.
     """
     return "//" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def schema_version(layout: Layout, connection: sqlite3.Connection) -> int:
+    """The version of the schema; error `wrong_database` when the file is not one of ours."""
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if application != APPLICATION_ID:
+        raise InboxOrchError(
+            "wrong_database",
+            f"{layout.database} is a SQLite file, but not a database of inbox",
+            hint="check --db and INBOX_DB; `inbox init` makes a database",
+            details={"path": layout.database},
+        )
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def refuse_newer(connection: sqlite3.Connection, known: int) -> None:
+    """Error `schema_newer` when the schema is that of a later release than `known`."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > known:
+        raise InboxOrchError(
+            "schema_newer",
+            f"the database has schema {version}, this program knows {known}",
+            hint="use the newer release of inbox-orch; nothing was changed",
+            details={"schema": version, "supported": known},
+        )

@@ -12,37 +12,31 @@ import time
 from _thread import get_ident
 from collections.abc import Callable, Generator, Iterable, Iterator
 
-from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
+from inbox_orch.migrations import SCHEMA_VERSION
 
-from ...clock import Clock, Moment, SystemClock
+from ...clock import SystemClock
 from ...errors import InboxOrchError, usage
 from ..engine import Owner
 from ..folders import refuse_links
 from ..layout import Layout, layout_of
 from . import bells, connecting, live
 from .committing import settle
-from .gate import Gate, file_failure
+from .connecting import Opening
+from .gate import Gate
+from .log import Log
 from .older import Upgraded
 from .refusals import (
+    file_identity,
     is_locked_out,
     missing,
     named,
-    oldest_reader,
+    out_of_place,
     patiently,
     require_file,
     translated,
 )
 from .reserve import give_up_reserve, keep_reserve
 from .sessions import Snapshot, Transaction
-
-CHECKPOINT_BYTES = 4 * 1024 * 1024
-SHORT_OF_ROOM_BYTES = 64 * 1024
-TRUNCATE_BYTES = 64 * 1024 * 1024
-TRUNCATE_SECONDS = 2.0
-DEFAULT_BUSY_SECONDS = 10.0
-NOTICE_EVERY_SECONDS = 60.0
-
-Notice = Callable[[str], None]
 
 
 class Database:
@@ -52,31 +46,27 @@ class Database:
         self,
         layout: Layout,
         connection: sqlite3.Connection,
+        opening: Opening,
         *,
-        clock: Clock,
-        busy_seconds: float,
-        notice: Notice,
         identity: tuple[int, int],
         ticket: object,
-        looks: bool,
     ) -> None:
         self.layout = layout
-        self._log = layout.wal
-        self.clock = clock
+        self.clock = opening.clock or SystemClock()
         self._connection = connection
         self._gate = Gate(layout.gate)
-        self._busy_seconds = busy_seconds
-        self.notice = notice
+        self.notice = opening.notice
+        self._log = Log(layout, connection, opening.notice)
+        self._busy_seconds = opening.busy_seconds
         self._process = os.getpid()
         self._thread = get_ident()
         self._closed = False
         self._current: Transaction | None = None
         self._synchronous = "FULL"
         self._depth = 0
-        self._last_notice = float("-inf")
         self._identity = identity
         self._ticket = ticket
-        self._looks = looks
+        self._looks = opening.looks
         self._upgraded: Upgraded | None = None
         self._makes_room = False
         self.alone: InboxOrchError | None = None
@@ -85,50 +75,28 @@ class Database:
         self.id = ""
 
     @classmethod
-    def open(
-        cls,
-        path: str,
-        *,
-        expected_id: str | None = None,
-        clock: Clock | None = None,
-        busy_seconds: float = DEFAULT_BUSY_SECONDS,
-        notice: Notice = lambda text: None,
-        looks: bool = False,
-        perhaps_alone: bool = False,
-    ) -> "Database":
-        """Open an existing database and bring its schema up to date.
+    def open(cls, path: str, opening: Opening, *, expected_id: str | None = None) -> "Database":
+        """Open an existing database and, unless it is opened to look, bring its schema up to date.
 
-        `looks`: the schema of an older release stays as it is until something is written.
-        `perhaps_alone`: where there is no room for sharing it, no other process can have it open
-        meanwhile; for what looks and for what makes room.
         Errors: `no_database`, `wrong_database` (another kind of file, or not
         `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`, `unsafe_link`.
         """
         layout = layout_of(path)
-        identity = _identity(layout)
+        identity = file_identity(layout)
         if identity is None:
             raise missing(layout)
         require_file(layout)
         refuse_links(*layout.own)
-        makes_room = perhaps_alone and not looks
+        makes_room = opening.perhaps_alone and not opening.looks
         with contextlib.ExitStack() as failing:
             ticket = live.enter(layout)
             failing.callback(live.leave, ticket)
             with translated(layout):
                 connection, alone = connecting.connect(
-                    layout, busy_seconds, perhaps_alone=perhaps_alone
+                    layout, opening.busy_seconds, perhaps_alone=opening.perhaps_alone
                 )
             failing.callback(connection.close)
-            database = cls(
-                layout,
-                connection,
-                clock=clock or SystemClock(),
-                busy_seconds=busy_seconds,
-                notice=notice,
-                identity=identity,
-                ticket=ticket,
-                looks=looks,
-            )
+            database = cls(layout, connection, opening, identity=identity, ticket=ticket)
             database.alone = alone
             database._makes_room = makes_room
             # The same before and after: that is the file which the connection has opened.
@@ -185,7 +153,7 @@ class Database:
             transaction = self._current = self._begin(durable)
             refusal = yield from self._worked(transaction)
             self._commit()
-            self._keep_log_short()
+            self._log.keep_short(alone=self.alone is not None)
         except sqlite3.Error as error:
             self._roll_back()
             raise named(self.layout, error) from error
@@ -234,7 +202,7 @@ class Database:
         deadline = time.monotonic() + self._busy_seconds
         self._gate.acquire(self._busy_seconds)
         self._begin_immediate(deadline)
-        self._check_version_is(SCHEMA_VERSION)
+        connecting.refuse_newer(self._connection, SCHEMA_VERSION)
         self.check_in_place()
         return Transaction(self._connection, self.clock.now(), durable=durable)
 
@@ -318,7 +286,7 @@ class Database:
         for the recovery or the removal of the log can refuse for a moment."""
         self._connection.execute("BEGIN")
         try:
-            self._check_version_is(SCHEMA_VERSION)
+            connecting.refuse_newer(self._connection, SCHEMA_VERSION)
         except BaseException:
             self._roll_back()
             raise
@@ -350,23 +318,10 @@ class Database:
         """Error `no_database` or `wrong_database` when the file was removed or replaced since
         it was opened: a write would be lost with this connection, a wait would be for nothing.
         """
-        identity = _identity(self.layout)
+        identity = file_identity(self.layout)
         if identity == self._identity:
             return
-        path = self.layout.database
-        if identity is None:
-            raise InboxOrchError(
-                "no_database",
-                f"{path} was removed while it was in use",
-                hint="nothing was written; `inbox where` tells which database there is now",
-                details={"path": path},
-            )
-        raise InboxOrchError(
-            "wrong_database",
-            f"{path} was replaced by another file while it was in use",
-            hint="call again to use the new one",
-            details={"path": path},
-        )
+        raise out_of_place(self.layout, removed=identity is None)
 
     def bells(self, topics: Iterable[str]) -> bells.Bells:
         """FIFOs for some topics, armed."""
@@ -428,53 +383,15 @@ class Database:
         self.check_usable()
         return self._connection
 
-    # -- keeping the write-ahead log short -------------------------------------------------
-
-    def _keep_log_short(self) -> None:
-        """Checkpoint, still behind the gate: SQLite up to 3.51.2 can corrupt the file when a
-        reset of the log races a checkpoint (sqlite.org/wal.html, "the WAL-reset bug").
-
-        The change is committed already, so a checkpoint that fails is left to the next writer.
-        """
-        size = size_of(self._log)
-        if self.alone is not None and size > SHORT_OF_ROOM_BYTES:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            return
-        if size <= CHECKPOINT_BYTES:
-            return
-        with contextlib.suppress(sqlite3.Error):
-            row = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            if size > TRUNCATE_BYTES:
-                # With a part left over, a reader sits on an old snapshot: waiting for it behind
-                # the gate would hold up every writer at every commit.
-                _, frames, copied = row
-                self._truncate_log(size, worth_waiting=frames == copied)
-
-    def _truncate_log(self, size: int, *, worth_waiting: bool) -> None:
-        if worth_waiting and self._truncated_in_time():
-            return
-        now = time.monotonic()
-        if now - self._last_notice >= NOTICE_EVERY_SECONDS:
-            self._last_notice = now
-            self.notice(
-                f"the write-ahead log has grown to {size // (1024 * 1024)} MiB because a reader "
-                f"holds an old snapshot: {oldest_reader(self.layout) or 'unknown process'}"
-            )
-
-    def _truncated_in_time(self) -> bool:
-        self._connection.execute(f"PRAGMA busy_timeout={int(TRUNCATE_SECONDS * 1000)}")
-        try:
-            row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        finally:
-            self._connection.execute(f"PRAGMA busy_timeout={connecting.SLICE_MS}")
-        return not row[0]
-
     # -- checks ----------------------------------------------------------------------------
 
     def _check(self, expected_id: str | None) -> None:
         with translated(self.layout):
-            self.schema_version = patiently(self.layout, self._busy_seconds, self._version)
+            self.schema_version = patiently(
+                self.layout,
+                self._busy_seconds,
+                lambda: connecting.schema_version(self.layout, self._connection),
+            )
             if self._makes_room and self.alone is not None:
                 give_up_reserve(self.layout)
             if not self._looks:
@@ -506,27 +423,6 @@ class Database:
             )
         return str(row[0])
 
-    def _version(self) -> int:
-        application = int(self._connection.execute("PRAGMA application_id").fetchone()[0])
-        if application != APPLICATION_ID:
-            raise InboxOrchError(
-                "wrong_database",
-                f"{self.layout.database} is a SQLite file, but not a database of inbox",
-                hint="check --db and INBOX_DB; `inbox init` makes a database",
-                details={"path": self.layout.database},
-            )
-        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
-
-    def _check_version_is(self, expected: int) -> None:
-        version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
-        if version > expected:
-            raise InboxOrchError(
-                "schema_newer",
-                f"the database has schema {version}, this program knows {expected}",
-                hint="use the newer release of inbox-orch; nothing was changed",
-                details={"schema": version, "supported": expected},
-            )
-
     def _bring_up_to_date(self) -> None:
         """Before the first write. A command that only looks leaves the database as it is."""
         if self.schema_version < SCHEMA_VERSION:
@@ -556,22 +452,3 @@ class Database:
             raise
         finally:
             self._gate.release()
-
-
-def _identity(layout: Layout) -> tuple[int, int] | None:
-    """Which file the path leads to: (device, inode); looked at without opening it."""
-    try:
-        status = os.stat(layout.database)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise file_failure(layout.database, error) from error
-    return status.st_dev, status.st_ino
-
-
-def size_of(path: str) -> int:
-    """The length of a file in bytes, 0 when there is none."""
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0

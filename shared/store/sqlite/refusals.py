@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ...errors import InboxOrchError
 from ..layout import DATABASE_NAME, Layout, database_in
+from .gate import file_failure
 
 Result = TypeVar("Result")
 
@@ -137,6 +138,35 @@ def require_file(layout: Layout) -> None:
         f"{layout.database} is {kind}, and no database",
         hint=hint if inner is None else f"did you mean --db {inner}?",
         details={"path": layout.database},
+    )
+
+
+def file_identity(layout: Layout) -> tuple[int, int] | None:
+    """Which file the path leads to: (device, inode); looked at without opening it."""
+    try:
+        status = os.stat(layout.database)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise file_failure(layout.database, error) from error
+    return status.st_dev, status.st_ino
+
+
+def out_of_place(layout: Layout, *, removed: bool) -> InboxOrchError:
+    """The database file was removed, or replaced by another, while it was open."""
+    path = layout.database
+    if removed:
+        return InboxOrchError(
+            "no_database",
+            f"{path} was removed while it was in use",
+            hint="nothing was written; `inbox where` tells which database there is now",
+            details={"path": path},
+        )
+    return InboxOrchError(
+        "wrong_database",
+        f"{path} was replaced by another file while it was in use",
+        hint="call again to use the new one",
+        details={"path": path},
     )
 
 

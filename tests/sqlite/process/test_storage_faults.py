@@ -8,7 +8,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared.store.sqlite import creating, database
+from inbox_orch.shared.store.sqlite import creating, log
 from inbox_orch.shared.store.sqlite.gate import Gate
 from sqlite.writing import Writing, watched
 from support.buses import refused
@@ -219,9 +219,9 @@ def test_a_failed_checkpoint_after_the_commit_is_no_failure_of_the_call(leader, 
     def refuse(*_, **__):
         raise sqlite3.DatabaseError("a page of the log cannot be copied")
 
-    monkeypatch.setattr(database, "CHECKPOINT_BYTES", 0)
-    monkeypatch.setattr(database, "TRUNCATE_BYTES", 0)
-    monkeypatch.setattr(database.Database, "_truncate_log", refuse)
+    monkeypatch.setattr(log, "CHECKPOINT_BYTES", 0)
+    monkeypatch.setattr(log, "TRUNCATE_BYTES", 0)
+    monkeypatch.setattr(log.Log, "_truncate", refuse)
     sent = leader.send(to="workers", subject="committed").thread
     assert leader.show(sent.id).thread == sent
 

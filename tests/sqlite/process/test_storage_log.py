@@ -6,7 +6,7 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared.store.sqlite import database
+from inbox_orch.shared.store.sqlite import log
 from inbox_orch.shared.store.sqlite.gate import Gate
 from support.buses import refused
 from support.processes import Child, crew
@@ -80,13 +80,13 @@ def test_several_writers_leave_a_log_of_a_few_mebibytes(path, leader):
         largest = max(writer.hear() for writer in writers)
     # Much more than that has gone through it, and it was not cut at every commit either.
     assert os.stat(path).st_size > 16 * MEBIBYTE
-    assert database.CHECKPOINT_BYTES < largest < 3 * database.CHECKPOINT_BYTES
+    assert log.CHECKPOINT_BYTES < largest < 3 * log.CHECKPOINT_BYTES
     assert leader.list(limit=1, count=True).total == 4000
 
 
 def test_the_log_is_checkpointed_only_behind_the_gate(path, monkeypatch):
     """SQLite up to 3.51.2 can damage the file when a reset of the log races a checkpoint."""
-    monkeypatch.setattr(database, "CHECKPOINT_BYTES", 0)
+    monkeypatch.setattr(log, "CHECKPOINT_BYTES", 0)
     refusals = []
 
     def look(statement):
@@ -98,7 +98,7 @@ def test_the_log_is_checkpointed_only_behind_the_gate(path, monkeypatch):
     with Bus.open(path, agent="leader") as leader:
         leader.database.connection.set_trace_callback(look)
         leader.send(to="pool", subject="task")
-        monkeypatch.setattr(database, "TRUNCATE_BYTES", 0)
+        monkeypatch.setattr(log, "TRUNCATE_BYTES", 0)
         leader.send(to="pool", subject="task")
         assert leader.database.connection.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
     assert len(refusals) >= 2
@@ -108,16 +108,16 @@ def test_a_sleeping_reader_is_named_and_holds_nobody_up(path, leader, told):
     with crew(Child(_READER, path)) as (reader,):
         assert reader.hear() == "reads"
         _write_mebibytes(leader, 80)
-        assert _log_bytes(leader) > database.TRUNCATE_BYTES
+        assert _log_bytes(leader) > log.TRUNCATE_BYTES
         assert len(told) == 1
         assert "grown to 6" in told[0]
         assert f"process {reader.pid} (python" in told[0]
-        promptly(lambda: _seconds_to_send_ten(leader), within=database.TRUNCATE_SECONDS)
+        promptly(lambda: _seconds_to_send_ten(leader), within=log.TRUNCATE_SECONDS)
         assert len(told) == 1
         reader.tell("go on")
         assert reader.hear() == "has read"
         leader.send(to="pool", subject="cuts the log")
-        assert _log_bytes(leader) <= database.CHECKPOINT_BYTES
+        assert _log_bytes(leader) <= log.CHECKPOINT_BYTES
     assert leader.list(limit=1, count=True).total >= 21
 
 
@@ -125,9 +125,9 @@ def test_a_log_that_a_killed_process_left_is_cut_by_the_next_writer(path, leader
     code = """
 import os
 from inbox_orch.inbox import Bus
-from inbox_orch.shared.store.sqlite import creating, database
+from inbox_orch.shared.store.sqlite import log
 from support.processes import say
-database.CHECKPOINT_BYTES = database.TRUNCATE_BYTES = 1 << 40
+log.CHECKPOINT_BYTES = log.TRUNCATE_BYTES = 1 << 40
 bus = Bus.open(sys.argv[1], agent="w")
 for _ in range(9):
     bus.send(to="pool", subject="large", body="x" * 8 * 1024 * 1024)
@@ -137,9 +137,9 @@ sys.stdin.readline()
     with crew(Child(code, path)) as (careless,):
         assert careless.hear() == "written"
         careless.kill()
-    assert _log_bytes(leader) > database.TRUNCATE_BYTES
+    assert _log_bytes(leader) > log.TRUNCATE_BYTES
     leader.send(to="pool", subject="cuts the log")
-    assert _log_bytes(leader) <= database.CHECKPOINT_BYTES
+    assert _log_bytes(leader) <= log.CHECKPOINT_BYTES
     assert leader.list(limit=1, count=True).total == 10
 
 
