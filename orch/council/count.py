@@ -136,141 +136,6 @@ def _votes(desk: Desk, view: CouncilView) -> list[Vote] | None:
     return found
 
 
-# -- what leaders settle -----------------------------------------------------------------
-
-
-def settle_groups(desk: Desk, run: Run, wanted: Sequence[Settled]) -> dict[str, Any]:
-    """Record what a leader has settled, all of it in one transaction or nothing.
-
-    An exact repeat of the last word on the same items is `already`. Errors: `usage`,
-    `not_found` (no such item), `invalid_state` (the round is open, or somebody has split
-    what is to be merged), `opposed` (a merge across opposed stances without `forced`),
-    `busy` (others settle faster).
-    """
-    take_in.refresh(desk, run)
-    for _ in range(_MOST_TRIES):
-        # Counting takes its time, and must not hold up those who write meanwhile.
-        counted = count(desk, run)
-        _check_closed(counted)
-        given = [_resolved(counted.tally, each) for each in wanted]
-        new = _to_record(desk, counted, given)
-        _check_carried_out(desk, run, new)
-        if _record_all(desk, run, counted, new):
-            return _settled(desk, run, given, new)
-    raise InboxOrchError("busy", f"council {run.name} is being settled", hint="try again")
-
-
-def _check_closed(counted: Counted) -> None:
-    view = counted.view
-    if view.rounds[0].open:
-        raise InboxOrchError(
-            "invalid_state",
-            f"the round of council {view.run.name} is still open",
-            hint="`orch council wait` waits for its end",
-            details={"council": view.run.name},
-        )
-
-
-def _to_record(desk: Desk, counted: Counted, given: Sequence[Settled]) -> list[Override]:
-    """What is not so already, numbered."""
-    stored = counted.tally.overrides
-    new = [each for each in given if not _is_repeat(stored, each)]
-    actor = desk.actor(counted.view.run)
-    return [
-        Override(number, each.kind, each.items, each.text, actor, each.forced)
-        for number, each in enumerate(new, start=len(stored) + 1)
-    ]
-
-
-def _record_all(desk: Desk, run: Run, counted: Counted, new: Sequence[Override]) -> bool:
-    """False when the tally has changed since it was counted."""
-    if not new:
-        return True
-    with desk.database.transaction() as tx:
-        if councils.revision(tx, run.id) != counted.view.revision:
-            return False
-        cause = "overrides" if len(new) > 1 else f"override {new[0].number}"
-        revision = take_in.revise(desk, tx, run, cause)
-        for override in new:
-            _record_override(tx, run, override, revision)
-        return True
-
-
-def _settled(
-    desk: Desk, run: Run, given: Sequence[Settled], recorded: Sequence[Override]
-) -> dict[str, Any]:
-    after = count(desk, run)
-    return {
-        "council": after.view.as_json(),
-        "overrides": [override.as_json() for override in recorded],
-        "groups": [g.as_json() for g in _touched(after.tally, given)],
-        "already": bool(given) and not recorded,
-    }
-
-
-def _check_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> None:
-    """A merge that the tally would not carry out is refused instead of recorded."""
-    left_out = _not_carried_out(desk, run, recorded)
-    if not left_out:
-        return
-    items = " and ".join(left_out[0].items)
-    forced = [override._replace(forced=True) for override in recorded]
-    if _not_carried_out(desk, run, forced):
-        raise InboxOrchError(
-            "invalid_state",
-            f"{items} are kept apart: somebody has split items of their groups",
-            hint="`orch council report` shows who; merge those items again first",
-            details={"items": list(left_out[0].items)},
-        )
-    raise InboxOrchError(
-        "opposed",
-        f"{items} are opposed, or others of their groups are",
-        hint="with --force they become one group, and stay contested",
-        details={"items": list(left_out[0].items)},
-    )
-
-
-def _not_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> list[Override]:
-    if not any(override.kind == "merge" for override in recorded):
-        return []
-    with desk.database.snapshot() as snapshot:
-        warnings = _count_in(desk, snapshot, run, more=recorded).tally.warnings
-    return [
-        override
-        for override in recorded
-        if any(
-            warning.startswith(f"override {override.number} was not carried out")
-            for warning in warnings
-        )
-    ]
-
-
-def _record_override(tx: Transaction, run: Run, override: Override, revision: int) -> None:
-    councils.insert(
-        tx,
-        StoredOverride(
-            run.id,
-            override.number,
-            override.kind,
-            json.dumps(list(override.items)),
-            override.text,
-            override.actor,
-            override.forced,
-            revision,
-            tx.now.wall_ms,
-        ),
-    )
-    facts = {
-        "number": override.number,
-        "override": override.kind,
-        "items": list(override.items),
-        "forced": override.forced,
-        "text_sha256": sha256_hex(override.text.encode()),
-        "revision": revision,
-    }
-    events.append(tx, "override_recorded", override.actor, facts, events.About(run_id=run.id))
-
-
 # -- suggestions -------------------------------------------------------------------------
 
 
@@ -320,8 +185,13 @@ def keep_report(desk: Desk, counted: Counted, name: str, content: bytes) -> dict
         kept = StoredReport(run.id, name, sha256, len(content), revision, thread_id, tx.now.wall_ms)
         councils.insert(tx, kept)
         facts = {"name": name, "sha256": sha256, "bytes": len(content), "revision": revision}
-        about = events.About(run_id=run.id, thread_id=thread_id)
-        events.append(tx, "report_stored", desk.actor(run), facts, about)
+        events.append(
+            tx,
+            "report_stored",
+            desk.actor(run),
+            facts,
+            events.About(run_id=run.id, thread_id=thread_id),
+        )
     return _report_shape(kept, already=False)
 
 

@@ -164,7 +164,7 @@ def _record_override(tx: Transaction, run: Run, override: Override, revision: in
         "text_sha256": sha256_hex(override.text.encode()),
         "revision": revision,
     }
-    events.append(tx, "override_recorded", override.actor, facts, run_id=run.id)
+    events.append(tx, "override_recorded", override.actor, facts, events.About(run_id=run.id))
 
 
 def _resolved(tally: "Tally", wanted: Settled) -> Settled:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from inbox_orch.migrations import SCHEMA_VERSION
 
-from ...clock import SystemClock
+from ...clock import Moment, SystemClock
 from ...errors import InboxOrchError, usage
 from ..engine import Owner
 from ..folders import refuse_links
