@@ -97,7 +97,7 @@ def work_with_short_grace(project, grace_seconds, **plan):
     """The worker in a Python process of its own, where the grace can be chosen."""
     code = (
         "import sys\n"
-        "from inbox_orch.inbox.services.working import Working\n"
+        "from inbox_orch.inbox import Bus\n"
         "from inbox_orch.inbox.worker.loop import Worker\n"
         "from inbox_orch.inbox.worker.plan import Plan\n"
         f"plan = Plan(tuple(sys.argv[2:]), ('workers',), once=True, grace_seconds={grace_seconds},"

@@ -194,6 +194,7 @@ def locked_by_another(path: Path) -> Iterator[None]:
     """Another program, which knows nothing of the gate, holds SQLite's write lock."""
     code = (
         "import sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
         "from sqlite import outside\n"
         "with outside.write_lock(sys.argv[1]):\n"
         "    print('held', flush=True)\n"
