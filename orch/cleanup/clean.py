@@ -200,10 +200,9 @@ def _begin_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> boo
             return False
         journal_rows.open_intent(
             tx,
-            run_id=run.id,
-            attempt_id=attempt.id,
-            kind="cleanup",
-            data=plan.as_data(),
+            attempt,
+            "cleanup",
+            plan.as_data(),
             owner=owners.this_process(desk),
             now_ms=tx.now.wall_ms,
         )
