@@ -88,7 +88,7 @@ class Bus:
         `agent` is the name under which calls act; `database_id` refuses any other database;
         `busy_seconds` is how long a write waits for other writers. `looks` leaves the schema of
         an older release as it is until something is written. `perhaps_alone`: where the disk has
-        no room for sharing the database, keep everybody else out of it until it is closed.
+        no room for sharing the database, keep all others out of it until it is closed.
         Errors: `no_database`, `wrong_database`, `schema_newer`, `corrupt`, `read_only`, `usage`.
         """
         desk = Desk.open(
@@ -187,7 +187,7 @@ class Bus:
         agent: str | None = None,
         files: Sequence[Stored] = (),
     ) -> Written:
-        """Write on a thread, whoever holds it. On a blocked one, by anybody but the
+        """Write on a thread, held or not. On a blocked one, by an agent other than the
         asker, it answers the question (`answered` in the result). Errors: `usage`,
         `not_found` (also for a sealed thread that the author may not see),
         `key_conflict`, and those of every write."""
@@ -198,12 +198,12 @@ class Bus:
     def cancel(
         self, thread_id: str, *, body: str | None = None, agent: str | None = None
     ) -> Written:
-        """Stop a thread, whoever holds it. Its holder learns of it by exit 10. Errors:
+        """Stop a thread, even while it is held. Its holder learns of it by exit 10. Errors:
         `not_found`, `invalid_state` (done or failed)."""
         return sending.cancel(self.desk, thread_id, body=body, agent=agent)
 
     def unseal(self, thread_id: str, *, agent: str | None = None) -> Written:
-        """Open a sealed thread to everybody; only its sender may. Errors: `not_found`,
+        """Open a sealed thread to everyone; only its sender may. Errors: `not_found`,
         `invalid_state` (not the sender)."""
         return sending.unseal(self.desk, thread_id, agent=agent)
 
@@ -284,7 +284,7 @@ class Bus:
         deadline_seconds: float | None = None,
         key: str | None = None,
     ) -> Written:
-        """Ask the sender; the thread is blocked until somebody else replies, or for
+        """Ask the sender; the thread is blocked until another agent replies, or for
         `deadline_seconds`. Repeating the open question is `already`. Errors: `usage`,
         `key_conflict`, `invalid_state` (another question is open), and those of every
         token."""
@@ -306,7 +306,7 @@ class Bus:
         after: str | None = None,
         wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
     ) -> Replies:
-        """Block until somebody else has written on the thread, keeping the lease alive.
+        """Block until another agent has written on the thread, keeping the lease alive.
         Errors: `usage`, those of every token, `timeout` (with `data.next_cursor`)."""
         return waiting.wait_reply(
             self.desk, thread_id, token, after=after, wait_seconds=wait_seconds
@@ -510,11 +510,11 @@ class Bus:
         return reading.work_times(self.desk, thread_ids)
 
     def is_read(self, mailbox: str) -> bool:
-        """Whether anybody has ever read this mailbox."""
+        """Whether this mailbox has ever been read."""
         return reading.is_read(self.desk, mailbox)
 
     def delivered(self, thread_ids: Sequence[str]) -> set[str]:
-        """Those of the threads that somebody has read the mailbox past; for the
+        """Those of the threads whose mailbox has been read past them; for the
         scheduler."""
         return reading.delivered(self.desk, thread_ids)
 

@@ -1,9 +1,6 @@
 """Bring a database to the newest schema, inside a transaction that the caller has begun."""
 
-import functools
-import sqlite3
-from collections.abc import Mapping
-from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from sqlite_utils import Database
 from sqlite_utils.migrations import Migrations
@@ -17,6 +14,9 @@ from . import (
     m0004_council,
 )
 
+if TYPE_CHECKING:
+    from inbox_orch.shared.store.sqlite.sessions import Connection
+
 _MODULES = (m0001_bus, m0002_scheduler, m0003_scheduler_whole, m0004_council)
 
 STEPS = Migrations("inbox_orch")
@@ -24,12 +24,12 @@ for _number, _step in enumerate(_MODULES, start=1):
     STEPS(name=f"{_number:04d}")(_step.apply)
 
 
-def migrate(connection: sqlite3.Connection, *, stop_before: str | None = None) -> None:
+def migrate(connection: "Connection", *, stop_before: str | None = None) -> None:
     """Apply the steps that are missing and stamp the version.
 
     The caller holds the gate and an open `BEGIN IMMEDIATE`: reading what is pending outside a
     transaction made racing processes fail, and the step and its record belong together.
-    A newer schema than ours is left alone; whoever opened the file checks for it.
+    A newer schema than ours is left alone; the code that opened the file checks for it.
     """
     assert connection.in_transaction
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -45,19 +45,3 @@ def migrate(connection: sqlite3.Connection, *, stop_before: str | None = None) -
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version={applied}")
     assert connection.in_transaction, "a step must not commit"
-
-
-@functools.cache
-def fresh_schema(version: int = SCHEMA_VERSION) -> Mapping[tuple[str, str], str | None]:
-    """(type, name) of everything that the steps up to `version` make, with its statement."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        older = version < SCHEMA_VERSION
-        migrate(connection, stop_before=f"{version + 1:04d}" if older else None)
-        rows = connection.execute(
-            "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-        ).fetchall()
-    finally:
-        connection.close()
-    return MappingProxyType({(row[0], row[1]): row[2] for row in rows})

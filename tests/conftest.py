@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support import engines
 from support.buses import Office
 from support.runs import Site
 
@@ -41,6 +42,16 @@ FOREIGN = {
     *("FORCE_COLOR", "LANG", "LANGUAGE", "LINES", "NO_COLOR", "PAGER", "POSIXLY_CORRECT"),
     *("PYTEST_ADDOPTS", "TERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TZ", "VISUAL"),
 }
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--engine NAME`: what the conformance suite (tests/store) runs on."""
+    parser.addoption(
+        "--engine",
+        choices=sorted(engines.ENGINES),
+        default=engines.DEFAULT,
+        help="what tests/store runs on",
+    )
 
 
 @pytest.fixture(scope="session")

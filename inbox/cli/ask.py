@@ -33,7 +33,7 @@ def command(
     deadline: float | None,
     key: str | None,
 ) -> None:
-    """Ask the sender a question: the thread is blocked until somebody else replies.
+    """Ask the sender a question: the thread is blocked until another agent replies.
 
     `wait-reply` waits for the answer and keeps the lease alive meanwhile.
     """

@@ -256,7 +256,7 @@ def say(context: Context, written: Written, sentence: str) -> None:
     if written.already:
         text += " (already; nothing changed)"
     if written.late:
-        text += " (late: the lease had expired, but nobody had taken it)"
+        text += " (late: the lease had expired, but no other agent had taken it)"
     message_id = None if written.message is None else written.message.id
     shell_of(context).output.result(
         written.as_json(), Sentence(text, (thread.id, thread.state, message_id))
@@ -278,7 +278,7 @@ def overview(shell: Shell, context: Context) -> None:
                 for thread in threads
                 for age in (When(thread.created_at, now_ms),)
             ),
-            "you hold nothing, and nobody waits for an answer of yours",
+            "you hold nothing, and no one is waiting for an answer from you",
             fixed=(0, 1, 5),
             sparse=(3,),
         ),
@@ -291,7 +291,7 @@ def refuse_read_only(bus: Bus) -> None:
     if not bus.database.writable:
         raise InboxOrchError(
             "read_only",
-            f"{bus.database.layout.database} cannot be written",
+            f"{bus.database.address} cannot be written",
             hint="--peek reads without moving the cursor",
-            details={"path": bus.database.layout.database},
+            details={"path": bus.database.address},
         )

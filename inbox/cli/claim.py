@@ -50,7 +50,7 @@ def command(
     """Take a lease: on THREAD, or on the next one by priority, then age.
 
     The token that it prints goes with every later command on the thread. Nothing to claim is
-    exit 8; held by somebody else is exit 4.
+    exit 8; held by another agent is exit 4.
     """
     output = shell_of(context).output
     if export and output.as_json:
@@ -60,7 +60,7 @@ def command(
         thread, mailboxes=mailboxes, lease_seconds=lease, wait_seconds=wait_seconds or 0
     )
     if export:
-        lines = _export_lines(claimed, bus.database.layout.database, bus.database.id)
+        lines = _export_lines(claimed, bus.database.address, bus.database.id)
         if output.on_terminal:
             output.text(harmless(lines, lines=True))
         else:

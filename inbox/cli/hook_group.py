@@ -1,4 +1,4 @@
-"""The group `hook` as click knows it: what goes wrong in it is said, and never blocks anybody."""
+"""The group `hook` as click knows it: what goes wrong in it is said, and never blocks a session."""
 
 from typing import Any, NoReturn
 

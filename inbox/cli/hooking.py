@@ -8,7 +8,7 @@ whatever was meant; any other exit is shown to the user alone. SessionStart and 
 a `reason`, and the model then goes on; every event takes `systemMessage`, which the user reads.
 
 So without --json nothing here ends with 2: what is wrong is said on standard error, exit 0. A
-person at a terminal, and whoever gives --json, gets the exit codes of the other commands.
+person at a terminal, and a caller that gives --json, gets the exit codes of the other commands.
 """
 
 import json
@@ -113,7 +113,7 @@ def _told(news: News, overview: Overview | None) -> str | None:
     """The text for the model, None when there is nothing."""
     lines = [
         *(f"You ({news.agent}) hold thread {t.id}, state {t.state}." for t in _leases(overview)),
-        *(f"{t.holder or 'Somebody'} waits for your answer on {t.id}." for t in _asked(overview)),
+        *(f"{t.holder or 'An agent'} waits for your answer on {t.id}." for t in _asked(overview)),
     ]
     if news.items:
         number = f"{MOST_ANNOUNCED} or more" if news.truncated else str(len(news.items))
@@ -139,7 +139,7 @@ def _typed() -> bool:
 
 
 def _given() -> Decision:
-    """The JSON object on standard input; empty when there is none, or nobody writes one."""
+    """The JSON object on standard input; empty when there is none, or it never comes."""
     if sys.stdin is None or _typed():
         return {}
     try:
@@ -150,7 +150,7 @@ def _given() -> Decision:
 
 
 def _read(descriptor: int) -> bytes:
-    """What is there, up to its end or until nobody has written for a while."""
+    """What is there, up to its end or until nothing has come for a while."""
     content = bytearray()
     while len(content) < _KEPT_BYTES and select.select([descriptor], [], [], _PATIENCE_SECONDS)[0]:
         part = os.read(descriptor, 1024 * 1024)

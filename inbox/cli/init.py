@@ -37,7 +37,7 @@ def command(context: Context, folder: str | None, force: bool) -> None:
         looks=True,
         perhaps_alone=True,
     ) as opened:
-        where = opened.layout.database
+        where = opened.address
         data = {"path": where, "id": opened.id, "created": created}
     verb = "Made" if created else "There already:"
     shell.output.result(data, Sentence(f"{verb} {where}", (where, data["id"])))

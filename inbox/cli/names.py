@@ -1,6 +1,6 @@
 """What a shell may complete from the database: threads, mailboxes, agents, artifacts.
 
-Reads only, and waits for nobody.
+Reads only, and never waits.
 """
 
 import click

@@ -38,7 +38,7 @@ def _database(context: Context) -> tuple[str | None, str | None]:
         if error.code != "no_database":
             raise
         return None, None
-    return bus.database.layout.database, bus.database.id
+    return bus.database.address, bus.database.id
 
 
 def _here(path: str | None, agent: str | None) -> str:

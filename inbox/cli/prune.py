@@ -25,7 +25,7 @@ from .base import open_bus
 def command(context: Context, days: float, dry_run: bool, unread: bool) -> None:
     """Remove bodies, payloads, artifacts and keys of old final threads.
 
-    A thread stays whole, and is counted, while whoever opened it has not fetched what others
+    A thread stays whole, and is counted, while its opener has not fetched what others
     wrote on it; what a run of `orch` has taken in counts as fetched. Rows and events stay, marked
     `pruned`. Files that no thread refers to are removed, too, and copies that were never finished.
     SQLite uses the freed pages again; the file does not shrink.

@@ -48,8 +48,8 @@ from .base import (
     metavar="N",
     help="After this many claims without a result the thread fails.",
 )
-@option("--sealed", is_flag=True, help="Show it to nobody else until `unseal`.")
-@option("--strict", is_flag=True, help="Refuse a mailbox that nobody has ever read.")
+@option("--sealed", is_flag=True, help="Hide it from everyone else until `unseal`.")
+@option("--strict", is_flag=True, help="Refuse a mailbox that has never been read.")
 @key_option
 def command(
     context: Context,
@@ -66,7 +66,7 @@ def command(
     strict: bool,
     key: str | None,
 ) -> None:
-    """Open a thread: a unit of work or talk in somebody's mailbox."""
+    """Open a thread: a unit of work or talk in an agent's mailbox."""
     written = open_bus(context).send(
         to=to,
         subject=subject,
@@ -80,5 +80,5 @@ def command(
         strict=strict,
         key=key,
     )
-    known = "" if written.recipient_known else "; nobody has read that mailbox yet"
+    known = "" if written.recipient_known else "; that mailbox has not been read yet"
     say(context, written, "Sent {thread} to {mailbox}" + known)

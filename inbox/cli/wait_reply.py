@@ -17,7 +17,7 @@ def command(
     wait_seconds: float,
     after: str | None,
 ) -> None:
-    """Block until somebody else has written on the thread; keep the lease alive meanwhile.
+    """Block until another agent writes on the thread; keep the lease alive meanwhile.
 
     By default after the holder's own last message. Exit 8 when the time is over: call again,
     nothing is missed in between.

@@ -25,7 +25,7 @@ def command(context: Context) -> None:
         perhaps_alone=True,
     ) as database:
         data = {
-            "path": database.layout.database,
+            "path": database.address,
             "rule": location.rule,
             "id": database.id,
             "schema_version": database.schema_version,

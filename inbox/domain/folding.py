@@ -142,7 +142,7 @@ class FoldedThread:
     def _end_lease(self, fact: Fact) -> None:
         lease = self.lease
         if lease is None:
-            # Only `cancel` may come to a thread that nobody holds.
+            # Only `cancel` may come to a thread that is not held.
             if fact.kind != "thread_cancelled":
                 self._object(fact, "ends a lease; there is none")
             return

@@ -50,8 +50,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("done", CLAIMED, DONE, "thread_done", ""),
     Transition("done", BLOCKED, DONE, "thread_done", "the question is withdrawn"),
     Transition("cancel", PENDING, CANCELLED, "thread_cancelled", ""),
-    Transition("cancel", CLAIMED, CANCELLED, "thread_cancelled", "whoever holds it"),
-    Transition("cancel", BLOCKED, CANCELLED, "thread_cancelled", "whoever holds it"),
+    Transition("cancel", CLAIMED, CANCELLED, "thread_cancelled", "held by any agent"),
+    Transition("cancel", BLOCKED, CANCELLED, "thread_cancelled", "held by any agent"),
 )
 
 _TARGETS = {

@@ -25,7 +25,7 @@ class Hold(Enum):
 class Standing(NamedTuple):
     """One look at a worker's lease and at what happened on its thread.
 
-    `ended_by` is set when the lease was ended by a call with its token. `taken_over`: somebody
+    `ended_by` is set when the lease was ended by a call with its token. `taken_over`: another agent
     has claimed the thread since. `answer_unread`: a question was answered, or its deadline has
     passed, after what the holder has read. `renew_at` and `expires_at` are on the monotonic
     clock, in milliseconds.

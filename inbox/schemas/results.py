@@ -51,7 +51,7 @@ class Where(Shape):
 
 
 class Sent(Shape):
-    """`send`. `recipient_known`: somebody has read that mailbox before. `replayed`: with --key."""
+    """`send`. `recipient_known`: that mailbox has been read before. `replayed`: with --key."""
 
     thread: Thread
     message: Message
@@ -86,7 +86,7 @@ class Claimed(Shape):
 
 
 class Renewed(Shape):
-    """`renew`. `late`: the lease had expired, but nobody had noticed."""
+    """`renew`. `late`: the lease had expired, but that had not been noticed."""
 
     thread: Thread
     lease: Lease

@@ -38,7 +38,7 @@ def news(
 ) -> News:
     """What the agent has not read; without `again` only what was not announced before.
 
-    A task that somebody has taken already is left out. Error `usage`.
+    A task that has been taken already is left out. Error `usage`.
     """
     name = desk.acting(agent)
     reads = desk.reading(name, mailboxes)

@@ -24,7 +24,7 @@ class Claimed(NamedTuple):
     """A thread that is yours. `lease.token` goes with every later command on it.
 
     `messages` are the first one and the newest ones; `messages_truncated` says whether some in
-    between are left out. `redelivered`: somebody has held it before and did not finish.
+    between are left out. `redelivered`: it was held before and not finished.
     """
 
     thread: Thread
@@ -209,7 +209,7 @@ def worth_claiming(desk: Desk, reads: Sequence[str], thread_id: str | None) -> b
 
 def due(desk: Desk, reads: Sequence[str], thread_id: str | None) -> waits.Look:
     """When to look again. A thread whose time has come since the look before is due now:
-    nobody rings for it."""
+    nothing rings for it."""
     now = desk.database.clock.now()
     with desk.database.snapshot() as snapshot:
         look = reaping.due(desk, snapshot, reads, now)
@@ -241,7 +241,7 @@ def _first_is_known(tx: Transaction, reads: Sequence[str], more: bool) -> bool:
 
 
 def already_claimed(thread: Thread) -> InboxOrchError:
-    """Somebody holds it: exit 4, with who and until when."""
+    """The thread is held: exit 4, with by whom and until when."""
     expires_at = None if thread.lease is None else rfc3339(thread.lease.expires_at)
     return InboxOrchError(
         "already_claimed",

@@ -95,10 +95,10 @@ def _check_target(live: Layout, target: Layout, *, force: bool) -> None:
     """Refuse what would harm the live database, another one, or a file that is there."""
     path = target.database
     if live.holds(path):
-        # Whoever has it open would go on with the old one, and lose what is acknowledged.
+        # A process that has it open would go on with the old one, and lose what is acknowledged.
         raise usage(
             f"{printable(path)} belongs to a live database",
-            hint="back up to a file elsewhere, and put it there when nobody uses the project",
+            hint="back up to a file elsewhere, and put it there when nothing uses the project",
         )
     if os.path.lexists(path) and not os.path.isdir(path) and not os.path.isfile(path):
         raise usage(f"{printable(path)} is no regular file", hint="name a file")
@@ -183,7 +183,7 @@ def _collect_parts(folder: str, name: str, now: Moment) -> None:
 
 
 def _is_left_over(found: re.Match[str], written_ns: int, now: Moment) -> bool:
-    """Whether nobody is at work on an unfinished copy any more.
+    """Whether an unfinished copy has been abandoned by its maker.
 
     Of a process that cannot be seen from here, in another container or on another machine, the
     age decides, and so it does where an older release has not said which process it was.
@@ -282,7 +282,7 @@ def export(desk: Desk) -> Iterator[dict[str, Any]]:
     """Everything as of one commit, sealed threads included, as flat objects with a `type`; the last
     one, of type `end`, counts the others by type.
 
-    It is read out of a private copy, so that a slow reader holds nobody up.
+    It is read out of a private copy, so that a slow reader holds up no writer.
     Errors: `disk_full` (no room for the copy), `io_error`, `corrupt`.
     """
     database = desk.database

@@ -31,7 +31,7 @@ _NEWEST_LOOKED_AT = 200
 
 SYSTEM = "_system"  # no agent can have this name
 
-# Columns of a thread that nobody holds any more and that has no open question.
+# Columns of a thread that is held no more and that has no open question.
 ENDED: dict[str, object] = {
     "holder": None,
     "question": None,
@@ -43,7 +43,7 @@ ENDED: dict[str, object] = {
 class Written(NamedTuple):
     """What a writing call did. Fields that do not apply are None and left out of the JSON.
 
-    `late`: the lease had expired, but nobody had noticed. `already`: an exact repeat that
+    `late`: the lease had expired, but that had not been noticed. `already`: an exact repeat that
     changed nothing. `replayed`: the stored first result of a call with this key.
     """
 
@@ -93,7 +93,7 @@ class Draft(NamedTuple):
 
 
 class Desk:
-    """The base of the service groups. Each group can be opened alone; `Bus` is all of them."""
+    """An open database and the calling agent: what every function of the bus is given first."""
 
     def __init__(self, database: Database, agent: str | None = None) -> None:
         self.database = database
@@ -118,7 +118,7 @@ class Desk:
         `agent` is the name under which calls act; `database_id` refuses any other database;
         `busy_seconds` is how long a write waits for other writers. `looks` leaves the schema of
         an older release as it is until something is written. `perhaps_alone`: where the disk has
-        no room for sharing the database, keep everybody else out of it until it is closed.
+        no room for sharing the database, keep all others out of it until it is closed.
         Errors: `no_database`, `wrong_database`, `schema_newer`, `corrupt`, `read_only`, `usage`.
         """
         option = None if path is None else os.fspath(path)
@@ -427,7 +427,7 @@ class Desk:
         return result._replace(replayed=False)
 
     def note_reader(self, agent: str, mailboxes: Sequence[str]) -> None:
-        """Remember who reads a mailbox, so that `send` can say whether anybody does."""
+        """Remember who reads a mailbox, so that `send` can say whether it is read."""
         if self._noted.issuperset((agent, mailbox) for mailbox in mailboxes):
             return
         with self.database.snapshot() as snapshot:

@@ -153,10 +153,8 @@ def _unreadable(tx: Session, tables: Iterable[str], whole: bool) -> Check:
 def _schema(tx: Session) -> Check:
     """The version, and whether every table, index and trigger is as the steps make it."""
     # Loaded here, since every command of the scheduler loads this module, and none needs it.
-    from inbox_orch.migrations.apply import fresh_schema
-
     version = sqlite_care.schema_version(tx)
-    expected, actual = fresh_schema(version), sqlite_care.schema_objects(tx)
+    expected, actual = sqlite_care.fresh_schema(version), sqlite_care.schema_objects(tx)
     differing = [
         f"{kind} {name}: {_how_it_differs(expected.get((kind, name)), actual.get((kind, name)))}"
         for kind, name in sorted(expected.keys() | actual.keys())
@@ -229,7 +227,7 @@ def _files(
     yield _gate(layout)
     silent = list(bells.dead(layout.bells, now.wall_ms - _MINUTE_MS))
     yield _repaired(
-        "bells", silent, bells.clear_away, fix, "no bell of a dead process", "nobody hears them"
+        "bells", silent, bells.clear_away, fix, "no bell of a dead process", "no process hears them"
     )
     yield _contents(desk, stored, verify)
     yield _unreferenced(desk)
@@ -266,7 +264,7 @@ def _modes(layout: Layout, fix: bool) -> Check:
 
 
 def _loose_files(layout: Layout) -> Iterator[str]:
-    """Our files and folders that others may read or write, or that are somebody else's."""
+    """Our files and folders that others may read or write, or that belong to another user."""
     folder = os.path.dirname(layout.database)
     paths = [layout.database, layout.wal, layout.shm, layout.gate, layout.artifacts, layout.bells]
     if os.path.basename(folder) == FOLDER_NAME:
@@ -305,7 +303,7 @@ def _log(layout: Layout) -> Check:
 
 
 def _gate(layout: Layout) -> Check:
-    """Asked for a shared lock without waiting: refused means that somebody is writing now."""
+    """Asked for a shared lock without waiting: refused means that a process is writing now."""
     try:
         descriptor = os.open(layout.gate, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -331,7 +329,7 @@ def _orphans(layout: Layout) -> Check:
         if other.startswith((f"{name}-wal.orphan-", f"{name}-shm.orphan-"))
     )
     good = "no log of a removed database lies here"
-    text = "logs of a database that was removed; remove them when nobody misses its last changes"
+    text = "logs of a database that was removed; remove them when its last changes are not missed"
     check = _listed("orphans", WARNING, Tally(tuple(found[:MOST_ITEMS]), len(found)), good)
     return check if not found else check._replace(text=f"{len(found)} {text}")
 

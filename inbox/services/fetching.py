@@ -118,7 +118,7 @@ def _nothing(desk: Desk, agent: str, reads: Sequence[str]) -> Fetched:
 
 
 def _watched(desk: Desk, agent: str, reads: Sequence[str]) -> tuple[str, ...]:
-    """The mailboxes of a look, and those in which somebody holds a thread of the agent's:
+    """The mailboxes of a look, and those in which a thread of the agent's is held:
     a holder that has died must be noticed by who waits for its result, too."""
     with desk.database.snapshot() as snapshot:
         return tuple(dict.fromkeys((*reads, *leases.mailboxes_of_held(snapshot, agent))))

@@ -116,7 +116,7 @@ def ask(
     deadline_seconds: float | None = None,
     key: str | None = None,
 ) -> Written:
-    """Ask the sender; the thread is blocked until somebody else replies, or for
+    """Ask the sender; the thread is blocked until another agent replies, or for
     `deadline_seconds`. Repeating the open question is `already`.
 
     Errors: `usage`, `key_conflict`, `invalid_state` (another question is open), and those of

@@ -1,4 +1,4 @@
-"""`prune`: what old threads carry is removed, batch by batch, so that nobody is held up.
+"""`prune`: what old threads carry is removed, batch by batch, so that no writer is held up.
 
 The order keeps a crash harmless: what refers to a file goes first, with the commit; the file
 itself goes afterwards, behind the gate and only if nothing refers to it then. So a file may be
@@ -33,7 +33,7 @@ MOST_DAYS = 36_500.0
 class Pruned(NamedTuple):
     """What was removed, or with `dry_run` would be. `body_bytes` counts payloads, too;
     `files` and `file_bytes` are contents that no thread refers to any more, `leftovers` copies
-    that were never finished. `unread_threads` were kept, since whoever opened them has not
+    that were never finished. `unread_threads` were kept, since their openers have not
     fetched all that was written on them; `unread` are the first of these."""
 
     dry_run: bool
@@ -63,7 +63,7 @@ def prune(
     """Remove bodies, payloads, artifacts and keys of threads that have been final for at least
     `older_than_days`; rows and events stay, marked. `dry_run` only counts.
 
-    A thread stays whole while whoever opened it has not fetched what others wrote on it; `unread`
+    A thread stays whole while its opener has not fetched what others wrote on it; `unread`
     prunes these, too. What was written on a pruned thread later goes the next time; keys that
     belong to no thread go when they themselves are that old.
     Errors: `usage` (also inside a transaction), and those of every write.
@@ -199,7 +199,7 @@ def _collect(desk: Desk, contents: Iterable[str], age_ms: int = 0) -> tuple[int,
 
 
 def _remove_content(desk: Desk, tx: Session, sha256: str, latest_ms: int | None) -> int | None:
-    """Behind the gate nobody can begin to refer to it: `write_artifacts` looks behind the gate
+    """Behind the gate no process can begin to refer to it: `write_artifacts` looks behind the gate
     whether the file is there. Returns its length, None when it stays."""
     if care.is_referenced(tx, sha256):
         return None

@@ -184,13 +184,13 @@ def work_times(desk: Desk, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
 
 
 def is_read(desk: Desk, mailbox: str) -> bool:
-    """Whether anybody has ever read this mailbox."""
+    """Whether this mailbox has ever been read."""
     with desk.database.snapshot() as snapshot:
         return cursors.has_reader(snapshot, mailbox)
 
 
 def delivered(desk: Desk, thread_ids: Sequence[str]) -> set[str]:
-    """Those of the threads that somebody has read the mailbox past; for the scheduler."""
+    """Those of the threads whose mailbox has been read past them; for the scheduler."""
     with desk.database.snapshot() as snapshot:
         return cursors.delivered(snapshot, thread_ids)
 

@@ -33,8 +33,8 @@ def anything_due(desk: Desk, tx: Session, mailboxes: Sequence[str], now: Moment)
 
 
 def reap_in(desk: Desk, tx: Transaction, mailboxes: Sequence[str]) -> bool:
-    """The same inside a transaction: at most 32 leases, and 32 questions. When more are over,
-    those first that would be claimed first; returns whether that was so."""
+    """End leases and questions whose time is over, in the caller's transaction: at most 32 of
+    each, first those whose threads would be claimed first. Returns whether there may be more."""
     over = leases.expired_in(tx, mailboxes, tx.now, limits.MAX_REAPED)
     more = len(over) == limits.MAX_REAPED
     if more:
@@ -42,7 +42,7 @@ def reap_in(desk: Desk, tx: Transaction, mailboxes: Sequence[str]) -> bool:
     for thread_id in over:
         expire_lease(desk, tx, desk.thread_now(tx, thread_id))
     for thread_id in threads.overdue_questions(tx, tx.now.wall_ms, limits.MAX_REAPED):
-        # The lease first, also of a mailbox that nobody has looked at yet: a holder whose
+        # The lease first, also of a mailbox that has not been looked at yet: a holder whose
         # lease is over does not get the thread back.
         reap_thread(desk, tx, desk.thread_now(tx, thread_id))
     return more
@@ -104,7 +104,7 @@ def expire_lease(desk: Desk, tx: Transaction, thread: Thread) -> Thread:
 
 
 def expire_question(desk: Desk, tx: Transaction, thread: Thread) -> Thread:
-    """Nobody answered in time: say so, and give the thread back to its holder or the queue."""
+    """No answer came in time: say so, and give the thread back to its holder or the queue."""
     assert thread.question is not None
     message = desk.write_message(
         tx,
@@ -145,7 +145,7 @@ def due(
     delayed = threads.due_delayed(tx, mailboxes)
     question = threads.next_question_deadline(tx)
     expiry = leases.next_expiry(tx, mailboxes, now)
-    # A thread whose delay is over changes no more until somebody claims it.
+    # A thread whose delay is over changes no more until it is claimed.
     if delayed is not None and delayed <= now.wall_ms:
         delayed = None
     if question is not None and question <= now.wall_ms and not reaps:

@@ -1,4 +1,4 @@
-"""What anybody may do to a thread: send it, write on it, cancel it, unseal it."""
+"""What any agent may do to a thread: send it, write on it, cancel it, unseal it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ def send(
 
     `to` is the mailbox, `payload` the text of a JSON object, `attach` paths of files, `files`
     what is in `artifacts` already, `delay_seconds` until it may be claimed. `strict` refuses a
-    mailbox that nobody has ever read; the result says `recipient_known` in any case.
+    mailbox that has never been read; the result says `recipient_known` in any case.
     `thread_id` is a new id that the caller made, so that the first message can name it.
     Errors: `usage`, `key_conflict`, `unknown_recipient`, and those of every write.
     """
@@ -163,7 +163,7 @@ def reply(
     agent: str | None = None,
     files: "Sequence[Stored]" = (),
 ) -> Written:
-    """Write on a thread, whoever holds it. On a blocked one, by anybody but the asker, it
+    """Write on a thread, held or not. On a blocked one, by an agent other than the asker, it
     answers the question (`answered` in the result).
 
     Errors: `usage`, `not_found` (also for a sealed thread that the author may not see),
@@ -205,7 +205,7 @@ def reply(
 def cancel(
     desk: Desk, thread_id: str, *, body: str | None = None, agent: str | None = None
 ) -> Written:
-    """Stop a thread, whoever holds it. Its holder learns of it by exit 10.
+    """Stop a thread, even while it is held. Its holder learns of it by exit 10.
 
     Repeating it is `already`. Errors: `not_found`, `invalid_state` (done or failed).
     """
@@ -242,7 +242,7 @@ def cancel(
 
 
 def unseal(desk: Desk, thread_id: str, *, agent: str | None = None) -> Written:
-    """Open a sealed thread to everybody; only its sender may.
+    """Open a sealed thread to everyone; only its sender may.
 
     Errors: `not_found`, `invalid_state` (not the sender).
     """
@@ -295,7 +295,7 @@ def _unknown_recipient(tx: Transaction, mailbox: str) -> InboxOrchError:
     near = difflib.get_close_matches(mailbox, cursors.known_mailboxes(tx), n=1)
     return InboxOrchError(
         "unknown_recipient",
-        f"nobody has ever read the mailbox {mailbox!r}",
+        f"the mailbox {mailbox!r} has never been read",
         hint=f"did you mean {near[0]}?" if near else "without --strict it is stored all the same",
         details={"mailbox": mailbox},
     )

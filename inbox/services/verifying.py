@@ -120,7 +120,7 @@ def _compare_messages(
             findings.add("messages", f"{where}: kind, digest or length is not what its event says")
         if message.actual_sha256 is None:
             if not thread.pruned:
-                findings.add("messages", f"{where}: the body is gone, and nobody pruned it")
+                findings.add("messages", f"{where}: the body is gone, and was not pruned")
         elif (message.actual_sha256, message.actual_bytes) != (message.sha256, message.bytes):
             findings.add("messages", f"{where}: the body does not match its digest and length")
     for number in told:

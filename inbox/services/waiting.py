@@ -78,7 +78,7 @@ def wait_reply(
     after: str | None = None,
     wait_seconds: float = limits.DEFAULT_WAIT_SECONDS,
 ) -> Replies:
-    """Block until somebody else has written on the thread, keeping the lease alive.
+    """Block until another agent has written on the thread, keeping the lease alive.
 
     `after` is a message id; by default the holder's own last message, else what it got when
     it claimed. Errors: `usage`, those of every token, `timeout` (with `data.next_cursor`).
@@ -95,7 +95,7 @@ def wait_reply(
     if found is None:
         raise InboxOrchError(
             "timeout",
-            f"nobody has written on thread {thread_id} within {wait_seconds:g} s",
+            f"nothing was written on thread {thread_id} within {wait_seconds:g} s",
             hint="call again to go on waiting; nothing is missed in between",
             details={"thread": thread_id},
             data={"next_cursor": str(start)},

@@ -65,7 +65,7 @@ def _artifacts(tx: Session, now: Moment) -> Iterator[Line]:
 
 
 def _leases(tx: Session, now: Moment) -> Iterator[Line]:
-    """Without the token: whoever reads the export must not be able to act as the holder."""
+    """Without the token: a reader of the export must not be able to act as the holder."""
     for row in tx.stream(
         "SELECT thread_id, epoch, holder, lease_ms, acquired_at, renewed_at, expires_at,"
         " ended_at IS NULL AND (boot_id <> ? OR deadline_monotonic <= ?),"

@@ -37,19 +37,20 @@ def unknown_to(tx: Session, agent: str, mailboxes: Sequence[str]) -> list[str]:
 def note_reader(tx: Session, agent: str, mailboxes: Sequence[str], now_ms: int) -> None:
     """Remember that `agent` reads these mailboxes."""
     tx.run_many(
-        "INSERT OR IGNORE INTO reader (mailbox, agent, first_seen_at) VALUES (?, ?, ?)",
+        "INSERT INTO reader (mailbox, agent, first_seen_at) VALUES (?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
         [(mailbox, agent, now_ms) for mailbox in mailboxes],
     )
 
 
 def has_reader(tx: Session, mailbox: str) -> bool:
-    """Whether anybody has ever read the mailbox."""
+    """Whether the mailbox has ever been read."""
     row = tx.one("SELECT 1 FROM reader WHERE mailbox = ? LIMIT 1", (mailbox,))
     return row is not None
 
 
 def known_mailboxes(tx: Session) -> list[str]:
-    """Mailboxes that somebody has read, for "did you mean"."""
+    """Mailboxes that have been read, for "did you mean"."""
     return [row[0] for row in tx.all("SELECT DISTINCT mailbox FROM reader")]
 
 

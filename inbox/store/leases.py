@@ -1,4 +1,4 @@
-"""Rows of `lease`: one for each time that somebody has acquired a thread."""
+"""Rows of `lease`: one for each time that a thread was acquired."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class LeaseRow(NamedTuple):
     end_message: int | None
 
     def expired(self, now: Moment) -> bool:
-        """Whether its time is over, whether or not anybody has noticed."""
+        """Whether its time is over, noticed or not."""
         return is_expired(self.boot_id, self.deadline_monotonic, now)
 
 
@@ -200,13 +200,13 @@ def next_expiry(tx: Session, mailboxes: Sequence[str], now: Moment) -> int | Non
 
 
 def mailboxes_with_live_leases(tx: Session) -> list[str]:
-    """The mailboxes in which somebody holds something."""
+    """The mailboxes in which something is held."""
     rows = tx.all("SELECT DISTINCT mailbox FROM lease WHERE ended_at IS NULL")
     return [row[0] for row in rows]
 
 
 def mailboxes_of_held(tx: Session, sender: str) -> list[str]:
-    """The mailboxes in which somebody holds a thread that `sender` opened."""
+    """The mailboxes in which a thread that `sender` opened is held."""
     rows = tx.all(
         "SELECT DISTINCT lease.mailbox FROM lease INDEXED BY lease_expiry"
         " CROSS JOIN thread ON thread.id = lease.thread_id"

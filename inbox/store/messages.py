@@ -123,7 +123,7 @@ def last_id(tx: Session, thread_id: str, *, by: str) -> int:
 def written_by_others(
     tx: Session, thread_id: str, agent: str, after: int, limit: int
 ) -> list[Message]:
-    """Messages of a thread that somebody else than `agent` wrote after `after`."""
+    """Messages of a thread that agents other than `agent` wrote after `after`."""
     return _messages(
         tx,
         "m.thread_id = ? AND m.id > ? AND m.sender <> ?",

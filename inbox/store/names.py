@@ -35,7 +35,7 @@ def threads(
 
 
 def mailboxes(tx: Session, beginning: str, limit: int, *, read: bool = True) -> list[str]:
-    """Mailboxes with a thread, and with `read` those that somebody has read."""
+    """Mailboxes with a thread, and with `read` those that have been read."""
     found = _distinct(tx, "thread", "mailbox", beginning, limit)
     if read:
         found += _distinct(tx, "reader", "mailbox", beginning, limit)

@@ -1,6 +1,6 @@
 """Taking away what old threads carry: bodies, payloads, keys, the naming of artifacts.
 
-Rows and events stay. Files are not the store's affair; it says which contents nobody needs.
+Rows and events stay. Files are not the store's affair; it says which contents are not needed.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Removal(NamedTuple):
         )
 
 
-# What was written to whoever opened the thread, and has not been fetched. A run in which it was
+# What was written to the opener of a thread, and has not been fetched. A run in which it was
 # noted after the last that was written has taken that in: its leaders fetch nothing.
 _UNREAD = (
     "EXISTS (SELECT 1 FROM message AS m JOIN destination AS d ON d.message_id = m.id"
@@ -75,14 +75,14 @@ def due(
 
 
 def has_unread(tx: Session, thread_id: str) -> bool:
-    """Whether whoever opened the thread has not fetched all that others wrote on it."""
+    """Whether the thread's opener has not fetched all that others wrote on it."""
     row = tx.one(f"SELECT 1 FROM thread AS t WHERE t.id = ? AND {_UNREAD}", (thread_id,))
     return row is not None
 
 
 def unread_of(tx: Session, finished_before_ms: int, most: int) -> tuple[int, list[str]]:
-    """How many threads that have been final since before then have something for whoever opened
-    them that has not been fetched; the first of them, at most so many."""
+    """How many threads that have been final since before then have something that their opener has
+    not fetched; the first of them, at most so many."""
     values = {"t": finished_before_ms, "n": most}
     condition = (
         "FROM thread AS t WHERE t.finished_at IS NOT NULL AND t.pruned = 0"
@@ -93,7 +93,7 @@ def unread_of(tx: Session, finished_before_ms: int, most: int) -> tuple[int, lis
     return int(number), [row[0] for row in rows]
 
 
-# Threads that were pruned before and on which somebody has written since. Such writes are rare
+# Threads that were pruned before and have been written on since. Such writes are rare
 # and this is asked by `prune` alone, so that no index makes every message dearer.
 _WRITTEN_LATER = (
     "SELECT m.thread_id FROM message AS m JOIN thread AS t ON t.id = m.thread_id"

@@ -15,7 +15,7 @@ _PART = 500
 
 
 def work_times(tx: Session, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
-    """Of those threads that somebody has claimed."""
+    """Of those threads that have been claimed."""
     found: dict[str, WorkTimes] = {}
     for start in range(0, len(thread_ids), _PART):
         part = tuple(thread_ids[start : start + _PART])

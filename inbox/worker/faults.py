@@ -1,4 +1,4 @@
-"""What nobody foresaw: which of it concerns one thread alone, and how that is said.
+"""Unforeseen errors: which of them concern one thread alone, and how that is said.
 
 A thread whose payload, command or history the program cannot stand would otherwise end every
 worker that claims it, for ever, with all that their other slots do.
@@ -21,7 +21,7 @@ class Breakable(Protocol):
     """Whose steps can be kept apart from those of others."""
 
     def break_off(self, error: Exception) -> None:
-        """End by itself, because of an error that nobody foresaw."""
+        """End by itself, because of an unforeseen error."""
 
 
 _Owner = TypeVar("_Owner", bound=Breakable)
@@ -30,7 +30,7 @@ _Step = Callable[Concatenate[_Owner, _Given], None]
 
 
 def alone(step: _Step[_Owner, _Given]) -> _Step[_Owner, _Given]:
-    """A step whose errors end its owner alone, unless they concern everybody."""
+    """A step whose errors end its owner alone, unless they concern every thread."""
 
     @functools.wraps(step)
     def guarded(owner: _Owner, /, *given: _Given.args, **named: _Given.kwargs) -> None:
@@ -52,6 +52,6 @@ def concerns_everybody(error: Exception) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """One line for the thread, and for whoever runs the worker."""
+    """One line for the thread, and for the user of the worker."""
     said = printable(f"{type(error).__name__}: {error}", _REASON_CHARACTERS)
     return f"The worker met an unexpected {said}"

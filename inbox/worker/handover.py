@@ -107,7 +107,7 @@ class _Copy(threading.Thread):
     def run(self) -> None:
         try:
             self.stored = self._artifacts.add_file(self._path)
-        except Exception as error:  # noqa: BLE001 - whoever waits for it raises it
+        except Exception as error:  # noqa: BLE001 - the thread that waits for it raises it
             self.error = error
 
 
@@ -193,7 +193,7 @@ def outcome_of(planned: str, thread: Thread | None) -> str:
 
 
 def acknowledge_cancel(bus: Bus, thread_id: str, token: str) -> None:
-    """The command has ended, so that whoever cancelled may now go on with its worktree."""
+    """The command has ended, so its worktree is free for the agent that cancelled."""
     try:
         bus.renew(thread_id, token)
     except InboxOrchError as error:

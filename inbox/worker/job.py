@@ -212,7 +212,7 @@ class Job:
             self._over("abandoned")
 
     def break_off(self, error: Exception) -> None:
-        """Fail the thread, once its command has ended, because of a fault that nobody foresaw.
+        """Fail the thread, once its command has ended, because of an unforeseen fault.
         One that cannot be failed either is left to its lease, whose end counts the try as well."""
         first = self._broken is None
         if first:
@@ -220,7 +220,7 @@ class Job:
             self._notice(f"thread {self.thread_id}: {reason_of(error)}")
         if self.phase is Phase.OVER:
             return
-        # While the command is being ended nobody else may have the thread, unless it is renewing
+        # While the command is being ended no other agent may have the thread, unless it is renewing
         # that breaks.
         self._renews = first and self.child is not None
         self._limit_at = self._step = None

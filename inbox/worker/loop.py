@@ -17,7 +17,7 @@ from inbox_orch.shared.processes.guardian import Guardian
 from inbox_orch.shared.processes.noting import Signals
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.store import events, waits
-from inbox_orch.shared.store.sqlite.bells import Bells
+from inbox_orch.shared.store.engine import Bells
 from inbox_orch.shared.store.waits import doorbell_off
 
 from ..bus import Bus
@@ -78,7 +78,7 @@ class Worker:
         """Work until told to end, or until `once` or `idle_exit_seconds` ends it.
 
         Errors: `usage`; `nothing_available` when `once` found nothing in time; those of the
-        environment. A `Signalled` is raised only when somebody insists (the third signal).
+        environment. A `Signalled` is raised only on insistence (the third signal).
         """
         reads = working.note_worker(self._bus.desk, self._plan.mailboxes)
         with Signals() as signals, self._selector:
@@ -165,7 +165,7 @@ class Worker:
         if self._quiet:
             return
         self._bus.database.check_in_place()
-        version = self._bus.database.data_version()
+        version = self._bus.database.version()
         if version != self._version:
             self._version = version
             self._pause.reset()
@@ -299,7 +299,7 @@ class Worker:
         """Listen for a thread (`key`), or for mailboxes."""
         if doorbell_off():
             return
-        bells = Bells(self._bus.database.layout.bells, topics)
+        bells = self._bus.database.bells(topics)
         self._bells[key] = bells
         for descriptor in bells.descriptors:
             self._selector.register(descriptor, selectors.EVENT_READ, self._ringer(key, bells))

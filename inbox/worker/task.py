@@ -69,7 +69,7 @@ def environment(
     """What a command finds in its environment; `folder` is its private one."""
     return {
         **without_repository(os.environ),
-        "INBOX_DB": bus.database.layout.database,
+        "INBOX_DB": bus.database.address,
         "INBOX_DB_ID": bus.database.id,
         "INBOX_AGENT": str(thread.holder),
         "INBOX_THREAD": thread.id,

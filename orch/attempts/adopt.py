@@ -53,7 +53,7 @@ def adopt(
 
     Errors: `not_found` (the task, the attempt); `invalid_state` (the task has accepted work or
     was skipped, or has no worktree; the run is closed or being cancelled; the attempt has not
-    ended); `live_attempt`; `work_rejected`, with what was found; `busy` (somebody else is
+    ended); `live_attempt`; `work_rejected`, with what was found; `busy` (another process is
     adopting it); those of git. SIGINT and SIGTERM leave everything as it was.
     """
     judge.put_back_abandoned(desk, run)
@@ -198,13 +198,13 @@ def _check_work(
 def _begin_adoption(
     desk: Desk, run: Run, task: Task, attempt: Attempt, place: Place | None
 ) -> None:
-    """Write down that this process is at it, and what it is about to make."""
+    """Write down that this process adopts it, and what it is about to make."""
     with desk.database.transaction() as tx:
         open_now = journal_rows.open_intents(tx, run.id)
         if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
             raise InboxOrchError(
                 "busy",
-                f"somebody else is adopting attempt {attempt.number} of task {task.key}",
+                f"another process is adopting attempt {attempt.number} of task {task.key}",
                 hint="try again when that has ended",
                 details={"task": task.id, "key": task.key, "attempt": attempt.id},
             )
@@ -213,7 +213,7 @@ def _begin_adoption(
 
 
 def _is_still_adoptable(desk: Desk, task: Task, attempt: Attempt) -> bool:
-    """Whether nobody has begun or decided something else meanwhile."""
+    """Whether nothing else has been begun or decided meanwhile."""
     with desk.database.snapshot() as snapshot:
         present = tasks.by_id(snapshot, task.id)
         live = attempts.live_of_task(snapshot, task.id)

@@ -50,7 +50,7 @@ def running(limits: Limits, working: Working) -> list[Due]:
     """Every clock that runs now, the nearest first.
 
     While a question is open only the clock of the question runs: the others stand still, since
-    nobody is to blame for waiting.
+    a worker is not to blame for waiting.
     """
     blocked = working.thread_state == "blocked"
     started = working.first_claimed_at

@@ -1,6 +1,6 @@
 """Opening attempts: the choice in one transaction, then git, then the thread.
 
-What is chosen is written down as an intent before git is touched, so that whoever comes after a
+What is chosen is written down as an intent before git is touched, so that the next process after a
 crash can finish it.
 """
 
@@ -260,7 +260,7 @@ def _allocated(
 
 
 def _take_over_begun(desk: Desk, run: Run, live: Sequence[Attempt]) -> tuple[dict[str, Any], ...]:
-    """Finish what a process that is gone had chosen: nobody else would hand it out, while
+    """Finish what a process that is gone had chosen: no other would hand it out, while
     it takes a slot and keeps its task from being ready."""
     begun = [attempt for attempt in live if attempt.state == "allocating"]
     if not begun:

@@ -1,6 +1,6 @@
 """What a worktree gets beside the files of its commit, as the run's config says.
 
-Works on a worktree that nobody has been given yet, in its attempt's lock; stores nothing.
+Works on a worktree that has not been handed out yet, in its attempt's lock; stores nothing.
 """
 
 from collections.abc import Callable, Mapping

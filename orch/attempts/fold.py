@@ -29,7 +29,7 @@ def fold(desk: Desk, run: Run) -> int:
     changed = _follow_all(desk, run)
     stopped = stop.stop_late(desk, run) + _abort(desk, run) + stop.sweep_again(desk, run)
     if stopped:
-        # Those that nobody holds have ended with that.
+        # Those that are not held have ended with that.
         changed += _follow_all(desk, run)
     return changed + stopped + stop.close_cancelled(desk, run)
 
@@ -67,7 +67,7 @@ def end_attempt(
     called_off: bool = False,
 ) -> Attempt:
     """An attempt ends without success; its task gets another try, or has failed. One that
-    was `called_off` before anybody had it counts nothing: its task is pending again."""
+    was `called_off` before a worker had it counts nothing: its task is pending again."""
     import random
 
     ended = moving.move_attempt(desk, tx, run, attempt, ended_as, cause=cause, changes=changes)
@@ -113,7 +113,7 @@ def _abort(desk: Desk, run: Run) -> int:
     if not failed or not running:
         return 0
     with desk.database.transaction() as tx:
-        # One that was retried meanwhile stops nobody any more.
+        # One that was retried meanwhile stops nothing any more.
         failed = tasks.failed_of_run(tx, run.id)
         return _cancel_the_others(desk, tx, run, failed[0]) if failed else 0
 
@@ -169,7 +169,7 @@ def _last_words(desk: Desk, thread: Thread) -> str:
     """The beginning of the message with which a thread ended, on one line."""
     if thread.reason == "exhausted":
         return f"no delivery left after {thread.deliveries} (workers died or handed it back)"
-    # Anybody may have written on it since.
+    # It may have been written on since.
     failure = desk.bus.last_message(thread.id, "failure")
     return "" if failure is None else " ".join((failure.body or "").split())[:300]
 
@@ -178,7 +178,7 @@ def _last_words(desk: Desk, thread: Thread) -> str:
 
 
 def _settle_ending(desk: Desk, run: Run, attempt: Attempt, thread: Thread) -> bool:
-    """An ending attempt has ended once nobody can be working on it any more."""
+    """An ending attempt has ended once no worker can be working on it any more."""
     grace_over = (thread.finished_at or 0) + config_of(run).cancel_grace_seconds * 1000
     if (
         desk.bus.cancel_settles_at(thread.id) is not None

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 _SLACK_SECONDS = 60.0
 
 # What this process is verifying now. An intent of its own that is not here was left behind by an
-# error, and nobody is at it.
+# error, and no process is working on it.
 AT_WORK: set[str] = set()
 
 
 def check_all(desk: Desk, run: Run) -> int:
-    """Run the checks of every submitted attempt that nobody verifies; returns how many were
+    """Run the checks of every submitted attempt that is not being verified; returns how many were
     decided. Errors: see `check_next`."""
     decided = 0
     while (one := check_next(desk, run)) is not None:
@@ -122,7 +122,7 @@ def _begin_checks(desk: Desk, run: Run, attempt: Attempt) -> Attempt | None:
 def open_verification(
     desk: Desk, tx: Transaction, run: Run, attempt: Attempt, data: dict[str, Any]
 ) -> None:
-    """Write down that this process is at it, until `close_verification`."""
+    """Write down that this process verifies it, until `close_verification`."""
     AT_WORK.add(attempt.id)
     journal_rows.open_intent(
         tx, attempt, "verify", data, owner=owners.this_process(desk), now_ms=tx.now.wall_ms
@@ -152,7 +152,7 @@ def _carry_on(
         _put_back(desk, run, attempt, str(withdrawn))
         return False
     except Interrupted as interrupted:
-        # Whoever waits goes on after `busy`, but not after this.
+        # A wait goes on after `busy`, but not after this.
         with contextlib.suppress(InboxOrchError):
             _put_back(desk, run, attempt, "the verification was interrupted")
         raise Signalled(interrupted.number) from None
@@ -260,7 +260,7 @@ def _result(desk: Desk, check: "Check", outcome: "Outcome") -> Checked:
         stored.sha256,
         stored.size,
     )
-    # What nobody has to act on is in the artifact alone.
+    # What calls for no action is in the artifact alone.
     return result._replace(output_tail="") if result.passed else result
 
 
@@ -282,7 +282,7 @@ def _not_started(check: "Check", error: OSError) -> Exception:
 
 
 def _note_group(desk: Desk, attempt: Attempt, group: int) -> bool:
-    """So that whoever takes the verification over can see to the check that still runs."""
+    """So that a process that takes the verification over can end the check that still runs."""
     data = {"group": group, "group_started": processes.start_time(group)}
     with desk.database.transaction(durable=False) as tx:
         me = owners.this_process(desk)
@@ -407,7 +407,7 @@ def _time_is_over(desk: Desk, starts_before_ms: float | None) -> bool:
 
 def end_orphan(intent: Intent, boot_id: str) -> None:
     """See to the check of a process that is gone, in this boot: the guardian of the one that died
-    ends it, and may be at it still; two must not run in one worktree."""
+    ends it, and may still be doing so; two must not run in one worktree."""
     from ..gates.running import await_end, end_group
 
     group, owner = intent.data.get("group"), intent.owner

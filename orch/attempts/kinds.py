@@ -1,6 +1,6 @@
 """What differs between the kinds of work: one table, and a module for each kind.
 
-Whoever dispatches, judges or records asks here, so that nothing of one kind stands in the way of
+Dispatching, judging and recording ask here, so that nothing of one kind stands in the way of
 another, and a plain task is carried out without a look at any other kind.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WORK = "inbox_orch.orch.attempts.work"
 _COUNCIL = "inbox_orch.orch.council.seats"
-# Words that anybody may give a task of theirs, too: the module itself knows its own.
+# Users may give their own tasks these words, too: the module itself knows its own.
 OF_TASKS = {"review": _COUNCIL, "ballot": _COUNCIL}
 _OF_RUNS = {"council": _COUNCIL}
 

@@ -1,4 +1,4 @@
-"""Late work: commits that an ended attempt's worker has made and nobody has taken.
+"""Late work: commits that an ended attempt's worker has made and that were not taken.
 
 Its report is refused; what it committed is kept reachable, and can be adopted.
 """

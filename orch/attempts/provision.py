@@ -1,6 +1,6 @@
 """Carrying out what a dispatch has chosen: the worktree, then the thread.
 
-Every step may be done again after a crash; nobody is given a worktree before its thread is sent.
+Every step may be done again after a crash; no worktree is handed out before its thread is sent.
 """
 
 import contextlib
@@ -81,7 +81,7 @@ def _finish(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
     except InboxOrchError as error:
         if error.code not in LATER:
             raise
-        return False  # somebody is at it after all, say
+        return False  # another process is working on it after all, say
 
 
 def take_over(desk: Desk, intent: Intent) -> bool:
@@ -95,8 +95,8 @@ def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
     """Make the worktree and send the thread; on failure nothing is left behind.
 
     Doing it again after a crash at any point is safe: under the attempt's lock it is seen
-    whether anybody was given the worktree, and only then is it made anew.
-    Error `busy`: another process is at it.
+    whether the worktree was handed out, and only if not is it made anew.
+    Error `busy`: another process is working on it.
     """
     if attempt.worktree_path is None:
         return _carry_out(desk, run, attempt, None)
@@ -109,7 +109,8 @@ def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
 
 
 def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Attempt:
-    """The same in the attempt's lock, which is kept until the outcome is written down."""
+    """Make the worktree and send the thread. `hold` is the attempt's lock, which the caller keeps
+    until the outcome is written down; None for work without a worktree."""
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
         present = attempts.get(snapshot, attempt.id)
@@ -168,7 +169,7 @@ def call_off(desk: Desk, run: Run, task_ids: Collection[str]) -> None:
         except InboxOrchError as error:
             if error.code not in LATER:
                 raise
-            continue  # what cannot be cleared away now is for whoever finishes it
+            continue  # what cannot be cleared away now is left to its finisher
         _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
 
 
@@ -286,10 +287,9 @@ def handed_out(desk: Desk, run: Run, attempt: Attempt) -> dict[str, Any]:
 
 def shown_to_worker(desk: Desk, run: Run, task: Task, attempt: Attempt) -> dict[str, Any]:
     """An attempt at a task, which may be without its body, as `handed_out` gives it."""
-    layout = desk.database.layout
     shape = attempt.as_json() | {
         "key": task.key,
-        "db": layout.database,
+        "db": desk.database.address,
         "db_id": desk.database.id,
         "brief": None,
     }

@@ -51,7 +51,7 @@ def live_of_run(tx: Session, run_id: str) -> list[Attempt]:
 
 
 def ended_with_worktree(tx: Session, run_id: str) -> list[Attempt]:
-    """The ended attempts of a run whose worktrees nobody has cleaned up, oldest first."""
+    """The ended attempts of a run whose worktrees have not been cleaned up, oldest first."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM attempt WHERE run_id = ? AND ended_at IS NOT NULL"
         " AND worktree_path IS NOT NULL AND removed_at IS NULL ORDER BY id",

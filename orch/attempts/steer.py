@@ -282,7 +282,7 @@ def _each(
             for task in named.values()
             if not change(desk, tx, present, tasks.by_id(tx, task.id))
         ]
-    # What nobody holds has ended with that.
+    # What is not held has ended with that.
     fold.fold(desk, run)
     with desk.database.snapshot() as snapshot:
         changed = tuple(tasks.by_id(snapshot, task_id) for task_id in named)

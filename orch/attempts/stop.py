@@ -1,7 +1,7 @@
 """Ending attempts before their workers do: cancelled, out of time, their run cancelled.
 
 An attempt that is stopped goes to `ending` in the transaction that cancels its thread, and keeps
-its slot until nobody can be working on it.
+its slot until no worker can be working on it.
 """
 
 from typing import Any

@@ -96,7 +96,7 @@ def due(desk: Desk, run: Run) -> waits.Look:
     if any(a.state == "verifying" for a in live):
         # No event tells of the death of the process that runs the checks.
         graces.append(now.wall_ms + VERIFIER_LOOK_MS)
-    # A question of somebody else's may be long overdue; a clock or a grace of this run that
+    # A question that is not of this run may be long overdue; a clock or a grace of this run that
     # has run out since the last look is worth another one at once.
     question = due.due_wall_ms
     if question is not None and question <= now.wall_ms:

@@ -1,6 +1,6 @@
 """What workers say is done, looked at: commits, what is not committed, the base.
 
-Runs no check (see `checking`). Git is asked outside of any transaction; the verdict is written
+Runs no check (see `judge`). Git is asked outside of any transaction; the verdict is written
 guarded by the state that it was found for.
 """
 
@@ -46,7 +46,7 @@ def verify(desk: Desk, run: Run) -> int:
 
 
 def submitted(desk: Desk, run: Run) -> list[tuple[Attempt, Task]]:
-    """The attempts that are submitted, and nobody is verifying, with their tasks."""
+    """The attempts that are submitted and not being verified, with their tasks."""
     with desk.database.snapshot() as snapshot:
         return [
             (a, tasks.by_id(snapshot, a.task_id))
@@ -120,7 +120,7 @@ def keep_accepted(desk: Desk, run: Run, attempt: Attempt) -> None:
 
 
 def settle(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> None:
-    """The same in a transaction, for an attempt that is being verified."""
+    """Write down the verdict on an attempt that is being verified, in the caller's transaction."""
     changes = {**verdict.changes, "reason": verdict.reason}
     if verdict.state == "succeeded":
         _accept(desk, tx, run, attempt, changes)
@@ -268,7 +268,7 @@ def objections(found: Found, allow_empty: bool) -> tuple[list[str], dict[str, An
         details["dirty_paths"] = list(found.dirty_paths)
     if found.unpushed_submodules:
         paths = ", ".join(found.unpushed_submodules[:10])
-        reasons.append(f"submodule: {paths}: push its commit to a remote of it, nobody else has it")
+        reasons.append(f"submodule: {paths}: push its commit to a remote of it, it is only here")
         details["unpushed_submodules"] = list(found.unpushed_submodules)
     if found.head is None:
         reasons.append("base: HEAD names no commit")

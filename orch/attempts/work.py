@@ -76,9 +76,9 @@ def offer(
         "worktree": attempt.worktree_path,
         "branch": attempt.branch,
         "base_commit": attempt.base_commit,
-        "database": database.layout.database,
+        "database": database.address,
         "database_id": database.id,
-        # Whoever claims by itself has seen no dispatch: the rules go with the thread.
+        # A worker that claims by itself has seen no dispatch: the rules go with the thread.
         "brief": brief_of(desk, run, task, attempt, thread_id),
     }
     payload = {name: value for name, value in facts.items() if value is not None}
@@ -117,7 +117,7 @@ def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str)
         worktree=attempt.worktree_path,
         branch=attempt.branch,
         base_commit=attempt.base_commit,
-        database=desk.database.layout.database,
+        database=desk.database.address,
         database_id=desk.database.id,
     )
     return texts.brief(errand)

@@ -125,7 +125,7 @@ def _inspected(desk: Desk, call: Call, attempt: Attempt) -> Inspected:
 def _clean(desk: Desk, call: Call, attempt: Attempt, key: str) -> Item | None:
     """None when another clean-up has taken it away meanwhile."""
     if attempt.live:
-        # Whoever is making it may hold the attempt's lock; there is no need to wait.
+        # The process that is making it may hold the attempt's lock; there is no need to wait.
         return Item(attempt, key, KEPT, _inspected(desk, call, attempt).reasons)
     with worktrees.alone(call.repository, work.place_of(desk, attempt)):
         if not _may_begin(desk, call.run, attempt):
@@ -158,7 +158,7 @@ def _remove(desk: Desk, call: Call, attempt: Attempt, key: str, seen: Inspected)
         reason = about("failed", error.message[:500])
         return Item(attempt, key, KEPT, (*seen.reasons, reason))
     if not _begin_removal(desk, run, attempt, plan):
-        reason = about("unfinished", "another process is at it")
+        reason = about("unfinished", "another process is working on it")
         return Item(attempt, key, KEPT, (*seen.reasons, reason))
     obstacle = _carry_out_removal(desk, call, attempt, seen, plan)
     if obstacle is not None:
@@ -187,7 +187,7 @@ def _plan(run: Run, repository: Repository, attempt: Attempt, key: str, seen: In
 
 
 def _begin_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> bool:
-    """Write down what is about to be done; False when somebody was quicker."""
+    """Write down what is about to be done; False when another process was quicker."""
     with desk.database.transaction() as tx:
         present = attempts.get(tx, attempt.id)
         begun = journal_rows.open_intents(tx, run.id)
@@ -305,8 +305,8 @@ def finish_cleanups(desk: Desk, run: Run) -> int:
 
 
 def _is_left(desk: Desk, intent: Intent) -> bool:
-    """Whether nobody is at it: this process, too, may have come to no end with it earlier.
-    Should it be at it after all, it has the attempt's lock."""
+    """Whether no process is working on it: this one, too, may have come to no end with it
+    earlier. Should it still be working on it, it has the attempt's lock."""
     return intent.owner == owners.this_process(desk) or owners.is_abandoned(desk, intent)
 
 

@@ -113,7 +113,7 @@ def _still_used(desk: Desk, run: Run, attempt: Attempt) -> Reason | None:
 
 
 def _held(desk: Desk, attempt: Attempt) -> str:
-    """By whom, and until when, if anybody has had a lease."""
+    """By whom, and until when, if there was a lease."""
     lease = None if attempt.thread_id is None else desk.bus.last_lease(attempt.thread_id)
     if lease is None or lease.ended_by not in (None, "cancelled"):
         return ""

@@ -29,7 +29,7 @@ COMMANDS = {
     "attempt": (f"{_HERE}.attempt", "Look at attempts; bring back what was salvaged."),
     "retry": (f"{_HERE}.retry", "Try failed or cancelled tasks again."),
     "reassign": (f"{_HERE}.reassign", "Let other workers do tasks."),
-    "cancel": (f"{_HERE}.cancel", "Cancel tasks, whoever works on them."),
+    "cancel": (f"{_HERE}.cancel", "Cancel tasks, even while they are worked on."),
     "skip": (f"{_HERE}.skip", "Do without tasks that have not started."),
     "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
     "graph": (f"{_HERE}.graph", "Draw what waits for what."),

@@ -13,7 +13,7 @@ from .parts.steering import steered
 @click.argument("tasks", nargs=-1, required=True, metavar="TASK...")
 @click.pass_context
 def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]) -> None:
-    """Cancel tasks, whoever works on them. Deletes nothing; `orch retry` brings them back.
+    """Cancel tasks, even while they are worked on. Deletes nothing; `orch retry` brings them back.
 
     A worker learns of it at its next call (exit 10). Until it has, or its lease has run out, the
     attempt is `ending` and keeps its slot and its worktree.

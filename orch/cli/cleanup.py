@@ -31,8 +31,8 @@ def command(
     Without names, what may not go is kept, and listed with its reasons (exit 0). With names it is
     all or nothing: exit 9 when one of their worktrees may not go. Before anything goes, what is
     in no commit is salvaged; `orch attempt restore` brings it back. The folder itself stays in a
-    trash for seven days. A live attempt, a process inside, a nested repository, somebody else's
-    worktree, lock or branch are never touched, also not with --force.
+    trash for seven days. A live attempt, a process inside, a nested repository, and a worktree,
+    lock or branch that is not ours are never touched, not even with --force.
     """
     scheduler = open_scheduler(context, looks=dry_run, perhaps_alone=True)
     done = scheduler.cleanup(

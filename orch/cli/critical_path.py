@@ -11,7 +11,7 @@ from .parts.base import chosen_run, open_scheduler, run_option
 _MEASURES = {
     "durations": "by the time of their attempts",
     "estimated": "by the time of attempts; one without (~) counts as the middle of the others",
-    "count": "by their number, since nobody has worked on any yet",
+    "count": "by their number, since none has been worked on yet",
 }
 
 
@@ -21,8 +21,8 @@ _MEASURES = {
 def command(context: click.Context, run_name: str | None) -> None:
     """Print the chain of tasks that sets the end of the run, first to last.
 
-    By how long the attempts at each task took together, as far as that is known; before anybody
-    has worked, by the number of tasks.
+    By how long the attempts at each task took together, as far as that is known; before any
+    work has begun, by the number of tasks.
     """
     from ..pictures.timeline import how_long
 

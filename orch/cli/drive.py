@@ -72,7 +72,7 @@ def command(
     )
     steps = scheduler.drive(run, wanted)
     try:
-        # A check that runs is ended before the database is closed, also when nobody reads any more.
+        # A check that runs is ended before the database is closed, even if the reader is gone.
         with contextlib.closing(steps):
             for step in steps:
                 progress.tell(step)

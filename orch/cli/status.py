@@ -15,7 +15,7 @@ from .parts.standings import blocks
 def command(context: click.Context, run_name: str | None, limit: int) -> None:
     """Print how every task of a run stands, after folding in what workers did.
 
-    Of a run with more tasks than --limit, those that need somebody come first; the counts are
+    Of a run with more tasks than --limit, those that need attention come first; the counts are
     those of all.
     """
     scheduler = open_scheduler(context, looks=True)

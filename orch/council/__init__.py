@@ -1,5 +1,6 @@
-"""Councils: what reviewers reply, and what a set of replies comes to.
+"""Councils: rounds, seats, replies, what a set of replies comes to, and reports.
 
-Functions of their arguments alone: no I/O, no clock, no database, no terminal. The seats, the
-threads and the commands of a council are the affair of the services.
+What replies say and come to is pure: no I/O, no clock, no database. `rows` stores; `open`,
+`take_in`, `count`, `sit` and `views` bring the two together; `seats` is the council as a kind of
+work.
 """

@@ -60,7 +60,10 @@ def count(desk: Desk, run: Run, *, overrides: bool = True, revision: int | None 
 def tally_of(
     desk: Desk, run: Run, *, overrides: bool = True, revision: int | None = None
 ) -> Counted:
-    """The same after taking in what has come. Error `not_found`."""
+    """Take in what reviewers have sent, and count it. `revision` is an earlier tally.
+
+    Error `not_found`: there is no such revision.
+    """
     stale = take_in.refresh(desk, run)
     return count(desk, run, overrides=overrides, revision=revision)._replace(stale=stale)
 
@@ -137,7 +140,7 @@ def _votes(desk: Desk, view: CouncilView) -> list[Vote] | None:
 
 
 def suggestions(desk: Desk, run: Run) -> dict[str, Any]:
-    """Pairs that may be one recommendation, for somebody to decide on: the same shape with
+    """Pairs that may be one recommendation, to be decided on: the same shape with
     `decision` filled in is what `orch council apply` takes."""
     counted = tally_of(desk, run)
     items = {item.id: item for group in counted.tally.groups for item in group.members}
@@ -199,7 +202,7 @@ def _thread_of_report(desk: Desk, counted: Counted, name: str, stored: Any) -> s
         to=leader,
         subject=f"Report: {run.title}",
         body=f"{name} of council {run.name}, revision {counted.view.revision}",
-        # While votes come in, nobody may read what the others wrote.
+        # While votes come in, no voter may read what the others wrote.
         sealed=counted.view.open_round is not None,
         agent=leader,
     )

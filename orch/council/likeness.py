@@ -58,7 +58,7 @@ class Likeness:
         return self._oppositions.get((min(one, other), max(one, other)))
 
     def may_merge(self, one: int, other: int) -> bool:
-        """Whether two items that are alike may become one without anybody saying so."""
+        """Whether two items that are alike may become one without a leader's word."""
         first, second = self.items[one], self.items[other]
         return (
             first.reviewer != second.reviewer

@@ -71,7 +71,7 @@ def about_groups(
     for word in list(found):
         for voted in (word.one, word.other):
             if written_by[voted] != word.by:
-                # A star is enough: whoever is linked to one of a group is linked to all of it.
+                # A star is enough: what is linked to one of a group is linked to all of it.
                 others = members[group_of[voted]]
                 found |= dict.fromkeys(
                     word._replace(one=voted, other=other) for other in others if other != voted
@@ -98,7 +98,7 @@ def rests_on(
     is no such reviewer.
 
     `alike` names for each place the group that likeness made. What several say, or what holds
-    without anybody's word, rests on nobody.
+    without anyone's word, rests on no one.
     """
     within = set(places)
     inside = [

@@ -140,7 +140,7 @@ def _open_seat(
 def open_ballot(desk: Desk, run: Run, *, deadline_seconds: float | None) -> dict[str, Any]:
     """Ask each reviewer whose reply counts about the groups that it did not raise.
 
-    Errors: `invalid_state` (the first round is open, there was a ballot, nobody has anything
+    Errors: `invalid_state` (the first round is open, there was a ballot, no seat has anything
     to vote on, the run is not open).
     """
     take_in.refresh(desk, run)

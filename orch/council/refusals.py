@@ -1,7 +1,7 @@
 """Telling a text that says there will be no review from a review.
 
 A command that could do nothing often ends well all the same, with "Cannot access the file" or the
-error of a service as all its output. That is no vote. But whoever begins with an apology, or could
+error of a service as all its output. That is no vote. But one that begins with an apology, or could
 not read one file of ten, has written a review, and what it advises counts. So a text is a refusal
 when it says in one of its sentences that nothing could be done, and advises nothing in any other.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 _MOST_CHARACTERS = 600
-"""A longer text in somebody's own words is a review, whatever it says of its troubles."""
+"""A longer text in the reviewer's own words is a review, whatever it says of its troubles."""
 
 _MOST_LOOKED_AT = 400
 """Characters at the beginning of a sentence that tell what it is."""
@@ -83,7 +83,7 @@ _ABOUT_FLAWS = re.compile(
     r"suggest\w*|recommend\w*|add|concerns?|weakness\w*|mistakes?|errors?|reasons?|risks?)\b",
     re.I,
 )
-"""Whoever is unable to find anything wrong has looked."""
+"""A reviewer that is unable to find anything wrong has looked."""
 
 _MACHINE = re.compile(
     r"(?:(?!(?:the|this|that|an?|each|every)\s)(?:[\w.-]{1,40}\s+){0,2}?"
@@ -124,7 +124,7 @@ _TO_THE_CALLER = re.compile(
     r"check (?:the|that the|your) (?:path|permissions?|file|sandbox|network|connection|api key))\b",
     re.I,
 )
-"""What is asked of whoever asked, such as to try again."""
+"""What is asked of the asker, such as to try again."""
 
 _ADVISING = re.compile(
     r"\b(?:should|must|ought to|needs? to|has to|have to be|recommend\w*|suggest\w*|propos\w+|"
@@ -171,14 +171,14 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _apologises(sentence: str) -> bool:
-    """Whether somebody is sorry that there is no review, not for something else."""
+    """Whether the writer is sorry that there is no review, not for something else."""
     if _SORRY.match(sentence) is None or _POLITE.match(sentence) is not None:
         return False
     return _ABOUT_FLAWS.search(sentence[:_MOST_LOOKED_AT]) is None
 
 
 def _is_unable(sentence: str) -> bool:
-    """Whether somebody says of himself that he could not, or would not."""
+    """Whether the writer says that it could not, or would not."""
     rest = _from_its_point(sentence[:_MOST_LOOKED_AT])
     return _INABILITY.match(rest) is not None and _ABOUT_FLAWS.search(rest) is None
 

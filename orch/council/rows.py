@@ -57,7 +57,7 @@ def rounds(tx: Session, run_id: str) -> list[Round]:
 
 
 def close_round(tx: Session, run_id: str, number: int, closed_by: str, now_ms: int) -> bool:
-    """End a round; False when somebody else has."""
+    """End a round; False when another process has."""
     return (
         tx.run(
             "UPDATE council_round SET closed_at = ?, closed_by = ?"
@@ -95,7 +95,7 @@ def note_closing(tx: Session, seat: StoredSeat, closing: str) -> None:
 
 
 def unsettled(tx: Session, run_id: str) -> list[tuple[str, str]]:
-    """(attempt, task) of the attempts whose thread has come to an end and that nobody has
+    """(attempt, task) of the attempts whose thread has come to an end and that have not been
     looked at, oldest first."""
     rows = tx.all(
         "SELECT a.id, a.task_id FROM attempt AS a JOIN council_seat AS s ON s.task_id = a.task_id"

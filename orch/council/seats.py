@@ -47,7 +47,7 @@ def offer(
         "worktree": attempt.worktree_path,
         "base_commit": attempt.base_commit,
         "timeout_seconds": council.seat_seconds,
-        "database": desk.database.layout.database,
+        "database": desk.database.address,
         "database_id": desk.database.id,
     }
     payload = {name: value for name, value in facts.items() if value is not None}
@@ -96,7 +96,7 @@ def thread_behind(tx: Session, attempt: Attempt) -> str | None:
     """The thread on which events about an attempt stand.
 
     An attempt at a seat that has no thread yet stands on that of the one before: other reviewers
-    must not see that somebody mends a reply.
+    must not see that a reply is being mended.
     """
     if attempt.thread_id is not None or attempt.number == 1:
         return attempt.thread_id

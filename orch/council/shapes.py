@@ -1,6 +1,6 @@
 """The shape of what reviewers send, as models: the reply and the ballot.
 
-pydantic is loaded with this module, so whoever only starts or lists councils leaves it alone.
+pydantic is loaded with this module, so commands that only start or list councils leave it alone.
 """
 
 from typing import Annotated, Any, Literal

@@ -1,6 +1,6 @@
 """Councils as they are stored: rounds, seats, replies, and how a seat stands.
 
-Pure. What replies say and what they come to is the affair of `orch/council`.
+Pure. What replies say and what they come to is not its affair.
 """
 
 from collections.abc import Sequence
@@ -139,7 +139,7 @@ class Stands(NamedTuple):
 
 class Around(NamedTuple):
     """What is so around a seat. `revision` is that of the tally which is asked for: what came later
-    does not count. `delivered`: somebody has read the mailbox past the request; `overdue`: its own
+    does not count. `delivered`: the mailbox has been read past the request; `overdue`: its own
     time is over."""
 
     open_round: bool

@@ -59,7 +59,7 @@ def take_in_replies(desk: Desk, run: Run) -> int:
     """Take in what has come, and end a round that is over; returns how many outcomes there
     were.
 
-    What was handed in after the deadline is late, also when nobody has looked since: the
+    What was handed in after the deadline is late, also when it was not looked at since: the
     round is closed before it is taken in.
     """
     settled = 0
@@ -86,7 +86,7 @@ def _missed_the_deadline(desk: Desk, tx: Session, attempt_id: str, task_id: str)
 
 
 def _dispatch_what_was_never_sent(desk: Desk, run: Run) -> None:
-    """Whoever opened the round may have died before it sent anything; or it is doing so now,
+    """The process that opened the round may have died before it sent anything; or it sends now,
     and then this finds nothing that is ready any more."""
     view = views.view(desk, run)
     open_rounds = {each.number for each in view.rounds if each.open}
@@ -383,7 +383,7 @@ def _closing(view: CouncilView, now_ms: int) -> str | None:
 
 
 def _came_in_time(view: SeatView, present: Round) -> bool:
-    """Whether a seat's thread ended before the deadline, and nobody has taken it in yet."""
+    """Whether a seat's thread ended before the deadline and has not been taken in yet."""
     if view.seat.round != present.number or view.stands.final or view.thread is None:
         return False
     ended_at = view.thread.finished_at

@@ -246,7 +246,7 @@ class _Counting:
         )
 
     def _was_kept_apart(self, one: int, other: int) -> bool:
-        """Whether somebody has decided already that the two are not one."""
+        """Whether it has been decided already that the two are not one."""
         pair = {self._items[one].id, self._items[other].id}
         said = [o.kind for o in self._overrides if o.kind in _ON_PAIRS and set(o.items) == pair]
         return bool(said) and said[-1] == "split"

@@ -165,8 +165,8 @@ def view_in(
     *,
     texts: bool = False,
 ) -> CouncilView:
-    """The same in a transaction or snapshot of the caller's, with the texts of the replies if
-    they are wanted."""
+    """The council as it stands, or stood at an earlier revision, in a transaction or snapshot of
+    the caller's; with the texts of the replies if they are wanted."""
     council = councils.get(tx, run.id)
     assert council is not None
     present = runs.get(tx, run.id)
@@ -214,7 +214,7 @@ class _Looked(NamedTuple):
         return SeatView(seat, stands, attempt, thread, overdue_at, too_late)
 
     def _overdue_at(self, thread: Thread | None) -> int | None:
-        """When the time of whoever holds the request is over: by then its worker has stopped the
+        """When the time of the request's holder is over: by then its worker has stopped the
         command and handed in what there is."""
         if self.council.seat_seconds is None or thread is None or thread.lease is None:
             return None
@@ -269,7 +269,7 @@ def on_the_way(view: SeatView) -> str:
         return f"{view.thread.holder} was asked{again}, has claimed it and not finished"
     if state == "delivered":
         return f"was asked{again}: read, and not claimed"
-    return f"was asked{again}: nobody has claimed it"
+    return f"was asked{again}: it has not been claimed"
 
 
 def decisions_of(council: StoredCouncil) -> tuple[Decision, ...]:

@@ -66,7 +66,7 @@ class Story:
         """From an empty repository to the end of the run."""
         self._build()
         self._shop.start_worker("ada", "workers", slots=2)
-        # He will be killed, and nobody wants to wait for long until his lease is over.
+        # He will be killed, and the demo is not to wait long until his lease is over.
         self._shop.start_worker("bob", "manuals", lease_seconds=SHORT_LEASE_SECONDS)
         self._tell("Started two workers: ada (2 slots) on `workers`, bob on `manuals`.")
         self._dispatch()

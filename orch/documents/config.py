@@ -109,7 +109,7 @@ class ConfigPart(Part):
         return self
 
     def value(self) -> Config:
-        """The same as the frozen value that the services read."""
+        """The config as the frozen value that the services read."""
         given = self.model_dump(by_alias=True, exclude_unset=True)
         return from_given(given)
 

@@ -34,7 +34,7 @@ _GUARDIAN_MS = 12_000
 _KILLED_MS = 1000  # what outlives a KILL for longer hangs inside the system
 
 # The check waits for a line, so that nothing of it has happened when its starter dies before
-# anybody else knows of it; then the pipe ends. What it runs has an empty standard input.
+# another process knows of it; then the pipe ends. What it runs has an empty standard input.
 _GATE = 'read -r go && exec /bin/sh -c "$1" </dev/null'
 
 
@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
 
 
 class Withdrawn(Exception):
-    """Nobody wants the outcome any more; the check was ended."""
+    """The outcome is not wanted any more; the check was ended."""
 
 
 class Interrupted(Exception):
@@ -110,7 +110,7 @@ class Runner:
     def run(
         self, check: Check, *, begins: Callable[[int], bool], wanted: Callable[[], bool]
     ) -> Outcome:
-        """Run it to its end: `running`, without a turn for anybody else."""
+        """Run it to its end: `running`, without a turn for anything else."""
         return finished(self.running(check, begins=begins, wanted=wanted))
 
     def running(
@@ -170,7 +170,7 @@ class Runner:
                     return Ending(None, timed_out=limit_seconds)
                 if now >= ask_at:
                     if not wanted():
-                        raise Withdrawn("nobody wants it any more")
+                        raise Withdrawn("it is not wanted any more")
                     yield
                     ask_at = self._now() + _LOOK_MS
                 else:

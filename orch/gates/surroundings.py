@@ -19,7 +19,7 @@ def command_environment(
     """This process's environment without git's variables and without those of a lease, what the
     run's config gives, and what the command is about."""
     about: Mapping[str, str | None] = {
-        "INBOX_DB": database.layout.database,
+        "INBOX_DB": database.address,
         "INBOX_DB_ID": database.id,
         "ORCH_RUN": run.name,
         "ORCH_TASK": task.key,
@@ -35,7 +35,8 @@ def command_environment(
 
 
 def environment_for(config: Config, about: Mapping[str, str | None]) -> dict[str, str]:
-    """The same for a command that is about whatever else."""
+    """This process's environment without git's variables and without those of a lease, what the
+    run's config gives, and the variables in `about`; those that are None are left out."""
     inherited = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
     known = {name: value for name, value in about.items() if value is not None}
     return {**inherited, **config.environment, **known}

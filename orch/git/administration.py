@@ -55,7 +55,7 @@ def absent(repository: Repository, place: Place) -> Mismatch | None:
 
 
 def _entry_at(repository: Repository, path: str) -> str | None:
-    """The admin folder of the worktree that git has at a path, whoever has locked it."""
+    """The admin folder of the worktree that git has at a path, locked or not."""
     entries = os.path.join(repository.common_directory, "worktrees")
     wanted = os.path.realpath(os.path.join(path, ".git"))
     for name in os.listdir(entries) if os.path.isdir(entries) else ():
@@ -92,7 +92,7 @@ def _lock_mismatch(place: Place, entry: str) -> Mismatch | None:
         return Mismatch("foreign_worktree", f"{place.path} has no lock of orch")
     reason = text_of(lock)
     if reason != place.reason:
-        return Mismatch("foreign_lock", f"{place.path} is locked by somebody else: {reason!r}")
+        return Mismatch("foreign_lock", f"{place.path} is locked by another program: {reason!r}")
     return None
 
 

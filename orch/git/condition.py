@@ -1,5 +1,5 @@
 """How a worktree stands, for clean-up: all that exists only there. Git's own `status` overlooks
-much of it, and what somebody has configured must not make it overlook more.
+much of it, and what a user has configured must not make it overlook more.
 
 Reads only; decides nothing.
 """
@@ -16,7 +16,7 @@ from .own_refs import pseudo_refs
 from .standing import require_here
 from .untouched import untouched
 
-# Settings that would make git look less closely, or ask somebody else.
+# Settings that would make git look less closely, or ask another program.
 _CLOSELY = (
     *("-c", "core.fileMode=true", "-c", "core.symlinks=true", "-c", "core.trustctime=true"),
     *("-c", "core.checkStat=default", "-c", "core.untrackedCache=false"),

@@ -42,7 +42,7 @@ def copy_untracked(
     `wanted` are paths relative to it; `*`, `?` and `[…]` stand for names. What cannot be copied
     is left out and named: it is not there, it is a link that leads out, a socket, another
     working tree. `source` is None for a bare repository, which has nothing to copy. `is_ours`
-    tells paths of the database, which nobody but SQLite may open.
+    tells paths of the database, which only SQLite may open.
     Errors, about the worktree's side alone: `disk_full`, `read_only`, `io_error`.
     """
     copying = _Copying(source or "", worktree, is_ours)

@@ -1,7 +1,7 @@
 """A working tree that a git was moving from one commit to another when it came to no end.
 
 Each file is put right only if it is certainly git's doing: it has the content of one of the two
-commits, or the beginning of it, or is missing. What somebody has changed stays as it is.
+commits, or the beginning of it, or is missing. What a user has changed stays as it is.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class Difference(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A working tree that nobody else has to do with: its index has the files of one of the
+    """A working tree that concerns no one else: its index has the files of one of the
     commits. `sparse` are paths that it is not to have."""
 
     differences: tuple[Difference, ...]
@@ -76,7 +76,7 @@ def _entry(mode: str, name: str) -> Entry | None:
 
 
 def in_the_way(repository: Repository, tree: str, old: str, new: str) -> list[str]:
-    """What is in a working tree where only the new commit has a file: somebody else's."""
+    """What is in a working tree where only the new commit has a file: not ours."""
     paths = [d.path for d in differences(repository, old, new) if d.old is None]
     return [path for path in paths if os.path.lexists(os.path.join(tree, path))]
 

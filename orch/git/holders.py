@@ -54,7 +54,7 @@ def _candidates(lock: str, folders: Sequence[str]) -> list[int]:
                 if os.stat(f"/proc/{name}").st_uid == owner and _may_hold(name, lock, tops):
                     found.append(int(name))
             except OSError:
-                continue  # it has ended, or is nobody's whom we may look at
+                continue  # it has ended, or we may not look at it
     return found
 
 

@@ -52,7 +52,7 @@ class Moved(NamedTuple):
     """What became of a branch that was to be fast-forwarded.
 
     `state` is `up_to_date`, `fast_forwarded`, `checked_out` (in `worktree`, which is not clean or
-    cannot be reached), `refused` (git would not), or `moved` (somebody else moved it). `command`
+    cannot be reached), `refused` (git would not), or `moved` (another process moved it). `command`
     is what the owner can do, `reason` why it was not done.
     """
 
@@ -214,7 +214,7 @@ def fast_forward(
     if not there:
         if dry_run or move_branch(repository, branch, new, old, shared_locks):
             return Moved("fast_forwarded")
-        return Moved("moved", reason=f"{branch} was moved by somebody else meanwhile")
+        return Moved("moved", reason=f"{branch} was moved by another program meanwhile")
     tree = there[0]
     command = f"git -C {shlex.quote(shown(tree.path))} merge --ff-only {source}"
     obstacle = _obstacle(repository, tree, len(there))

@@ -32,7 +32,7 @@ def merged_tree(
             status, text = git(
                 folder,
                 *("merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", one, other),
-                # Into objects of somebody's own: they are thrown away.
+                # Into objects of a folder of their own: they are thrown away.
                 reads=environment is not None,
                 accepted=(0, 1),
                 environment={**place, **(environment or {})},

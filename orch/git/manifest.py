@@ -2,7 +2,7 @@
 and what was copied, ignored or not.
 
 Git says nothing about ignored files, and yet a worker may have edited one. The manifest lies in
-the worktree's admin folder, where it goes with the worktree and is in nobody's way. Where there
+the worktree's admin folder, where it goes with the worktree and is out of the way. Where there
 is none, every such file counts as changed: so nothing has to be written for a worktree that was
 only checked out, which has none.
 """
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
 def write(worktree: str) -> int:
     """Take down the untracked files of a worktree, ignored ones too; returns how many there are.
 
-    To be called once set-up is over and before anybody works there. A repeat replaces what was
+    To be called once set-up is over and before a worker has it. A repeat replaces what was
     taken down before. Errors: `git_failed`, `disk_full`, `read_only`, `io_error`.
     """
     admin = administration.folder_of(worktree)

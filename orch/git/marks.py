@@ -1,8 +1,9 @@
 """Marks: what a git that we are about to start may leave behind, should it be killed.
 
 A mark is a file in the git directory. It names the locks that the git takes, and what will be in
-them; it is locked (flock(2)) by us and by that git, so that whoever can lock it knows that both are
-gone. Only then, and only where nobody else can have them, do the locks that it names go.
+them; it is locked (flock(2)) by us and by that git, so that a process that can lock it knows that
+both are gone. Only then, and only where no other process can have them, do the locks that it names
+go.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from . import holders
 
 _PREFIX = "inbox-orch-change-"
 _MOST_BYTES = 1024 * 1024
-# Of a ref of ours the lock with our content in it is ours, whoever else is at work.
+# Of a ref of ours the lock with our content in it is ours, whatever else is at work.
 _OURS = ("refs/orch/", "refs/heads/orch/")
 Locks = Mapping[str, str | None]
 """Lock files by their paths in the git directory, and what our git writes into each: "" is
@@ -37,7 +38,7 @@ class Mark(NamedTuple):
 
 class Open:
     """A mark of our own. `descriptors` are to be shared with git; `keep` leaves the mark behind,
-    for whoever mends what it names."""
+    for the process that mends what it names."""
 
     def __init__(self, path: str | None, descriptor: int | None) -> None:
         self.path, self.descriptor = path, descriptor
@@ -184,7 +185,7 @@ def _begin(common: str, content: Mapping[str, Any]) -> Open:
 
 
 def _made(path: str) -> int:
-    """A new file, locked. Whoever looks for marks may find it in between, and take it away."""
+    """A new file, locked. A process that looks for marks may take it away in between."""
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(path, flags, 0o600)
@@ -224,7 +225,7 @@ def _marks(common: str) -> list[str]:
 
 
 def _text_of(path: str) -> list[str]:
-    """The locks that a living process's mark names; none when nobody lives."""
+    """The locks that a living process's mark names; none when none lives."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

@@ -89,7 +89,7 @@ def _is_mended(
     there = forwarding.standing(repository, forward)
     lock = _own_lock(repository, mark, forward)
     if lock is False:
-        return False  # somebody is at work there
+        return False  # a process is at work there
     if there is not None:
         forwarding.put_right(forward, there, common, cut_short=lock is True)
     if _lock_forgotten(repository, mark, forward) is False:
@@ -117,7 +117,7 @@ def _is_concerned(repository: Repository, forward: Forward) -> bool:
 
 def _own_lock(repository: Repository, mark: Mark, forward: Forward) -> bool | None:
     """True when the index is locked by the git that is gone, None when it is not, False when
-    it is by somebody else."""
+    it is by another program."""
     path = os.path.join(repository.common_directory, forward.index_lock)
     differing = forwarding.differences(repository, forward.old, forward.new)
     try:

@@ -75,7 +75,7 @@ def _tree_of(repository: Repository, commit: str) -> str | None:
 
 def _by_content_alone(repository: Repository) -> dict[str, str]:
     """Variables with which a file that is merged in another way than by its text is a conflict:
-    by a program of somebody's, which may well say that one side counts for nothing ("ours"), or
+    by a user's program, which may well say that one side counts for nothing ("ours"), or
     by taking the lines of both ("union"), to which what was deleted adds nothing."""
     _, text = git(
         repository.path,

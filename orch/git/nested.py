@@ -1,4 +1,4 @@
-"""Repositories inside a worktree: submodules, and clones that somebody has made there.
+"""Repositories inside a worktree: submodules, and clones that were made there.
 
 Their commits are in no object of the worktree's own repository, and git shows nothing of them, or
 only that they are there. Reads only.
@@ -56,7 +56,7 @@ def unpushed_submodules(worktree: str, base: str, head: str) -> tuple[str, ...]:
     """The paths, below a worktree, of which a commit says another commit of a submodule than its
     base does, and one that only the worktree has: it is in no remote and no tag there.
 
-    Whoever has that commit checked out can take the work nowhere without it. What is not here at
+    Without that submodule's commit the work cannot be checked out elsewhere. What is not here at
     all, because the submodule was never fetched, cannot be lost here.
     """
     changed = _changed_links(worktree, base, head)
@@ -155,7 +155,7 @@ def _git_directory(folder: str) -> str | None:
 def _problem(folder: str, *, work_tree: bool, submodule: bool) -> str | None:
     """What a repository has of its own; None when all of it is in a remote of it as well.
 
-    Ignored files count in a clone, which nobody but the worker can have made; in a submodule they
+    Ignored files count in a clone, which only the worker can have made; in a submodule they
     are what was built there. A clone may have come in an archive from anywhere, so none of the
     programs that its settings name is run. A check that fails counts as something of its own.
     """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .commands import git
 
 # Those that git keeps outside of `refs/` (gitglossary(7), "pseudoref"), without FETCH_HEAD: what
-# was only fetched is nobody's work.
+# was only fetched is not work.
 _PSEUDO = (
     *("HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD"),
     *("BISECT_HEAD", "AUTO_MERGE", "MERGE_AUTOSTASH"),

@@ -216,7 +216,7 @@ def _is_own_folder(path: str) -> bool:
 def _delete_tree(folder: str) -> None:
     import shutil
 
-    # Module caches of some languages have folders that nobody may write to.
+    # Module caches of some languages have folders that may not be written to.
     for inner, folders, _ in os.walk(folder):
         for name in (inner, *(os.path.join(inner, each) for each in folders)):
             with contextlib.suppress(OSError):

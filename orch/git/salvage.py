@@ -107,7 +107,7 @@ def lone_commits(
 def _named_in(admin: str) -> Iterator[str]:
     """Every object id that stands in the files of the admin folder, newest first: the state of a
     merge or rebase, and what a reflog that git cannot read any more has. What was only fetched is
-    nobody's work."""
+    not work."""
     for folder, folders, names in os.walk(admin):
         if folder == admin:
             folders[:] = [name for name in folders if name in _FOLDERS_WITH_COMMITS]

@@ -1,6 +1,6 @@
-"""Locks that a git has left behind: on refs that nobody but us writes.
+"""Locks that a git has left behind: on refs that only we write.
 
-Never touches a lock on anybody else's ref: whether that git still lives is its user's to know.
+Never touches a lock on a ref of others: whether that git still lives is its user's to know.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ def forget_lock(common_directory: str, ref: str) -> None:
 
 
 def old_locks(common_directory: str) -> list[str]:
-    """Git's locks that have been there for long, whoever has left them: of refs, indexes and
+    """Git's locks that have been there for long, no matter whose they are: of refs, indexes and
     settings, those of linked worktrees, too."""
     entries = os.path.join(common_directory, "worktrees")
     names = os.listdir(entries) if os.path.isdir(entries) else []

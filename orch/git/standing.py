@@ -151,7 +151,7 @@ def _blamed(expected: Standing) -> _Blamed | None:
 
 def _failure(folder: str, words: str, common: str, blamed: _Blamed | None) -> InboxOrchError:
     remedy, hint = _remedy(common, blamed)
-    # A worktree's own settings are its worker's doing; anything else nobody can work around there.
+    # A worktree's own settings are its worker's doing; anything else cannot be worked around there.
     entries = os.path.realpath(os.path.join(common, "worktrees"))
     linked = blamed is not None and os.path.dirname(os.path.dirname(blamed.file)) == entries
     return InboxOrchError(

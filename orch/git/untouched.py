@@ -1,4 +1,4 @@
-"""Files that git shows as modified although nobody has changed them: what a checkout writes does
+"""Files that git shows as modified although they were not changed: what a checkout writes does
 not come back as it is committed (line ends, a file that is no pointer of LFS).
 
 Judged by content: such a file is just what git writes when it checks the index out, and in every

@@ -36,7 +36,7 @@ class Place(NamedTuple):
     """Where an attempt works: everything is unique to it and never used again.
 
     Without a `branch` ("") its HEAD is detached. `reason` is that of git's lock on the worktree; it
-    tells ours from anybody else's.
+    tells ours from those of others.
     """
 
     branch: str
@@ -90,9 +90,9 @@ class Hold:
 def make(repository: Repository, place: Place, hold: Hold, filling: Filling) -> None:
     """Make branch and worktree, and check the files out, in the hold of `alone`.
 
-    Whatever an earlier, killed try for the same attempt has left is cleared first: whoever
-    calls has seen, in the hold, that nobody has been given it. Errors: `git_failed` (also when
-    something of somebody else's is in the place), `busy`, `disk_full`, `read_only`, `io_error`.
+    Whatever an earlier, killed try for the same attempt has left is cleared first: the
+    caller has seen, in the hold, that it was not handed out. Errors: `git_failed` (also when
+    something that is not ours is in the place), `busy`, `disk_full`, `read_only`, `io_error`.
     """
     with hold.shared() as attempt_lock:
         with locked(repository) as repository_lock:
@@ -151,9 +151,9 @@ def unmake(repository: Repository, place: Place) -> None:
 def alone(repository: Repository, place: Place) -> Iterator[Hold]:
     """Be the only one that makes this attempt's worktree, hands it out or takes it away.
 
-    To be held until it is written down what has become of the attempt: whoever gets the lock
-    next looks there, and must not take the worktree for one that nobody was given. The git
-    processes share the lock: when their parent is killed they go on for a while, and whoever
+    To be held until it is written down what has become of the attempt: the next
+    holder of the lock looks there, and must not take the worktree for one not handed out. The git
+    processes share the lock: when their parent is killed they go on for a while, and a process that
     finishes its work must wait for their end. The lock lies beside the repository's own, so
     that it can be had when the disk of the worktrees is full.
     """
@@ -164,13 +164,13 @@ def alone(repository: Repository, place: Place) -> Iterator[Hold]:
         _acquire(gate, place.path)
         if _is_open_as(path, gate.descriptor):
             break
-        gate.release()  # whoever held it before has removed the file: take the new one
+        gate.release()  # the last holder has removed the file: take the new one
     hold = Hold(gate.descriptor)
     try:
         yield hold
     finally:
-        # A git that was left behind holds the lock; without the file, nobody would see. Where it
-        # cannot be removed, `forget_locks` does it later.
+        # A git that was left behind holds the lock; without the file, that would not be seen.
+        # Where it cannot be removed, `forget_locks` does it later.
         if not hold.git_may_run:
             with contextlib.suppress(OSError):
                 os.unlink(path)
@@ -178,8 +178,8 @@ def alone(repository: Repository, place: Place) -> Iterator[Hold]:
 
 
 def forget_locks(repository: Repository, run_name: str) -> None:
-    """Remove the locks of a run's attempts that nobody holds: whoever was killed after it had
-    written down what became of the attempt has left one, and nobody comes for it again."""
+    """Remove the locks of a run's attempts that are not held: a process that was killed after it
+    had written down what became of the attempt has left one, and nothing else removes it."""
     folder = repository.common_directory
     for name in os.listdir(folder):
         if name.startswith(f"inbox-orch-orch-{run_name}-") and name.endswith(".lock"):
@@ -235,7 +235,7 @@ def _clear(repository: Repository, place: Place) -> None:
 
 
 def half_made(repository: Repository) -> list[str]:
-    """Entries of worktrees, anybody's, whose making was cut short: their HEAD is all zeros, or
+    """Entries of worktrees, ours or not, whose making was cut short: their HEAD is all zeros, or
     they are still marked as being initialised."""
     entries = os.path.join(repository.common_directory, "worktrees")
     names = sorted(os.listdir(entries)) if os.path.isdir(entries) else []

@@ -192,8 +192,8 @@ def _begin(desk: Desk, run: Run, plan: Plan) -> int | None:
 
 
 def _moved(repository: Repository, plan: Plan) -> bool:
-    """In the lock of the repository, which git shares: whoever finishes this for one that was
-    killed waits for its git, before looking where the branch is."""
+    """In the lock of the repository, which git shares: a process that finishes this for a killed
+    one waits for its git, before looking where the branch is."""
     with worktrees.locked(repository) as lock:
         if plan.before is None:
             return git_integrating.move_branch(
@@ -238,7 +238,7 @@ def _record_conflict(
     assert attempt is not None
     task = tasks.by_id(tx, attempt.task_id)
     if task.accepted_attempt != attempt.id:
-        return  # somebody has decided otherwise meanwhile
+        return  # it has been decided otherwise meanwhile
     conflict = {"onto": onto, "paths": list(paths)}
     stored = json.dumps(conflict, ensure_ascii=False)
     if stored != attempt.conflict:
@@ -272,7 +272,7 @@ def _give_back(
             "accepted_head": None,
             "next_base": onto,
             "next_base_source": "integration",
-            # Whoever made the work is asked to make it fit.
+            # The worker that made the work is asked to make it fit.
             "mailbox": attempt.mailbox,
             "not_before": None,
             "reason": reason[:1000],
@@ -359,7 +359,7 @@ def _finish_integration(desk: Desk, run: Run, intent: Intent) -> bool:
     if facts["step"] == "check":
         return provision.take_over(desk, intent) and trial.clear_after_check(desk, run, intent)
     try:
-        # Before it is taken over: from one who waits in vain, nobody could take it over again.
+        # Before it is taken over: from a process that waits in vain, no other could take it again.
         with worktrees.locked(repository):
             if not provision.take_over(desk, intent):
                 return False
@@ -386,7 +386,7 @@ def _settle_integration(
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
-    """What an intent has to hold so that somebody else can finish it."""
+    """What an intent has to hold so that another process can finish it."""
     return {
         "step": "move",
         "branch": plan.branch,

@@ -30,7 +30,7 @@ class Plan(NamedTuple):
     """What would be merged. `before` is where the branch of the integration is, None when it is
     not there; `start` where merging begins; `tip` where it comes to. `already`: how many pieces
     are in it; `unresolved`: what conflicted earlier, and is being worked on again; `missed`: what
-    comes in or drops out although somebody may not want it."""
+    comes in or drops out although the leader may not want it."""
 
     branch: str
     before: str | None
@@ -196,8 +196,8 @@ class _Merging:
         return None
 
     def _comes_with_another(self, piece: Piece) -> bool:
-        """Whether work that builds on a piece merges where the piece by itself does not: somebody
-        has resolved that conflict already, as when a base was merged by hand."""
+        """Whether work that builds on a piece merges where the piece by itself does not:
+        that conflict has been resolved already, as when a base was merged by hand."""
         return any(
             piece.head in self.within(other)
             and not self._because_of(other)

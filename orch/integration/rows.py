@@ -20,7 +20,7 @@ def accepted(tx: Session, run_id: str) -> list[Attempt]:
 
 
 def in_open_conflict(tx: Session, run_id: str) -> list[Attempt]:
-    """Attempts that did not merge, of tasks that are at it again."""
+    """Attempts that did not merge, of tasks with another attempt under way."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
         " WHERE a.run_id = ? AND a.conflict IS NOT NULL"
@@ -31,7 +31,7 @@ def in_open_conflict(tx: Session, run_id: str) -> list[Attempt]:
 
 
 def once_accepted(tx: Session, run_id: str) -> list[Attempt]:
-    """Accepted attempts that have met no conflict, of tasks that are at it again."""
+    """Accepted attempts that have met no conflict, of tasks with another attempt under way."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM attempt AS a JOIN task AS t ON t.id = a.task_id"
         " WHERE a.run_id = ? AND a.conflict IS NULL AND a.state = 'succeeded'"

@@ -111,7 +111,7 @@ def in_conflict(
     tasks: Iterable[Task], attempts: Iterable[Attempt], live: Iterable[Attempt]
 ) -> list[Result]:
     """What conflicted earlier, in the order of the attempts; `live` are those of the run, of which
-    one may be at it."""
+    one may be working on it."""
     by_id = {task.id: task for task in tasks}
     at_it = {attempt.task_id: attempt.id for attempt in live}
     return [
@@ -126,7 +126,7 @@ def in_conflict(
 
 
 class Missed(NamedTuple):
-    """Two attempts of which somebody has to be told: `reason` is `not_resolved` (`attempt` was to
+    """Two attempts of which the leader has to be told: `reason` is `not_resolved` (`attempt` was to
     resolve the conflict of `earlier`, and does not have its commit), or `superseded` (`attempt`
     builds on `earlier`, whose task has been done anew since). `key` and `earlier_key` are the
     keys of their tasks."""

@@ -1,7 +1,7 @@
 """Running checks on what an integration would come to, before anything is moved.
 
 They run in a worktree of their own, made for it and taken away again; an intent says so, so that
-whoever comes after a crash can clear it away.
+a later process can clear it away after a crash.
 """
 
 import contextlib
@@ -123,7 +123,7 @@ def _what_to_run(desk: Desk, run: Run, plan: Plan, folder: str, command: str) ->
 
 def _environment(desk: Desk, run: Run, plan: Plan, folder: str) -> dict[str, str]:
     about = {
-        "INBOX_DB": desk.database.layout.database,
+        "INBOX_DB": desk.database.address,
         "INBOX_DB_ID": desk.database.id,
         "ORCH_RUN": run.name,
         "ORCH_WORKTREE": folder,
@@ -136,7 +136,7 @@ def _environment(desk: Desk, run: Run, plan: Plan, folder: str) -> dict[str, str
 
 
 def _note_check(desk: Desk, number: int, group: int) -> bool:
-    """So that whoever clears up after this process can see to the check that still runs."""
+    """So that a process that clears up after this one can end the check that still runs."""
     data = {"group": group, "group_started": processes.start_time(group)}
     with desk.database.transaction(durable=False) as tx:
         return journal_rows.note_by_number(tx, number, data, owners.this_process(desk))
@@ -198,7 +198,8 @@ def _clear_tree(desk: Desk, run: Run, number: int, facts: dict[str, Any]) -> boo
 
 
 def clear_after_check(desk: Desk, run: Run, intent: Intent) -> bool:
-    """The same for one that a process which is gone has left behind, and for its check."""
+    """End the check that a process which is gone has left behind, and take its worktree away;
+    False when that cannot be done now."""
     end_orphan(intent, desk.database.clock.now().boot_id)
     return _clear_tree(desk, run, intent.number, intent.data)
 

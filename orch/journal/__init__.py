@@ -1,3 +1,3 @@
-"""What was begun and is not confirmed yet: written down before it is done, so that whoever comes
-after a crash can finish it.
+"""What was begun and is not confirmed yet: written down before it is done, so that a later
+process can finish it after a crash.
 """

@@ -4,21 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.engine import Owner, Session
 
 from ..runs.model import Attempt
 
 OWNER = "owner_boot_id, owner_process, owner_started, owner_namespace"
-
-
-class Owner(NamedTuple):
-    """The process that is carrying out an intent: its boot, its number in which PID namespace,
-    and its start time."""
-
-    boot_id: str
-    process: int
-    started: int
-    namespace: int
 
 
 class Intent(NamedTuple):
@@ -58,7 +48,7 @@ def close_intent(
     owner: Owner,
     now_ms: int,
 ) -> bool:
-    """It is done or undone; False when somebody else has closed it or taken it over."""
+    """It is done or undone; False when another process has closed it or taken it over."""
     return (
         tx.run(
             "UPDATE intent SET closed_at = ?, outcome = ?"
@@ -71,7 +61,7 @@ def close_intent(
 
 
 def take_over_intent(tx: Session, number: int, old: Owner, new: Owner) -> bool:
-    """Become the one who carries it out; False when somebody else was quicker."""
+    """Become the process that carries it out; False when another was quicker."""
     return (
         tx.run(
             f"UPDATE intent SET ({OWNER}) = (?, ?, ?, ?)"
@@ -153,7 +143,7 @@ def note_by_number(tx: Session, number: int, data: Mapping[str, Any], owner: Own
 
 
 def close_by_number(tx: Session, number: int, outcome: str, owner: Owner, now_ms: int) -> bool:
-    """It is done or undone; False when somebody else has closed it or taken it over."""
+    """It is done or undone; False when another process has closed it or taken it over."""
     return (
         tx.run(
             "UPDATE intent SET closed_at = ?, outcome = ?"

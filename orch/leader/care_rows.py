@@ -22,7 +22,7 @@ def facts(tx: Session) -> Iterator[Fact]:
 
 
 def stored(tx: Session) -> Folded:
-    """The same as the tables have it."""
+    """What the tables say, in the form in which the folded events are compared with them."""
     states = {
         kind: {row[0]: row[1] for row in tx.stream(f"SELECT id, state FROM {kind}")}
         for kind in ("run", "task", "attempt")

@@ -60,7 +60,7 @@ def doctor(desk: Desk, *, verify: bool = False) -> Examined:
     checks += [_leftovers(open_runs), _locks(open_runs), _settings(open_runs)]
     if disagreements is not None:
         checks.append(_check("events", disagreements, PROBLEM, "tables and events do not agree"))
-    path = desk.database.layout.database
+    path = desk.database.address
     return Examined(path, desk.database.id, verify, newest, tuple(checks))
 
 
@@ -76,7 +76,7 @@ def _repositories(desk: Desk, open_runs: list[Run]) -> Check:
 
 
 def _leftovers(open_runs: list[Run]) -> Check:
-    """Worktrees that a killed git left half made, whoever began them."""
+    """Worktrees that a killed git left half made, of `orch` and of others."""
     folders = {run.repository for run in open_runs if run.repository is not None}
     found = [
         entry
@@ -111,7 +111,7 @@ def _require_usable(repository: git_repository.Repository) -> None:
 
 
 def _locks(open_runs: list[Run]) -> Check:
-    """Locks of git's that are older than any git needs one: whose they are, nobody can tell."""
+    """Locks of git's that are older than any git needs one; whose they are cannot be told."""
     folders = {run.repository for run in open_runs if run.repository is not None}
     found = [
         shown(path)

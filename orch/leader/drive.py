@@ -177,7 +177,7 @@ def _look_once(desk: Desk, course: "_Course") -> waits.Look:
 
 
 def _during(desk: Desk, course: "_Course", check: Generator[None, None, Any]) -> Iterator[Step]:
-    """Let a check come to its end. Meanwhile nobody is to wait for it: no worker for the
+    """Let a check come to its end. Meanwhile nothing is to wait for it: no worker for the
     next task, no question for its answer. How the drive ends is seen after it."""
     version, seen = None, waits.Look(None)
     with contextlib.closing(check):
@@ -385,7 +385,7 @@ class _Course:
 
     @property
     def gave_up(self) -> bool:
-        """Whether trying again is no use: somebody has to do something first."""
+        """Whether trying again is no use until something has been done about it."""
         if self.held is None:
             return False
         return self.held.code == "dirty_repository" or self._tries >= _MOST_TRIES

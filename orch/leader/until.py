@@ -1,4 +1,4 @@
-"""Whether a run has come to what somebody waits for, and what to say then.
+"""Whether a run has come to what is waited for, and what to say then.
 
 Rules over values, for `wait`, `drive` and `board`: of one state they give one verdict. Must not
 look at a database, a clock or git.

@@ -263,7 +263,8 @@ def _timed_out(
 
 
 def _with_overrun(waited: Waited, overrun: float | None) -> Waited:
-    """The same, in the error that it ends with, too."""
+    """The result with the time by which a check outlasted the wait, in seconds; also in the error
+    that it ends with."""
     if overrun is None:
         return waited
     found = waited._replace(overrun_seconds=overrun)

@@ -23,7 +23,7 @@ from .timeline import bar_of, how_long, timeline_svg
 
 _MOST_TEXT = 4000
 _MOST_DRAWN = 400
-"""More tasks or attempts than this make no picture that anybody can read."""
+"""More tasks or attempts than this make a picture too large to read."""
 _COLUMNS = ("Attempt", "State", "Mailbox", "Began", "Took", "Commits", "Changes", "Cost", "Reason")
 
 
@@ -212,7 +212,7 @@ def _questions(exchanges: Sequence[Exchange]) -> Iterator[str]:
 
 
 def _text(text: str | None) -> str:
-    """Somebody's text, with its lines."""
+    """A text that a user wrote, with its lines."""
     if text is None:
         return '<pre class="quiet">(pruned)</pre>'
     lines = harmless(_cut(text), lines=True).split("\n")

@@ -16,7 +16,7 @@ _MOST = 1e15
 
 
 class Cost(NamedTuple):
-    """Of one attempt, or of several. None where nobody has said anything."""
+    """Of one attempt, or of several. None where nothing was said."""
 
     usd: float | None = None
     input_tokens: int | None = None

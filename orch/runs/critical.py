@@ -8,11 +8,11 @@ from .model import Dependency
 from .readiness import Standing
 
 NO_TIME = ("skipped", "cancelled", "unreachable")
-"""Tasks that take no more time, and none if nobody has worked on them."""
+"""Tasks that take no more time, and none if they were not worked on."""
 
 
 class Step(NamedTuple):
-    """A task on the path. `seconds` is None where tasks are only counted; `estimated`: nobody has
+    """A task on the path. `seconds` is None where tasks are only counted; `estimated`: it has not
     worked on it yet, and it is taken to last as long as the middle one of the others."""
 
     standing: Standing
@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 class CriticalPath(NamedTuple):
     """The steps from first to last. `measure`: `durations` (of the attempts), `estimated`
-    (durations where there are any) or `count` (of tasks: nobody has worked on any yet)."""
+    (durations where there are any) or `count` (of tasks: none has been worked on yet)."""
 
     steps: tuple[Step, ...]
     measure: str

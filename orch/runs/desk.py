@@ -1,4 +1,5 @@
-"""What every service of the scheduler stands on: the bus, who calls, the run, recording."""
+"""`Desk`: what every function of the scheduler is given: the bus, the caller, runs by their
+names, keys of calls."""
 
 import contextlib
 import json
@@ -37,7 +38,7 @@ class Answer(NamedTuple):
 
 
 class Desk:
-    """The base of the service groups; not used by itself.
+    """The bus and the caller: what every function of the scheduler is given first.
 
     `caller` is the agent named by the call; without one a call acts as the run's leader.
     """
@@ -155,7 +156,8 @@ class Desk:
         key: str | None,
         digest: str,
     ) -> Answer | None:
-        """The same, only to look; whoever goes on must look again in the transaction."""
+        """The first result of an earlier call with this key, in a snapshot. A caller that
+        goes on to write has to look again in its transaction. Error `key_conflict`."""
         if key is None:
             return None
         found = requests.first_result(tx, command, agent, key, digest)
@@ -230,7 +232,7 @@ def keep_base(desk: Desk, run: Run) -> None:
     of the closed run lets it go. Setting the ref again does no harm."""
     if run.repository is None:
         return
-    with contextlib.suppress(InboxOrchError):  # whoever goes on is told
+    with contextlib.suppress(InboxOrchError):  # what comes next says so
         repository = desk.repository(run)
         if repository.ref_commit(mark_of(run.id)) is None:
             repository.keep(mark_of(run.id), run.base_commit or repository.commit_of("HEAD"))

@@ -40,7 +40,7 @@ class TaskSpec(NamedTuple):
     limits: Limits = Limits()
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
-        """The same with these values masked wherever they stand."""
+        """The task with these values masked wherever they stand in its texts."""
         if not secrets:
             return self
         return self._replace(

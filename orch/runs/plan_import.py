@@ -161,7 +161,7 @@ def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
 
 @functools.lru_cache(maxsize=64)
 def _as_text(checks: tuple[str, ...], limits: Limits) -> tuple[str, str]:
-    """The same for most tasks of a plan."""
+    """Checks and limits as JSON. Kept, because most tasks of a plan have equal ones."""
     return json.dumps(list(checks)), json.dumps(limits.as_json())
 
 

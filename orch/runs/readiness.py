@@ -39,7 +39,7 @@ class Standing(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing can happen to it any more without somebody's decision."""
+        """Whether nothing can happen to it any more without a decision."""
         return self.state in TASK_FINAL or self.state == "unreachable"
 
     def may_start(self, *, base_given: bool) -> bool:
@@ -203,7 +203,7 @@ class Slots:
             self._taken[mailbox] = self._taken.get(mailbox, 0) + 1
 
     def copy(self) -> "Slots":
-        """The same again, to try something out."""
+        """Slots of their own, equal to these, to try something out."""
         twin = Slots.__new__(Slots)
         twin._most, twin._most_in, twin._taken = self._most, self._most_in, dict(self._taken)
         return twin

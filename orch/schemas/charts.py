@@ -36,7 +36,7 @@ class Graph(Shape):
 
 
 class CriticalStep(GraphNode):
-    """A task on the critical path; `estimated`: nobody has worked on it yet."""
+    """A task on the critical path; `estimated`: it has not been worked on yet."""
 
     seconds: Lasted | None
     estimated: bool

@@ -112,7 +112,7 @@ class StoredReport(Shape):
 
 
 class DatedReport(StoredReport):
-    """The same, with its time."""
+    """A stored report, with the time at which it was made."""
 
     created_at: Time
 
@@ -310,7 +310,7 @@ class Settled(Shape):
 
 
 class Suggestion(Pair):
-    """A pair for somebody to decide on: `decision` is `merge` or `keep` in what is applied."""
+    """A pair that is to be decided on: `decision` is `merge` or `keep` in what is applied."""
 
     titles: list[str]
     decision: Literal["merge", "keep"] | None

@@ -127,7 +127,7 @@ class Standing(Task):
 
 
 class Attempt(Shape):
-    """One try at a task. `ending_as`: what it becomes once nobody can be working on it."""
+    """One try at a task. `ending_as`: what it becomes once no worker can be working on it."""
 
     id: Ulid
     run: Ulid

@@ -96,7 +96,7 @@ class Status(NamedTuple):
 
     def limited(self, most: int) -> "Status":
         """At most so many rows, in the order of their making: first of all the tasks that need
-        somebody, then those in hand, those that come next, and those that are settled."""
+        attention, then those in hand, those that come next, and those that are settled."""
         if len(self.rows) <= most:
             return self
         by_interest = sorted(self.rows, key=lambda row: _INTEREST.index(row.standing.state))

@@ -19,7 +19,7 @@ def signal_group(group: int, number: int) -> bool:
 
 def has_members(group: int) -> bool:
     """Whether any process of the group lives. A zombie does not: in a container whose first
-    process reaps nobody, it would stay for ever (proc(5), fields 3 and 5 of stat)."""
+    process reaps no child, it would stay for ever (proc(5), fields 3 and 5 of stat)."""
     if not signal_group(group, 0):
         return False
     if not os.path.isdir("/proc/self"):

@@ -1,6 +1,6 @@
 """A guardian: a small shell process that ends the commands of a process that was killed.
 
-Whoever dies by SIGKILL can end nothing, and what it did is taken over without it: the next
+A process that dies by SIGKILL can end nothing, and what it did is taken over without it: the next
 one's command would meet the orphan in the same worktree. The guardian reads the groups from a
 pipe that only the one it guards can write to; the end of the pipe is that one's end. With no
 group left it ends at once, so it never outlives a process that has ended by itself. The private

@@ -68,7 +68,7 @@ class Signals:
         self.stops += 1
         self.number = signal.SIGINT if number == signal.SIGINT else signal.SIGTERM
         if self.stops > 2:
-            # Somebody insists, and something does not return to the loop.
+            # The sender insists, and something does not return to the loop.
             raise Signalled(self.number)
 
     def _disregard(self, number: int, frame: FrameType | None) -> None:

@@ -91,7 +91,7 @@ def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
 
 def _raise_soon(number: int) -> None:
     """By an alarm: a signal sent here and now would be handled here, too. It is the same signal
-    again, for whoever listens to it by then."""
+    again, for what listens to it by then."""
 
     def send_again(alarm: int, frame: FrameType | None) -> None:
         global _signalled

@@ -1,4 +1,4 @@
-"""What a command inherits of the environment of whoever starts it."""
+"""What a command inherits of the environment of the process that starts it."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,7 @@
 """Blocks: what a command has to say, before it is known to whom.
 
 How they look on a terminal is the affair of `terminal`; here is how they stand in a pipe, and
-what makes somebody's text harmless in both.
+what makes a user's text harmless in both.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ class Table(NamedTuple):
 
 
 class Body(NamedTuple):
-    """Somebody's text, shown as it is, with what would drive a terminal made harmless; above it
+    """A user's text, shown as it is, with what would drive a terminal made harmless; above it
     a line of values. For a pipe `values`, if there are any, stand tab-separated around the text:
     it is the one that is None."""
 

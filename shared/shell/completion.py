@@ -2,7 +2,7 @@
 
 A shell asks by running the program with `_NAME_COMPLETE` set, as click does it
 (click.palletsprojects.com/shell-completion). Names come from the database, which is only read;
-whatever goes wrong with that is nobody's business while somebody types.
+whatever goes wrong with that is of no interest while a user types.
 """
 
 import importlib

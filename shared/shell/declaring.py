@@ -82,7 +82,7 @@ class Declared:
         self.agent, self.examples, self.text, self.lenient = agent, examples, text, lenient
 
     def for_click(self) -> "click.Command":
-        """The same command as click knows commands."""
+        """This command as an object of click's."""
         import click
 
         function: Any = click.pass_context(self.function)

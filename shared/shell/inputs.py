@@ -40,7 +40,7 @@ def stray_delimiter(text: str) -> str | None:
 
 
 def warn_of_delimiter(text: str, output: Output) -> None:
-    """Tell whoever wrote a text that its here-document did not end where it was meant to."""
+    """Tell the author of a text that its here-document did not end where it was meant to."""
     last = stray_delimiter(text)
     if last is not None:
         output.complain(
@@ -68,7 +68,7 @@ def decode_body(content: bytes, most_bytes: int) -> str:
 def read_input(path: str, most_bytes: int) -> bytes:
     """At most `most_bytes` + 1 bytes of a file or of standard input (`-`); error `usage`.
 
-    Commands read before they open the database: its file harms nobody then. A process with
+    Commands read before they open the database: its file does no harm then. A process with
     several threads has it open while it serves.
     """
     try:

@@ -1,6 +1,6 @@
 """What is said of JSON from outside that cannot be read, in words of our own.
 
-Python's own speak of its settings, which whoever wrote the text knows nothing of; and of a key that
+Python's own speak of its settings, which the author of the text knows nothing of; and of a key that
 stands twice Python keeps the last value and says nothing.
 """
 

@@ -1,4 +1,4 @@
-"""What somebody may have meant by a name that is unknown. Pure."""
+"""What may have been meant by a name that is unknown. Pure."""
 
 from collections.abc import Iterable
 

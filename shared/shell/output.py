@@ -29,7 +29,7 @@ class ReaderGone(Exception):
 
 class Output:
     """The standard streams of one command; or, with `hand_over`, the function that takes its
-    JSON, for a command that nobody runs in a shell."""
+    JSON, for a command that is not run in a shell."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Output:
     def result(self, data: Mapping[str, Any], *blocks: Block) -> None:
         """The result of the command, once.
 
-        Errors: `output_failed`; `ReaderGone` when nobody reads any more.
+        Errors: `output_failed`; `ReaderGone` when the output is not read any more.
         """
         # Set before anything is written: whatever happens now, nothing else may follow.
         self.answered = True
@@ -118,8 +118,8 @@ class Output:
         self._write(self._dumped(value) + b"\n")
 
     def lines(self, values: Iterable[Mapping[str, Any]]) -> None:
-        """JSON Lines for whoever wants all of them: many at a time, because a call of the system
-        for each costs more than the line. What comes before an error is written, too."""
+        """JSON Lines for a reader that wants all of them: many at a time, because a call of the
+        system for each costs more than the line. What comes before an error is written, too."""
         self.answered = True
         piece = bytearray()
         try:

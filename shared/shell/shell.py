@@ -1,4 +1,4 @@
-"""What a command works with, whoever has read its command line: click, or `quick`.
+"""What a command works with, no matter what has read its command line: click, or `quick`.
 
 Loaded by every command, so it knows neither.
 """

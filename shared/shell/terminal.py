@@ -266,7 +266,7 @@ def _widths(table: Table, cells: Sequence[Sequence[Text]], available: int) -> li
 def _print_page(console: Console, page: Page) -> None:
     from rich.markdown import Markdown
 
-    # Links are shown as text: a click must not lead where somebody else's text says.
+    # Links are shown as text: a click must not lead where a text of others says.
     console.print(Markdown(harmless(page.text, lines=True), hyperlinks=False))
 
 

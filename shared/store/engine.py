@@ -2,13 +2,19 @@
 
 The `*rows` modules know a `Session` and plain SQL, services an `Engine`. Neither knows which
 engine it is: what belongs to one alone lies in its own folder (`sqlite`).
+
+What in the SQL of `rows` is not plain, an engine without it has to put in its own words:
+`max(a, b)` of two values (GREATEST elsewhere), `group_concat` (string_agg), `INDEXED BY` and
+`NOT INDEXED`, which make a query fail whose index is gone instead of letting it scan (to be left
+out), and parameters written `?` and `:name`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..clock import Clock, Moment
+from ..errors import InboxOrchError
 from .layout import Layout
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -63,12 +69,64 @@ class Transaction(Session, Protocol):
         call came across is a fact, whatever becomes of the call."""
 
 
+class Owner(NamedTuple):
+    """The process that carries something out: its boot, its number in which PID namespace, and
+    its start time, so that another process can tell when it is gone."""
+
+    boot_id: str
+    process: int
+    started: int
+    namespace: int
+
+
+class Bells(Protocol):
+    """What wakes this process when one of some topics is rung, until it is disarmed."""
+
+    armed: bool
+    """False where nothing can ring: then the waiter must look more often."""
+
+    def __enter__(self) -> "Bells": ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """To be watched for input by a caller with an event loop of its own."""
+
+    def listen_to(self, descriptor: int) -> None:
+        """Input on a descriptor of the caller's ends a sleep, too."""
+
+    def sleep(self, seconds: float) -> bool:
+        """Sleep until a bell rings or `seconds` have passed; whether one rang."""
+
+    def drain(self) -> None:
+        """Get ready to hear the next ring."""
+
+    def disarm(self) -> None:
+        """Hear no more."""
+
+
 class Engine(Protocol):
     """An open store."""
 
     id: str
     clock: Clock
     layout: Layout
+    alone: InboxOrchError | None
+    """Why nobody else can have the store open meanwhile, if so."""
+
+    @property
+    def address(self) -> str:
+        """What another process opens it by: told to people, and given to commands as INBOX_DB."""
+
+    def now(self) -> Moment:
+        """The present moment, by the clock that leases and dates of this store go by."""
+
+    def owner(self) -> Owner:
+        """The calling process, to be written down with what it begins."""
+
+    def runs(self, owner: Owner) -> bool | None:
+        """Whether the process of an owner is still there; None when it cannot be seen from here."""
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
         """Do something wholly or not at all."""
@@ -76,8 +134,15 @@ class Engine(Protocol):
     def snapshot(self) -> AbstractContextManager[Session]:
         """Read several things as of one commit. Inside a transaction: its own view."""
 
-    def data_version(self) -> int:
-        """A number that changes when somebody else has committed."""
+    def version(self) -> int:
+        """A number that changes when somebody else has committed, and not with an own commit."""
+
+    def bells(self, topics: Iterable[str]) -> Bells:
+        """Armed for some topics; what is rung from now on is heard."""
+
+    def check_in_place(self) -> None:
+        """Error `no_database` or `wrong_database` when the store that was opened is not there any
+        more: a write would be lost with it, a wait would be for nothing."""
 
     @property
     def writable(self) -> bool:

@@ -1,4 +1,4 @@
-"""Folders of our own: made so that nobody else can enter, and never reached through a link.
+"""Folders of our own: made so that no other user can enter, and never reached through a link.
 
 A cloned repository or an unpacked archive can bring along whatever it likes, a link in the
 place of one of our folders too; what lies behind it is not ours to write or to clear away.

@@ -128,7 +128,7 @@ def _walk_up(folder: str) -> str | None:
 
 
 def _require_own(database: str) -> None:
-    """A database that was only come across must be our own: whoever can put one above the
+    """A database that was only come across must be our own: a user who can put one above the
     working folder, in /tmp say, would get our messages, and could say what is run.
 
     The rule is that of git's `safe.directory`: root may use what belongs to whom sudo was called
@@ -143,7 +143,7 @@ def _require_own(database: str) -> None:
             raise InboxOrchError(
                 "foreign_owner",
                 f"{path} belongs to another user (uid {owner})",
-                hint="--db or INBOX_DB uses it all the same, if you trust whoever made it",
+                hint="--db or INBOX_DB uses it all the same, if you trust the user who made it",
                 details={"path": path, "owner": owner},
             )
 

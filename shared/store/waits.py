@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from ..errors import InboxOrchError, usage
-from .sqlite.bells import Bells
-from .sqlite.database import Database
+from .engine import Bells, Engine
 
 FALLBACK_SECONDS = (0.25, 3.0)
 POLL_SECONDS = (0.02, 0.1)
@@ -91,7 +90,7 @@ def doorbell_off() -> bool:
 
 
 def wait(
-    database: Database,
+    database: Engine,
     topics: Iterable[str],
     look: Callable[[], Look],
     *,
@@ -106,12 +105,12 @@ def wait(
     without a reason to look: for a waiter who shows how time passes. Input on one of the
     descriptors `inputs`, which `look` has to read, is a reason. Error `interrupted`, before the
     next look, when another thread fires this one's `Interruption`; `usage` inside a transaction,
-    in which nobody else could write what is waited for.
+    in which no other process could write what is waited for.
     """
     if wait_seconds <= 0:
         return look().found
     if database.alone is not None:
-        raise database.alone  # nobody else could write what is waited for
+        raise database.alone  # no other process could write what is waited for
     if database.in_transaction:
         raise usage(
             "a wait cannot be made inside a transaction",
@@ -137,8 +136,8 @@ def wait(
             _sleep(database, bells, pause, known, seen, deadline, retry_soon, pulse)
 
 
-def has_reason(database: Database, known: int | None, seen: Look) -> bool:
-    """Whether to look again: somebody has committed since `version` was `known`, or something
+def has_reason(database: Engine, known: int | None, seen: Look) -> bool:
+    """Whether to look again: there was a commit since `version` was `known`, or something
     that the last look has `seen` is due. For those who ask in a rhythm of their own."""
     return (
         version(database) != known or _seconds_until(database, seen, float("inf")) <= _DUE_SECONDS
@@ -155,26 +154,26 @@ def look_once(look: Callable[[], Look]) -> tuple[Look, InboxOrchError | None]:
         return Look(None), error
 
 
-def version(database: Database) -> int | None:
+def version(database: Engine) -> int | None:
     """A number that changes with every commit of others; None while a lock hides it."""
     try:
-        return database.data_version()
+        return database.version()
     except InboxOrchError as error:
         if error.code != "busy":
             raise
         return None
 
 
-def _bells(database: Database, topics: Iterable[str]) -> Bells:
+def _bells(database: Engine, topics: Iterable[str]) -> Bells:
     if doorbell_off():
-        unarmed = Bells(database.layout.bells, ())
+        unarmed = database.bells(())
         unarmed.armed = False
         return unarmed
-    return Bells(database.layout.bells, topics)
+    return database.bells(topics)
 
 
 class Pause:
-    """How long to sleep between two looks at `data_version`: longer while nothing happens, since
+    """How long to sleep between two looks at `version`: longer while nothing happens, since
     waking up is what an idle waiter costs. ±15 %, so that many do not look at the same moment."""
 
     def __init__(self, armed: bool) -> None:
@@ -196,7 +195,7 @@ class Pause:
 
 
 def _sleep(
-    database: Database,
+    database: Engine,
     bells: Bells,
     pause: Pause,
     known: int | None,
@@ -223,7 +222,7 @@ def _sleep(
             pulse()
 
 
-def _seconds_until(database: Database, seen: Look, deadline: float) -> float:
+def _seconds_until(database: Engine, seen: Look, deadline: float) -> float:
     """Seconds until the nearest of the deadline and what falls due."""
     now = database.clock.now()
     remaining = deadline - now.monotonic_ms

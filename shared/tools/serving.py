@@ -125,8 +125,8 @@ class _Service:
         return _result_of(call.answer)
 
     async def _end_of_answered(self) -> None:
-        """A command has something to do once its answer has been written. Whoever has read the
-        answer finds that done."""
+        """A command has something to do once its answer has been written. A client that has read
+        the answer finds that done."""
         for call, ended in list(self._calls.items()):
             if call.answer is not None:
                 await ended.wait()
@@ -271,7 +271,7 @@ class _Wire:
         return len(text)
 
     def send(self, text: str) -> bool:
-        """Write a message, whole and between others; False when nobody reads any more."""
+        """Write a message, whole and between others; False when it is not read any more."""
         view = memoryview(text.encode())
         try:
             with self._sending:

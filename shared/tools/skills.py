@@ -2,7 +2,7 @@
 
 The text ships with the program, so that both always have one version. The format is that of
 agentskills.io: a folder with the skill's name, in it SKILL.md with `name` and `description` in
-front. A file that somebody has changed is never replaced unasked, and a link never at all.
+front. A file that a user has changed is never replaced unasked, and a link never at all.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""Calling a command in this process for somebody who gets its answer as a value.
+"""Calling a command in this process for a caller that gets its answer as a value.
 
 The command's parsing, its errors and its order of things stay: what it does after its output was
 written, like moving a cursor, happens once the answer has been delivered. Knows no protocol.
@@ -23,7 +23,7 @@ from ..store.waits import Interruption
 from .tools import Described, words_for
 
 DELIVERY_SECONDS = 30.0
-"""How long an answer may take to be written; then nobody reads it."""
+"""How long an answer may take to be written; then it is not read."""
 
 Answer = dict[str, Any]
 
@@ -58,7 +58,7 @@ class Call:
         self._answered = answered
 
     def give_up(self) -> None:
-        """Nobody waits for the answer any more."""
+        """The answer is not waited for any more."""
         self.interruption.fire()
         self.delivery.settle(delivered=False)
 
@@ -99,7 +99,7 @@ def carry_out(place: Place, about: Described, given: Mapping[str, Any], call: Ca
 
 
 def _undo(place: Place, words: Sequence[str]) -> None:
-    """Take back what nobody has received. If that fails, it runs out by itself."""
+    """Take back what was not received. If that fails, it runs out by itself."""
     output = Output(f"{place.name}/1", as_json=True, hand_over=lambda answer: None)
     guarded(output, lambda: invoke(place.name, place.program, [*place.options, *words], output))
 

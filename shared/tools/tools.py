@@ -40,7 +40,7 @@ class Tool(NamedTuple):
     `defaults`: other ones than the command's. `waits`: by default, too. `reads`: changes nothing.
     `destroys`: ends what others do. `repeats`: has no further effect when it is called again.
     `result`: which of the command's results. `undo`: the words that take a result back which
-    nobody has received.
+    was not received.
     """
 
     command: str

@@ -2,10 +2,10 @@
 
 import json
 import re
-import sqlite3
 
 import pytest
 
+from sqlite import outside
 from support.commands import run
 
 
@@ -13,9 +13,7 @@ from support.commands import run
 def damaged(project):
     """A project in which a message is not what its event says."""
     project.send()
-    with sqlite3.connect(project.path) as connection:
-        connection.execute("UPDATE message SET body = 'changed'")
-    connection.close()
+    outside.written(project.path, "UPDATE message SET body = 'changed'")
     return project
 
 
@@ -35,7 +33,7 @@ def test_doctor_says_what_a_report_of_a_fault_needs(project):
 
     checks = {check["name"]: check["text"] for check in project.json("doctor").data["items"]}
 
-    assert f"SQLite {sqlite3.sqlite_version}" in checks["sqlite"]
+    assert f"SQLite {outside.VERSION}" in checks["sqlite"]
     assert checks["gate"] == "free"
     assert re.fullmatch(r"the write-ahead log has \d+ bytes; oldest reader: .+", checks["log"])
     assert checks["filesystem"]

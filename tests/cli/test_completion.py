@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.shared.shell.completion import SHELLS
+from sqlite import outside
 from support.commands import command_path, locked_by_another, run
 from support.orch_matrix import Enterprise
 from support.terminals import Viewed
@@ -206,8 +207,7 @@ def test_completion_is_silent_in_any_trouble(tmp_path: Path, trouble: str):
         damaged.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
         environment["INBOX_DB"] = str(damaged)
     elif trouble == "newer":
-        with project.bus("w1") as bus:
-            bus.database.connection.execute("PRAGMA user_version = 9999")
+        outside.written(project.path, "PRAGMA user_version = 9999")
     thread = project.send() if trouble == "locked" else None
     if thread is None:
         assert offered(project, "bash", typed, **environment) == []

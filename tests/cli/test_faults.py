@@ -5,7 +5,6 @@ import functools
 import os
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlite import outside
 from support.commands import ULID, Outcome, Project, command_path, run
 from support.contracts import validated
 from support.matrix import CELLS, Cell
@@ -87,17 +87,14 @@ def test_an_empty_file_is_no_database_but_init_may_fill_it(tmp_path: Path):
 
 def test_another_applications_database_is_left_alone(tmp_path: Path):
     path = tmp_path / "browser.db"
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute("CREATE TABLE thread (id TEXT)")
-        other.execute("PRAGMA user_version = 2")
-        other.commit()
+    outside.written(path, "CREATE TABLE thread (id TEXT)")
+    outside.written(path, "PRAGMA user_version = 2")
 
     expect(tmp_path, "wrong_database", path=path, lines=(*EVERY_KIND, ("init",)))
 
 
 def test_a_newer_schema_is_refused_and_kept(project: Project):
-    with contextlib.closing(sqlite3.connect(project.path)) as other:
-        other.execute("PRAGMA user_version = 999")
+    outside.written(project.path, "PRAGMA user_version = 999")
 
     outcomes = expect(project.folder, "schema_newer", path=project.path)
     assert outcomes[0].error["details"]["schema"] == 999
@@ -128,10 +125,7 @@ def test_damage_in_the_middle_is_named_damaged(project: Project):
 def test_a_database_without_its_tables_is_named_damaged(tmp_path: Path):
     """A copy of the main file alone can look like this."""
     project = Project(tmp_path / "project")
-    with contextlib.closing(sqlite3.connect(project.path)) as other:
-        other.execute("PRAGMA foreign_keys=OFF")
-        other.execute("DROP TABLE meta")
-        other.commit()
+    outside.written(project.path, "DROP TABLE meta")
 
     expect(project.folder, "corrupt", path=project.path)
 

@@ -115,7 +115,7 @@ def test_a_signal_ends_a_wait_and_leaves_no_bell(project: Project, number):
 IN_A_FINALIZER = """
 import os, signal, sys, time
 from inbox_orch.inbox.__main__ import main
-from inbox_orch.shared.bells import Bells
+from inbox_orch.shared.store.sqlite.bells import Bells
 
 number = int(sys.argv.pop())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch import schemas
+from sqlite import outside
 from support.commands import Outcome, Project, command_path, run
 from support.contracts import validated
 from support.processes import until
@@ -213,10 +214,7 @@ def test_reviewers_read_in_a_worktree_of_the_commit_that_was_named(table: Table)
         table.review(agent, look)
 
     assert table.orch("council", "wait", "--wait", "60").code == 0
-    with table.bus("leader") as bus:
-        connection = bus.database.connection
-        raw = connection.execute("SELECT raw FROM council_reply").fetchall()
-    for row in raw:
+    for row in outside.rows(table.path, "SELECT raw FROM council_reply"):
         reply = json.loads(row[0])
         assert reply["recommendations"][0]["rationale"] == "SIZE = 2\n"
         assert reply["questions"][0].startswith(head)

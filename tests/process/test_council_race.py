@@ -8,6 +8,7 @@ import pytest
 from inbox_orch.orch.council import count as council_counting
 from support.chambers import BRIEF
 from support.commands import command_path
+from support.engines import looking
 from support.orch_matrix import Enterprise, orch_cells_council
 from support.processes import finish, start_json
 from support.timing import PATIENCE_SECONDS
@@ -37,7 +38,7 @@ def hand_in(project: Enterprise, reviewer: str, body: str) -> None:
 
 def count(project: Enterprise, query: str) -> int:
     with project.bus("leader") as bus:
-        return int(bus.database.connection.execute(query).fetchone()[0])
+        return int(looking(bus.database).only(query)[0])
 
 
 def test_leaders_that_look_at_once_send_one_repair_and_close_once(project: Enterprise):

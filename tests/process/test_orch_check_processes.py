@@ -400,7 +400,7 @@ def test_an_adoption_that_is_killed_leaves_nothing_behind(project: Enterprise, g
     until_begun = f"touch '{gate.go}.open'; sleep 600"
     with project.scheduler() as scheduler, scheduler.database.transaction() as tx:
         checks = json.dumps([f"echo $$ >'{gate.began}'; {until_begun}"])
-        tx.connection.execute("UPDATE task SET checks = ?", (checks,))
+        tx.run("UPDATE task SET checks = ?", (checks,))
     adopting = start(project, "adopt", "a")
     until(lambda: gate.is_begun)
     (shell,) = gate.beginnings

@@ -16,6 +16,7 @@ from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.leader.scheduler import Scheduler
 from support.commands import command_path
+from support.engines import looking
 from support.lengths import LONG
 from support.predicaments import contents
 from support.runs import Site, branches, git, lock_files, worktree_paths
@@ -55,9 +56,9 @@ class CleanUp(Scene):
             run = scheduler.run(None)
             cut_short = scheduler.reconcile(run).finished_intents
             self.judge(scheduler, run)
-            last = bus.database.connection.execute(
+            last = looking(bus.database).all(
                 "SELECT outcome FROM intent WHERE kind = 'cleanup' ORDER BY closed_at, number"
-            ).fetchall()
+            )
             assert scheduler.reconcile(run).finished_intents == 0
             scheduler.cleanup(run, force=True)
             self.judge(scheduler, run)
@@ -150,7 +151,7 @@ def test_two_cleanups_at_once_remove_each_worktree_once(tmp_path: Path):
 
     assert [process.returncode for process in running] == [0, 0, 0], outputs
     with Bus.open(site.office.path) as bus:
-        kinds = [row[0] for row in bus.database.connection.execute("SELECT kind FROM event")]
+        kinds = [row[0] for row in looking(bus.database).all("SELECT kind FROM event")]
         assert kinds.count("worktree_removed") == len(keys)
         assert Scheduler(bus).doctor(verify=True).problems == 0
     assert worktree_paths(site.repository) == set()

@@ -18,6 +18,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs.config import Config, Setup
 from support.commands import command_path
+from support.engines import looking
 from support.lengths import LONG
 from support.processes import start_json, until
 from support.runs import Site, add_task, branches, commit, git, lock_files, worktree_paths
@@ -316,13 +317,13 @@ def test_a_killed_dispatch_repeated_with_its_key_finishes_what_it_chose(
     scene: Dispatch, tmp_path: Path
 ):
     with Bus.open(scene.database) as bus:
-        before = len(bus.database.connection.execute("SELECT id FROM attempt").fetchall())
+        before = len(looking(bus.database).all("SELECT id FROM attempt"))
     number = 1
     while True:  # until the choice has been written down when it dies
         done = dispatch_with(scene, tmp_path / "bin", "--key", "k", kill_before=number)
         assert done.returncode == -signal.SIGKILL
         with Bus.open(scene.database) as bus:
-            if len(bus.database.connection.execute("SELECT id FROM attempt").fetchall()) > before:
+            if len(looking(bus.database).all("SELECT id FROM attempt")) > before:
                 break
         number += 1
     with Bus.open(scene.database) as bus:

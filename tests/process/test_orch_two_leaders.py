@@ -9,7 +9,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs.states import ATTEMPT_ENDED
 from inbox_orch.shared.store import events
+from sqlite import outside
 from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.processes import until
@@ -136,11 +136,7 @@ def start(project: Enterprise, run: str) -> "subprocess.Popen[bytes]":
 
 def newest_event(project: Enterprise) -> int:
     """Looked up without taking part: nothing is noticed on the way."""
-    looking = sqlite3.connect(project.path)
-    try:
-        return int(looking.execute("SELECT max(seq) FROM event").fetchone()[0])
-    finally:
-        looking.close()
+    return int(outside.value(project.path, "SELECT max(seq) FROM event"))
 
 
 # -- what must hold --------------------------------------------------------------------------

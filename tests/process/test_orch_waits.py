@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.orch import schemas
+from sqlite import outside
 from support.commands import command_path
 from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run
@@ -228,12 +228,11 @@ def test_a_lease_that_runs_out_wakes_the_wait(project: Enterprise):
     with project.scheduler() as scheduler:
         scheduler.reconcile(the_run(scheduler))
     waiting = start(project, "--until", "run", "--wait", "inf")
-    looking = sqlite3.connect(project.path)  # looks only, and notices nothing by itself
+    # From outside: a look of ours would notice the expiry by itself.
     expired = "SELECT 1 FROM event WHERE kind = 'lease_expired' AND thread_id = ?"
     try:
-        until(lambda: looking.execute(expired, (item["thread"],)).fetchone())
+        until(lambda: outside.rows(project.path, expired, (item["thread"],)))
     finally:
-        looking.close()
         waiting.kill()
         waiting.communicate(timeout=PATIENCE_SECONDS)
 

@@ -1,7 +1,6 @@
 """The secrets that a run's config names stand in the config of the run and nowhere else."""
 
 import os
-import sqlite3
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.runs.config import Config, Setup
+from sqlite import outside
 from support.orch_matrix import Enterprise
 from support.runs import Site, git
 
@@ -33,13 +33,11 @@ def config(**options) -> Config:
 
 def leaks(site: Site) -> list[str]:
     """Where a secret stands: columns of tables, files beside the database, exports, output."""
-    connection = site.scheduler.database.connection
-    tables = [r[0] for r in connection.execute("SELECT name FROM sqlite_schema WHERE type='table'")]
     found = {
         f"{table}.{column}"
-        for table in tables
-        for row in connection.execute(f"SELECT * FROM {table}")
-        for column, value in zip(row.keys(), row, strict=True)
+        for table, rows in outside.named_contents(site.office.path).items()
+        for row in rows
+        for column, value in row.items()
         if is_secret(value)
     }
     for path in site.office.path.parent.rglob("*"):
@@ -192,9 +190,7 @@ def test_a_backup_has_them_where_the_database_has_them_and_is_as_private(site: S
     copy = site.folder / "copy.db"
     with site.office.bus("leader") as bus:
         bus.backup(copy)
-    with sqlite3.connect(copy) as connection:
-        (stored,) = connection.execute("SELECT config FROM run").fetchone()
-    connection.close()
+    stored = outside.value(copy, "SELECT config FROM run")
 
     assert GIVEN in stored and INHERITED not in stored
     assert copy.stat().st_mode & 0o077 == 0

@@ -19,7 +19,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 STRANGER = """
 import json, os, socket, sqlite3
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import bells
+from inbox_orch.shared.store.sqlite import bells
 from inbox_orch.shared.errors import InboxOrchError
 from support.processes import say
 import inbox_orch.inbox.services.claiming, inbox_orch.inbox.services.sending

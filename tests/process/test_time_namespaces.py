@@ -13,7 +13,7 @@ from support.commands import Project, command_path
 
 HOURS = 100_000
 _NOW = """
-from inbox_orch.shared import processes
+from inbox_orch.shared.processes import processes
 from inbox_orch.shared.clock import SystemClock
 import os
 print(SystemClock().now().monotonic_ms, processes.start_time(int(os.sys.argv[1])))

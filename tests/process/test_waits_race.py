@@ -25,7 +25,7 @@ MOST_LATE_SECONDS = 1.0
 _WAITER = """
 import time, os, json
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import waits
+from inbox_orch.shared.store import waits
 from inbox_orch.shared.errors import InboxOrchError
 from support.processes import say
 

@@ -3,26 +3,25 @@
 import os
 import shutil
 import signal
-import sqlite3
 import time
 
 import pytest
 
 from inbox_orch.shared.store.sqlite import creating
+from sqlite import outside
 from support.processes import Child, Clerk, crew, finish, start_json, until
 from support.timing import promptly, undisturbed
 
 NANO = 1_000_000_000
 
-# Holds SQLite's own write lock, which knows nothing of the gate, until it is told to let it go.
+# Holds the engine's own write lock, which knows nothing of the gate, until it is told to let go.
 _FOREIGN_WRITER = """
-import sqlite3, time
+import time
+from sqlite import outside
 from support.processes import say
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-say("holds")
-sys.stdin.readline()
-connection.execute("ROLLBACK")
+with outside.write_lock(sys.argv[1]):
+    say("holds")
+    sys.stdin.readline()
 say(time.monotonic_ns())
 """
 
@@ -261,7 +260,5 @@ def test_a_sleeping_wait_has_no_lock_on_the_log(path, leader, worker):
     worker.start("watch", wait_seconds=60)
     worker.until_asleep()
     # RESTART succeeds only when no reader uses the log at all.
-    with sqlite3.connect(path) as connection:
-        leader.send(to="pool", subject="task")
-        until(lambda: connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0] == 0)
-    connection.close()
+    leader.send(to="pool", subject="task")
+    until(lambda: outside.value(path, "PRAGMA wal_checkpoint(RESTART)") == 0)

@@ -1,31 +1,30 @@
-"""What the tests of the stores share: a leader and a worker on a fake clock, and a watch over all
-that is written."""
+"""What the conformance suite shares: the engine that it runs on, a leader and a worker on a fake
+clock, and a watch over all that is written."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared.store.layout import Layout
-from inbox_orch.shared.store.sqlite import connecting
+from support import engines
 from support.buses import Office
-from support.writing import Writing, watched
 
 
 @pytest.fixture(autouse=True)
-def every_write_has_the_write_lock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def engine(request: pytest.FixtureRequest) -> Iterator[engines.Kind]:
+    """What the store runs on; `--engine NAME` names another one."""
+    with engines.using(request.config.getoption("engine")) as kind:
+        yield kind
+
+
+@pytest.fixture(autouse=True)
+def every_write_has_the_write_lock(
+    engine: engines.Kind, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """Whatever a test of this folder does in its own process, nothing is written outside of a
     transaction that began by taking the write lock."""
-    connect = connecting._connected
-    connections: list[Writing] = []
-
-    def watching(layout: Layout, *, alone: bool = False) -> object:
-        connections.append(Writing())
-        return watched(connect(layout, alone=alone), connections[-1])
-
-    monkeypatch.setattr(connecting, "_connected", watching)
-    yield
-    assert [fault for writing in connections for fault in writing.faults] == []
+    with engine.only_written_with_the_lock(monkeypatch):
+        yield
 
 
 @pytest.fixture

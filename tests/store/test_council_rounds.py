@@ -41,7 +41,7 @@ def test_one_of_three_times_out_and_nothing_is_called_a_consensus(chamber):
     assert "2 of 3 valid" in rendered(counted, "md").decode().splitlines()[0]
     assert {group.bucket for group in counted.tally.groups} == {"majority"}
     assert shortfall(counted).code == "degraded"
-    assert "nobody has claimed it" in chamber.seats(run)["eve"].as_json()["missing_reason"]
+    assert "it has not been claimed" in chamber.seats(run)["eve"].as_json()["missing_reason"]
     chamber.verified()
 
 
@@ -160,7 +160,7 @@ def test_a_late_reply_that_cannot_be_read_changes_nothing(chamber, content):
     assert chamber.states(run)["eve"] == "timed_out"
     assert len(chamber.bus("eve").list(mailboxes=("eve",)).items) == 1, "no repair any more"
     shown = chamber.seats(run)["eve"].as_json()
-    assert shown["missing_reason"] == "at the deadline: was asked: nobody has claimed it"
+    assert shown["missing_reason"] == "at the deadline: was asked: it has not been claimed"
     assert shown["too_late"]
     assert chamber.seats(run)["ada"].as_json()["too_late"] is None
 

@@ -158,7 +158,7 @@ def test_what_was_settled_can_neither_be_changed_nor_removed(chamber, run):
             pytest.raises(InboxOrchError, match="never"),
             chamber.scheduler.database.transaction() as tx,
         ):
-            tx.connection.execute(statement)
+            tx.run(statement)
 
 
 def test_what_was_decided_is_not_suggested_again(chamber, run):

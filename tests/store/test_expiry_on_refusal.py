@@ -1,6 +1,7 @@
 """An expiry that a call came across stays noticed when the call itself is refused."""
 
 from support.buses import refused
+from support.engines import looking
 
 
 def claimed(leader, worker, **options):
@@ -16,7 +17,7 @@ def state(bus, thread):
 
 def kinds(bus):
     """What has been recorded; a watch would itself notice what has run out."""
-    rows = bus.database.connection.execute("SELECT kind FROM event").fetchall()
+    rows = looking(bus.database).all("SELECT kind FROM event")
     return [row[0] for row in rows]
 
 
@@ -72,13 +73,10 @@ def test_a_key_conflict_of_the_holder_leaves_the_overdue_question_settled(office
     assert kinds(leader).count("question_expired") == 1
 
 
-def test_what_was_kept_wakes_those_who_wait_for_it(office, leader, worker, monkeypatch):
-    from inbox_orch.shared.store.sqlite import bells
-
+def test_what_was_kept_wakes_those_who_wait_for_it(engine, office, leader, worker, monkeypatch):
     thread, _ = claimed(leader, worker, max_deliveries=1)
     office.clock.advance(61)
-    rung = set()
-    monkeypatch.setattr(bells, "ring", lambda folder, topics: rung.update(topics))
+    rung = engine.rung(monkeypatch)
 
     with refused("invalid_state"):
         leader.cancel(thread)

@@ -3,6 +3,7 @@
 import pytest
 
 from support.buses import refused
+from support.engines import looking
 
 
 @pytest.fixture
@@ -92,9 +93,9 @@ def test_own_messages_behind_unread_ones_are_passed_over_with_them(alice, bob):
 
 
 def position(bus):
-    rows = bus.database.connection.execute(
+    rows = looking(bus.database).all(
         "SELECT position FROM read_cursor WHERE agent = 'alice' AND mailbox = 'alice'"
-    ).fetchall()
+    )
     return rows[0][0] if rows else 0
 
 
@@ -132,8 +133,8 @@ def test_an_empty_fetch_gives_the_cursor_that_the_agent_has_come_to(alice, bob):
     assert failure.value.data["next_cursor"] == str(message.id)
 
 
-def test_a_mailbox_with_many_unread_messages_hides_none_and_takes_no_longer(alice, bob):
-    """Steps of SQLite's virtual machine, which no load of the machine changes."""
+def test_a_mailbox_with_many_unread_messages_hides_none_and_takes_no_longer(engine, alice, bob):
+    """Steps of the engine's own, which no load of the machine changes."""
 
     def send(number):
         with alice.transaction():
@@ -141,10 +142,8 @@ def test_a_mailbox_with_many_unread_messages_hides_none_and_takes_no_longer(alic
                 alice.send(to="bob", subject="task", body=f"{each}")
 
     def steps():
-        counted = []
-        bob.database.connection.set_progress_handler(lambda: counted.append(1), 10)
-        assert bob.fetch(limit=5, peek=True).truncated
-        bob.database.connection.set_progress_handler(None, 10)
+        with engine.steps(bob.database) as counted:
+            assert bob.fetch(limit=5, peek=True).truncated
         return len(counted)
 
     send(50)

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from support.engines import looking
+
 
 @pytest.fixture
 def held(leader, worker):
@@ -34,12 +36,12 @@ def test_an_id_in_small_letters_is_the_same_request(worker, held, verb):
 
 def test_a_result_that_an_older_release_stored_lacks_a_field_and_is_given_back(leader):
     first = leader.send(to="w1", subject="task", body="do it", key="k1")
-    (stored,) = leader.database.connection.execute("SELECT response FROM request").fetchone()
+    (stored,) = looking(leader.database).only("SELECT response FROM request")
     older = json.loads(stored)
     del older["answered"], older["thread"]["uncounted"], older["message"]["artifacts"]
     older["thread"]["of_a_newer_release"] = 1
     with leader.database.transaction() as tx:
-        tx.connection.execute("UPDATE request SET response = ?", (json.dumps(older),))
+        tx.run("UPDATE request SET response = ?", (json.dumps(older),))
 
     again = leader.send(to="w1", subject="task", body="do it", key="k1")
 

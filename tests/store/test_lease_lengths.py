@@ -7,7 +7,6 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared import clock
-from inbox_orch.shared.store.sqlite import creating
 from support.buses import refused
 
 MILLISECOND = 1_000_000
@@ -34,10 +33,8 @@ def hands(monkeypatch) -> Hands:
 
 
 @pytest.fixture
-def bus(tmp_path, hands) -> Iterator[Bus]:
-    path = tmp_path / ".inbox" / "bus.db"
-    creating.create(str(path))
-    with Bus.open(path, agent="s") as made:
+def bus(engine, tmp_path, hands) -> Iterator[Bus]:
+    with Bus.open(engine.make(tmp_path), agent="s") as made:
         made.send(to="pool", subject="s", body="b")
         yield made
 

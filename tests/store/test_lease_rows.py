@@ -3,7 +3,8 @@
 import pytest
 
 from inbox_orch.inbox.store import cursors, leases
-from support.buses import Office, looking
+from support.buses import Office
+from support.engines import looking
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import pytest
 
 from inbox_orch.shared.clock import rfc3339
 from support.buses import Office, refused
+from support.engines import looking
 
 TASK_ID_OF_NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -119,7 +120,7 @@ def test_a_claim_remembers_how_far_its_holder_has_read(leader, worker):
     thread = leader.send(to="workers", subject="task").thread.id
     reply = leader.reply(thread, body="one more thing").message
     worker.claim(mailboxes=["workers"])
-    rows = worker.database.connection.execute("SELECT read_position FROM lease").fetchall()
+    rows = looking(worker.database).all("SELECT read_position FROM lease")
 
     assert [row[0] for row in rows] == [reply.id]
 
@@ -868,7 +869,7 @@ def test_no_more_than_32_leases_are_noticed_at_once(office, leader, worker):
     counts = []
     for _ in range(3):
         leader.fetch()
-        counts.append(leader.database.connection.execute(held).fetchone()[0])
+        counts.append(looking(leader.database).only(held)[0])
     assert counts == [2, 0, 0]
 
 
@@ -906,17 +907,17 @@ def test_what_is_over_is_worth_a_look_of_those_who_write(office, leader, worker)
     assert due(leader, ["workers"], reaps=False) == (None, None, None)
 
 
-def test_nothing_is_written_where_nothing_is_due(office, leader, worker):
+def test_nothing_is_written_where_nothing_is_due(engine, office, leader, worker):
     claimed(leader, worker)
     office.clock.advance(59)
-    before = leader.database.connection.total_changes
+    before = engine.changes(leader.database)
     leader.reap(["workers"])
-    assert leader.database.connection.total_changes == before
+    assert engine.changes(leader.database) == before
     office.clock.advance(1)
     leader.reap(["others"])
-    assert leader.database.connection.total_changes == before
+    assert engine.changes(leader.database) == before
     leader.reap(["workers"])
-    assert leader.database.connection.total_changes > before
+    assert engine.changes(leader.database) > before
 
 
 # -- fetching --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.services import naming
 from support.commands import Project
+from support.engines import Kind
 
 QUERIES = {
     "threads": lambda names: naming.threads_beginning(
@@ -77,22 +78,15 @@ def test_an_agent_that_is_started_again_and_again_is_one(project: Project):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_looking_for_names_takes_no_more_steps_among_many_threads(project: Project, query: str):
-    """Steps of SQLite's virtual machine, which no load of the machine changes."""
+def test_looking_for_names_takes_no_more_steps_among_many_threads(
+    engine: Kind, project: Project, query: str
+):
+    """Steps of the engine's own, which no load of the machine changes."""
 
     def steps() -> int:
-        counted = 0
-
-        def count() -> int:
-            nonlocal counted
-            counted += 1
-            return 0
-
-        with named(project) as names:
-            names.database.connection.set_progress_handler(count, 100)
+        with named(project) as names, engine.steps(names.database) as counted:
             QUERIES[query](names)
-            names.database.connection.set_progress_handler(None, 100)
-        return counted
+        return len(counted)
 
     def fill(number: int) -> None:
         with project.bus("leader") as bus, bus.transaction():

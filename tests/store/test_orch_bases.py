@@ -193,9 +193,7 @@ def test_a_conflict_is_void_when_the_heads_change(site: Site):
     assert site.states(run)["c"] == "base_conflict"
 
     with site.scheduler.database.transaction() as tx:
-        tx.connection.execute(
-            "UPDATE task SET accepted_head = ? WHERE key = 'b'", (head_of(site.repository),)
-        )
+        tx.run("UPDATE task SET accepted_head = ? WHERE key = 'b'", (head_of(site.repository),))
 
     assert site.states(run)["c"] == "ready"
     assert site.dispatch(run)["c"]["state"] == "offered"

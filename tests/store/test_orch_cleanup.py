@@ -5,7 +5,6 @@ import functools
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import tempfile
 from pathlib import Path
@@ -23,6 +22,7 @@ from inbox_orch.orch.schemas.cleanup import ReasonCode
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
+from support.engines import Kind
 from support.predicaments import Scene, picture, process_inside, rejected
 from support.runs import (
     Site,
@@ -147,12 +147,10 @@ def test_a_check_that_fails_counts_against_it(scene: Scene):
     assert (item.action, codes(item)) == ("kept", ["unreadable"])
 
 
-def test_the_main_working_tree_is_never_touched(scene: Scene):
+def test_the_main_working_tree_is_never_touched(engine: Kind, scene: Scene):
     scene.delivered()
-    connection = sqlite3.connect(scene.site.office.path)
-    with connection:
-        connection.execute("UPDATE attempt SET worktree_path = ?", (str(scene.repository),))
-    connection.close()
+    sql = "UPDATE attempt SET worktree_path = ?"
+    engine.by_hand(scene.site.office.address, sql, (str(scene.repository),))
 
     (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
 
@@ -160,13 +158,10 @@ def test_the_main_working_tree_is_never_touched(scene: Scene):
     assert (scene.repository / "README.md").exists()
 
 
-def test_a_branch_that_orch_has_not_made_is_never_deleted(scene: Scene):
+def test_a_branch_that_orch_has_not_made_is_never_deleted(engine: Kind, scene: Scene):
     scene.delivered()
     git(scene.repository, "branch", "users", scene.item["branch"])
-    connection = sqlite3.connect(scene.site.office.path)
-    with connection:
-        connection.execute("UPDATE attempt SET branch = 'users'")
-    connection.close()
+    engine.by_hand(scene.site.office.address, "UPDATE attempt SET branch = 'users'")
 
     (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
 

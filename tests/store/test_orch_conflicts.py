@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.engines import looking
 from support.runs import Site, commit, git
 
 
@@ -90,7 +91,7 @@ def test_looking_leaves_no_object_no_ref_and_no_event(site, run):
     commit(tree(site, "b"), "same", "b\n")
     site.scheduler.reconcile(run)
     count = "SELECT count(*) FROM event"
-    events = site.worker.database.connection.execute(count).fetchone()[0]
+    events = looking(site.worker.database).only(count)[0]
     objects = git(site.repository, "count-objects", "-v")
     refs = git(site.repository, "for-each-ref")
 
@@ -98,7 +99,7 @@ def test_looking_leaves_no_object_no_ref_and_no_event(site, run):
 
     assert git(site.repository, "count-objects", "-v") == objects
     assert git(site.repository, "for-each-ref") == refs
-    assert site.worker.database.connection.execute(count).fetchone()[0] == events
+    assert looking(site.worker.database).only(count)[0] == events
 
 
 def test_no_more_pairs_are_compared_than_asked_for_and_the_rest_is_counted(site, run):

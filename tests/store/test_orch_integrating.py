@@ -16,6 +16,7 @@ from inbox_orch.orch.journal import owners
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.shared.store.sqlite.gate import Gate
 from support.buses import refused
+from support.engines import looking
 from support.runs import Site, commit, git, only_for
 from support.timing import PATIENCE_SECONDS
 
@@ -37,7 +38,7 @@ def accept(site: Site, run, **files: dict[str, str]) -> dict[str, str]:
 def write_by_hand(site: Site, statement: str) -> None:
     """Write into the database by hand."""
     with site.worker.database.transaction() as tx:
-        tx.connection.execute(statement)
+        tx.run(statement)
 
 
 def states_of(done) -> dict[str, str]:
@@ -125,12 +126,12 @@ def test_a_dry_run_tells_the_same_and_changes_nothing(site: Site, pair):
     run, _ = pair
     site.scheduler.reconcile(run)
     refs = git(site.repository, "for-each-ref")
-    events = site.worker.database.connection.execute("SELECT count(*) FROM event").fetchone()[0]
+    events = looking(site.worker.database).only("SELECT count(*) FROM event")[0]
 
     told = site.scheduler.integrate(run, onto="main", dry_run=True)
 
     assert git(site.repository, "for-each-ref") == refs
-    after = site.worker.database.connection.execute("SELECT count(*) FROM event").fetchone()[0]
+    after = looking(site.worker.database).only("SELECT count(*) FROM event")[0]
     assert after == events
     done = site.scheduler.integrate(run, onto="main")
     assert (told.tip, told.plan) == (done.tip, done.plan)

@@ -15,7 +15,7 @@ def run(site: Site):
 
 def told_to_start_at(site: Site, key: str, commit_id: str, source: str = "integration") -> None:
     with site.scheduler.database.transaction() as tx:
-        tx.connection.execute(
+        tx.run(
             "UPDATE task SET next_base = ?, next_base_source = ? WHERE key = ?",
             (commit_id, source, key),
         )

@@ -17,7 +17,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from inbox_orch.orch.attempts import moving
 from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.journal import rows as journal_rows
-from inbox_orch.orch.journal.rows import Intent, Owner
 from inbox_orch.orch.leader.drive import Drive
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs import run_rows as runs
@@ -25,6 +24,7 @@ from inbox_orch.orch.runs.model import Limits
 from inbox_orch.orch.runs.states import TASK_FINAL, WITH_WORKER
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes import processes
+from inbox_orch.shared.store.engine import Owner
 from support.buses import Office
 from support.runs import (
     branches,
@@ -77,20 +77,22 @@ class Leader(Scheduler):
             return begin(*arguments, **options)
 
         self.database.transaction = transaction  # type: ignore[method-assign]
+        self.database.owner = self._owner  # type: ignore[method-assign]
+        self.database.runs = self._runs  # type: ignore[method-assign]
 
     def crash_before(self, transaction: int | None) -> None:
         """Die before the transaction of that number, counted from now."""
         self._left = transaction
 
-    def this_process(self) -> Owner:
-        """Not the test's own, which never dies."""
+    def _owner(self) -> Owner:
+        """Not the test's own process, which never dies."""
         boot = self.database.clock.now().boot_id
         return Owner(boot, self.number, 1, processes.namespace())
 
-    def is_abandoned(self, intent: Intent) -> bool:
-        """Whether its leader has crashed."""
+    def _runs(self, owner: Owner) -> bool:
+        """Whether the leader of that number is there; it is not once it has crashed."""
         boot = self.database.clock.now().boot_id
-        return intent.owner.boot_id != boot or intent.owner.process not in self._alive
+        return owner.boot_id == boot and owner.process in self._alive
 
 
 class Runs(RuleBasedStateMachine):

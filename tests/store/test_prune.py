@@ -8,6 +8,7 @@ from inbox_orch.inbox.services import pruning
 from inbox_orch.shared.store import requests
 from inbox_orch.shared.store.artifacts import ArtifactStore
 from support.buses import refused
+from support.engines import looking
 
 DAY = 24 * 3600
 
@@ -255,7 +256,7 @@ def test_keys_that_belong_to_no_thread_go_by_their_own_age(office, leader):
 
     assert leader.prune(1, dry_run=True).keys == 1
     assert leader.prune(1).keys == 1
-    rows = leader.database.connection.execute("SELECT key FROM request").fetchall()
+    rows = looking(leader.database).all("SELECT key FROM request")
     assert [row[0] for row in rows] == ["new"]
 
 

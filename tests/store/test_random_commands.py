@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import Office
+from support.engines import looking
 from support.model import Message, Model, Thread
 
 AGENTS = st.sampled_from(["lead", "w1", "w2"])
@@ -426,7 +427,7 @@ class Commands(RuleBasedStateMachine):
         assert not +expected, f"{+expected} did not come"
 
     def _rows(self, query):
-        return self.buses["lead"].database.connection.execute(query).fetchall()
+        return looking(self.buses["lead"].database).all(query)
 
 
 TestCommands = Commands.TestCase

@@ -6,29 +6,22 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.store.sqlite.database import Database
-from inbox_orch.shared.store.sqlite.sessions import Snapshot
+from support import engines
 from support.clocks import FakeClock
-from support.templates import make_database
-
-
-def looking(database: Database) -> Snapshot:
-    """A session that sees, at each look, what has been committed by then."""
-    return Snapshot(database.connection)
 
 
 class Office:
     """A database in a folder of its own, with buses for several agents on one fake clock."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / ".inbox" / "bus.db"
         self.clock = FakeClock()
-        make_database(self.path, self.clock)
+        self.address = engines.chosen().make(folder, self.clock)
+        self.path = Path(self.address)
         self._open: list[Bus] = []
 
     def bus(self, agent: str | None = None) -> Bus:
         """A connection of its own for an agent."""
-        bus = Bus.open(self.path, agent=agent, clock=self.clock)
+        bus = Bus.open(self.address, agent=agent, clock=self.clock)
         self._open.append(bus)
         return bus
 

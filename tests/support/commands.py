@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import EXIT_CODES
+from sqlite import outside
 from support import warm
 from support.templates import make_database
 from support.timing import PATIENCE_SECONDS
@@ -153,15 +154,8 @@ class Project:
 
     def contents(self) -> list[tuple[Any, ...]]:
         """Every row of every table, to see that nothing was changed."""
-        with self.bus("reader") as bus:
-            connection = bus.database.connection
-            tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-            names = sorted(row[0] for row in tables)
-            return [
-                (name, *row)
-                for name in names
-                for row in connection.execute(f"SELECT * FROM {name}")
-            ]
+        tables = sorted(outside.contents(self.path).items())
+        return [(name, *row) for name, rows in tables for row in rows]
 
     def files(self) -> list[str]:
         """The names of all files in the project."""
@@ -199,11 +193,11 @@ def silence() -> Iterator[int]:
 def locked_by_another(path: Path) -> Iterator[None]:
     """Another program, which knows nothing of the gate, holds SQLite's write lock."""
     code = (
-        "import sqlite3, sys\n"
-        "connection = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
-        "connection.execute('BEGIN IMMEDIATE')\n"
-        "print('held', flush=True)\n"
-        "sys.stdin.read()\n"
+        "import sys\n"
+        "from sqlite import outside\n"
+        "with outside.write_lock(sys.argv[1]):\n"
+        "    print('held', flush=True)\n"
+        "    sys.stdin.read()\n"
     )
     other = warm.Forked("code", [code, str(path)], stdin=subprocess.PIPE)
     assert other.stdout.readline() == b"held\n"

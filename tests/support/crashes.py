@@ -7,7 +7,6 @@ right end.
 
 import json
 import os
-import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any
 
 from inbox_orch.inbox import Bus
 from inbox_orch.migrations import SCHEMA_VERSION
-from inbox_orch.migrations.apply import migrate
 from inbox_orch.shared.store.sqlite import creating, database
+from sqlite import outside
+from sqlite.empty import empty_as_of
 from support.buses import refused
 from support.clocks import FakeClock
 from support.killing import kill_at_every_step
@@ -297,10 +297,8 @@ class Migration:
             returned()
 
     def check(self, folder: Path, facts: str, *, returned: bool) -> None:
-        with sqlite3.connect(database_path(folder)) as connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
-        connection.close()
+        version = outside.value(database_path(folder), "PRAGMA user_version")
+        tables = outside.contents(database_path(folder))
         assert version in ((SCHEMA_VERSION,) if returned else (1, SCHEMA_VERSION))
         assert ("attempt" in tables) is (version > 1)
         with open_bus(folder) as bus:
@@ -315,16 +313,7 @@ def make_old_project(folder: Path) -> None:
     make_project(folder)
     path = database_path(folder)
     path.unlink()
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode=WAL").fetchall()
-    connection.execute("BEGIN IMMEDIATE")
-    migrate(connection, stop_before="0002")
-    connection.executemany(
-        "INSERT INTO meta (key, value) VALUES (?, ?)",
-        [("database_id", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), ("created_at", "1700000000000")],
-    )
-    connection.execute("COMMIT")
-    connection.close()
+    empty_as_of(path, 1)
     path.chmod(0o600)
 
 

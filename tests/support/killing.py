@@ -10,10 +10,11 @@ import io
 import os
 import shutil
 import signal
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+
+from sqlite import outside
 
 KILL_EVERY = int(os.environ.get("KILL_EVERY", "17"))
 """What steps long operations of the scheduler are killed at: 1 is every one, which takes minutes.
@@ -179,14 +180,6 @@ def _install_writes(step: Callable[..., None]) -> None:
 def _install_sqlite(step: Callable[..., None]) -> None:
     from inbox_orch.shared.store.sqlite import copies
 
-    connect = sqlite3.connect
-
-    def connected(*args: Any, **kwargs: Any) -> sqlite3.Connection:
-        step()
-        connection = connect(*args, **kwargs)
-        connection.set_trace_callback(step)
-        return connection
-
-    sqlite3.connect = connected  # type: ignore[assignment]
+    outside.step_at_every_statement(step)
     copies._PAGES_AT_ONCE = 8
     copies._hear_signals = step  # type: ignore[assignment]

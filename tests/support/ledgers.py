@@ -1,8 +1,9 @@
 """What the database says about owners: the event log folded, and dumps to be compared."""
 
-import sqlite3
 from collections.abc import Iterable
 from typing import Any
+
+from sqlite import outside
 
 _ENDS_A_LEASE = {
     "lease_expired",
@@ -42,40 +43,14 @@ def all_events(bus: Any) -> list[Any]:
 def live_leases(path: object) -> dict[str, int]:
     """How many leases of each thread have not ended."""
     query = "SELECT thread_id, count(*) FROM lease WHERE ended_at IS NULL GROUP BY thread_id"
-    with _reading(path) as connection:
-        return dict(connection.execute(query).fetchall())
+    return dict(outside.rows(path, query))
 
 
 def dump(path: object) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of every table."""
-    with _reading(path) as connection:
-        names = [
-            row[0]
-            for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        ]
-        return {
-            name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
-            for name in names
-        }
+    return outside.contents(path)
 
 
 def integrity(path: object) -> str:
-    """SQLite's own verdict on the file: "ok", or what is wrong."""
-    with _reading(path) as connection:
-        return str(connection.execute("PRAGMA integrity_check").fetchone()[0])
-
-
-class _reading:  # noqa: N801 - reads like `closing`
-    """A connection of SQLite's own, closed at the end: nothing else may open the file."""
-
-    def __init__(self, path: object) -> None:
-        self._connection = sqlite3.connect(str(path), isolation_level=None)
-        self._connection.execute("PRAGMA busy_timeout=10000")
-        self._connection.execute("PRAGMA wal_autocheckpoint=0")
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._connection.execute("BEGIN")
-        return self._connection
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._connection.close()
+    """The engine's own verdict on the database: "ok", or what is wrong."""
+    return outside.integrity(path)

@@ -8,7 +8,6 @@ that it runs in a process of its own: `apart` starts it there.
 import inspect
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inbox_orch.orch.git.repository import Repository
+from sqlite import outside
 from support import killing, warm
 from support.commands import command_path
 from support.timing import PATIENCE_SECONDS
@@ -51,10 +51,7 @@ class Scene:
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self.aside, self.folder, symlinks=True)
         identity = Repository(str(self.repository)).identity()
-        connection = sqlite3.connect(self.database)
-        with connection:
-            connection.execute("UPDATE run SET repository_identity = ?", (identity,))
-        connection.close()
+        outside.written(self.database, "UPDATE run SET repository_identity = ?", (identity,))
 
 
 def kill_everywhere(scene: Scene, act: Callable[[], None], every_one_before: int = 0) -> set[Any]:

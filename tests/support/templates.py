@@ -6,7 +6,6 @@ That a database is made well is shown by the tests of `creating`; the others onl
 import functools
 import os
 import shutil
-import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from inbox_orch.shared.clock import Clock, SystemClock
 from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.store.sqlite import creating
+from sqlite import outside
 
 
 def make_database(path: Path, clock: Clock | None = None) -> None:
@@ -42,9 +42,7 @@ def _database() -> tuple[bytes, bytes, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, ".inbox", "bus.db")
         creating.create(str(path))
-        connection = sqlite3.connect(path)
-        stamps = dict(connection.execute("SELECT key, value FROM meta"))
-        connection.close()
+        stamps = dict(outside.rows(path, "SELECT key, value FROM meta"))
         content = path.read_bytes()
     its_id, its_date = stamps["database_id"].encode(), stamps["created_at"].encode()
     assert content.count(its_id) == content.count(its_date) == 1

@@ -72,7 +72,7 @@ def changes_files(function: ast.FunctionDef) -> list[int]:
 def places(root: Path) -> dict[str, tuple[list[int], list[int]]]:
     """Where files may be changed: the lines of that, and the lines of the guards."""
     found = {}
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted(p for p in root.rglob("*.py") if "demo" not in p.parts):
         for name, function in functions(path):
             lines = changes_files(function)
             if lines:

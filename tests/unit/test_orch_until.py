@@ -6,7 +6,7 @@ from itertools import chain, combinations
 import pytest
 
 from inbox_orch.orch.leader.until import WELL, Goal, Seen, Verdict, verdict_on
-from inbox_orch.orch.runs import readiness, slots
+from inbox_orch.orch.runs import readiness
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run, Task
 from inbox_orch.orch.runs.readiness import Picture, Standing
@@ -33,7 +33,7 @@ def seen(*states: str, run_state: str = "open", changed: bool = False) -> Seen:
     )
     outcome = readiness._outcome(run, standings)
     picture = Picture(run, standings, {s.task.id: s for s in standings}, outcome)
-    moving = slots.may_move(picture, [s for s in states if s in ("active", "blocked")])
+    moving = readiness.may_move(picture, [s for s in states if s in ("active", "blocked")])
     return Seen(picture, tuple(s for s in states if s == "blocked"), moving, changed)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 RUN = """
 import os, signal, sys, threading
-from inbox_orch.shared.signals import Signalled, listen, postponed
+from inbox_orch.shared.processes.signals import Signalled, listen, postponed
 
 listen()
 me = os.getpid()

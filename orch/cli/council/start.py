@@ -58,7 +58,7 @@ DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, forever=True)
     default=stored.DEFAULT_DEADLINE_SECONDS,
     show_default=True,
     metavar="SECONDS",
-    help="The round ends then, whoever is missing; `inf`: never by itself.",
+    help="The round ends then, even if replies are missing; `inf`: never by itself.",
 )
 @click.option(
     "--seat-timeout",

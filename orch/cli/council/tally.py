@@ -20,7 +20,7 @@ REVISION = Number(1, 1_000_000, whole=True)
 )
 @council_option
 @click.option("--explain", metavar="GROUP", help="Why this group is one: every merge, its score.")
-@click.option("--no-overrides", is_flag=True, help="As it was before anybody settled anything.")
+@click.option("--no-overrides", is_flag=True, help="As it was before anything was settled.")
 @click.option("--revision", type=REVISION, metavar="N", help="An earlier revision.")
 @click.pass_context
 def command(

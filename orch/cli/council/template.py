@@ -18,7 +18,7 @@ from ...council.prompts import template
 def command(context: click.Context) -> None:
     """Print what a reviewer is sent, the ready lenses, and the JSON Schema of a reply.
 
-    Needs no database. Whoever builds a reviewer begins here.
+    Needs no database. To build a reviewer, begin here.
     """
     made = template()
     output = shell_of(context).output

@@ -1,6 +1,6 @@
 """What a shell may complete from the database: runs, councils, tasks, attempts, mailboxes, agents.
 
-Reads only, and waits for nobody.
+Reads only, and never waits.
 """
 
 import click

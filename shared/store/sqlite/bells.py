@@ -59,7 +59,7 @@ def dead(folder: str, made_before_ms: int) -> Iterator[str]:
 
 
 def _names(folder: str) -> list[str]:
-    """The names in a folder, none where nobody has ever waited. A link to a folder is none."""
+    """The names in a folder, none where there was never a wait. A link to a folder is none."""
     try:
         return [] if os.path.islink(folder) else os.listdir(folder)
     except OSError:
@@ -73,7 +73,7 @@ def _is_fifo(path: str) -> bool:
 
 
 def _is_dead(path: str) -> bool:
-    """Whether nobody has the FIFO open for reading; nothing is written into it."""
+    """Whether no process has the FIFO open for reading; nothing is written into it."""
     if not _is_fifo(path):
         return False
     try:
@@ -117,7 +117,7 @@ class Bells:
                 except OSError:
                     self.armed = False
         except BaseException:
-            # A signal, before anybody could have disarmed what is armed already.
+            # A signal, before what is armed already could have been disarmed.
             self.disarm()
             raise
 

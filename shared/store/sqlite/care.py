@@ -1,23 +1,28 @@
-"""SQLite's own checks of a database, and rows in it that nobody can read.
+"""SQLite's own checks of a database, and rows in it that cannot be read.
 
 Nothing here writes but `use_write_ahead_log`. A row that cannot be read must not keep the others
 from being checked.
 """
 
 import contextlib
+import functools
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import methodcaller
+from types import MappingProxyType
+
+from inbox_orch.migrations import SCHEMA_VERSION
 
 from ..engine import Session
 from ..findings import Integrity, Tally
-from .sessions import connection_of
+from .sessions import Snapshot, connection_of
 
 # SQLite tells what its check has found in words only (sqlite.org/pragma.html).
 # These concern the values of a row; everything else concerns the structure of the file.
 _ABOUT_VALUES = re.compile(r"(?:CHECK constraint failed|(?:NULL|[\w-]+) value) in (\w+)")
 _MOST_FINDINGS = 100
+_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 # (table, column, what its JSON has to be: object, array, or anything)
 JsonColumn = tuple[str, str, str | None]
 
@@ -54,10 +59,19 @@ def broken_references(tx: Session, most: int) -> Tally:
 
 def schema_objects(tx: Session) -> dict[tuple[str, str], str | None]:
     """(type, name) of every table, index and trigger, with its statement."""
-    rows = tx.all(
-        "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-    )
-    return {(row[0], row[1]): row[2] for row in rows}
+    return {(row[0], row[1]): row[2] for row in tx.all(_OBJECTS)}
+
+
+@functools.cache
+def fresh_schema(version: int = SCHEMA_VERSION) -> Mapping[tuple[str, str], str | None]:
+    """(type, name) of everything that the steps up to `version` make, with its statement."""
+    from inbox_orch.migrations.apply import migrate
+
+    older = version < SCHEMA_VERSION
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        migrate(connection, stop_before=f"{version + 1:04d}" if older else None)
+        return MappingProxyType(schema_objects(Snapshot(connection)))
 
 
 def schema_version(tx: Session) -> int:
@@ -73,7 +87,7 @@ def journal_mode(tx: Session) -> str:
 
 
 def use_write_ahead_log(tx: Session) -> None:
-    """Turn the write-ahead log on; SQLite refuses while anybody else is at work."""
+    """Turn the write-ahead log on; SQLite refuses while another process is at work."""
     tx.all("PRAGMA journal_mode=WAL")
 
 

@@ -1,10 +1,10 @@
 """The end of a transaction, and what a COMMIT that failed has left in the log.
 
 SQLite writes a commit to its log, has the disk sync it, and only then tells the others. When the
-sync fails, the commit counts for nobody, and yet it lies there whole: whoever reads the log
-anew, once every process has closed the database, takes it in (sqlite.org/wal.html, "Recovery"). So
-something that changes nothing is written over it at once. If that cannot be synced either, nobody
-can say what will be there.
+sync fails, the commit counts for no reader, and yet it lies there whole: once every process has
+closed the database, the next one reads the log anew and takes it in (sqlite.org/wal.html,
+"Recovery"). So something that changes nothing is written over it at once. If that cannot be synced
+either, what will be there cannot be known.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ _NOT_WRITTEN = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_FULL)
 
 def settle(layout: Layout, connection: sqlite3.Connection, error: sqlite3.Error) -> None:
     """After a COMMIT that failed with `error`: see to it that nothing was done. Error
-    `outcome_unknown` when it was done wholly or not at all, and nobody can tell which."""
+    `outcome_unknown` when it was done wholly or not at all, and it cannot be told which."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
     if _may_be_in_the_log(error) and not _written_over(connection):

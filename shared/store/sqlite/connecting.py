@@ -1,9 +1,9 @@
 """Opening the database file with SQLite, also where there is no room for its shared index.
 
 Readers and writers find their way in the log by an index that they share, `-shm`. On a full disk
-it cannot be made. Whoever has the file for itself, in SQLite's exclusive locking mode, keeps the
-index in its own memory (sqlite.org/wal.html, section 8): as long as nobody else has the database
-open, and then the index is there. Meanwhile nobody else gets in, so it is for short calls only.
+it cannot be made. A process that has the file for itself, in SQLite's exclusive locking mode,
+keeps the index in its own memory (sqlite.org/wal.html, section 8). That works only while no other
+process has the database open, and none can open it meanwhile: so it is for short calls only.
 """
 
 import sqlite3

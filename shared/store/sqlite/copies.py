@@ -1,6 +1,6 @@
 """Copies of the whole database, made by SQLite's own backup.
 
-The live file is opened by nobody but SQLite, and its connection is the caller's. A copy is
+The live file is opened by SQLite alone, and its connection is the caller's. A copy is
 another file, on which only this process works.
 """
 
@@ -23,7 +23,7 @@ def copy_to_file(source: Session, path: str) -> None:
     """
     target = sqlite3.connect(path, isolation_level=None)
     with contextlib.closing(target):
-        # Whoever dies here leaves a file that nobody has been told of.
+        # A process that dies here leaves a file that no other has been told of.
         target.execute("PRAGMA journal_mode=OFF").fetchall()
         target.execute("PRAGMA synchronous=OFF")
         _copy(connection_of(source), target)
@@ -34,7 +34,7 @@ def private_copy(source: Session) -> Iterator[Session]:
     """A copy of what `source` sees, in a nameless file that is gone with the connection.
 
     It lies in SQLite's folder for temporary files (SQLITE_TMPDIR, TMPDIR, /var/tmp, /tmp;
-    sqlite.org/tempfiles.html), readable by nobody else.
+    sqlite.org/tempfiles.html), readable by no other user.
     """
     target = sqlite3.connect("", isolation_level=None)
     with contextlib.closing(target):
@@ -54,7 +54,7 @@ def _hear_signals(status: int, remaining: int, total: int) -> None:
 
 
 def check_copy(path: str) -> list[str]:
-    """What SQLite's integrity check has against a copy that nobody else uses yet."""
+    """What SQLite's integrity check has against a copy that is not used yet."""
     connection = sqlite3.connect(path, isolation_level=None)
     with contextlib.closing(connection):
         mode = connection.execute("PRAGMA journal_mode").fetchone()[0]

@@ -41,7 +41,7 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
         with contextlib.ExitStack() as failing:
             made = _make_behind_the_gate(layout, clock, failing)
             failing.pop_all()
-        if made:  # what was there before may be somebody else's
+        if made:  # what was there before may not be ours
             keep_reserve(layout)
         return made
     except OSError as error:
@@ -50,7 +50,7 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
 
 def _make_behind_the_gate(layout: Layout, clock: Clock, failing: contextlib.ExitStack) -> bool:
     """See `create`. `failing` gets what takes away again the folders that were made, unless
-    somebody else has put something there."""
+    another process has put something there."""
     fresh = not os.path.lexists(layout.gate)
     gate = _acquired(layout, failing)
     try:
@@ -188,7 +188,7 @@ def _write_ignore_file(folder: str, failing: contextlib.ExitStack) -> None:
 
 
 def _set_orphan_log_aside(layout: Layout, clock: Clock) -> None:
-    """A log without its database holds somebody's commits: keep it, but never replay it."""
+    """A log without its database holds a user's commits: keep it, but never replay it."""
     stamp = clock.now().wall_ms
     for path in (layout.wal, layout.shm):
         with contextlib.suppress(FileNotFoundError):
@@ -198,7 +198,7 @@ def _set_orphan_log_aside(layout: Layout, clock: Clock) -> None:
 def _make_whole(layout: Layout, clock: Clock, unfinished_parts: contextlib.ExitStack) -> None:
     """Make the database under another name, and give it its own once it is whole.
 
-    SQLite would make the file before the schema: whoever was killed in between would leave a
+    SQLite would make the file before the schema: a process killed in between would leave a
     database that is none. The gate is held, so one name for all does, and what lies there is
     left over from such a death.
     """
@@ -212,8 +212,8 @@ def _make_whole(layout: Layout, clock: Clock, unfinished_parts: contextlib.ExitS
     unfinished_parts.pop_all()  # it is there, and others may have it open
     folder = os.path.dirname(layout.database)
     sync_folder(folder)
-    # The folder is new as well, unless somebody was killed before this. A folder above it that
-    # may only be passed through cannot be synced; nobody has made anything in it just now.
+    # The folder is new as well, unless a process was killed before this. A folder above it that
+    # may only be passed through cannot be synced; nothing was made in it just now.
     with contextlib.suppress(PermissionError):
         sync_folder(os.path.dirname(folder))
 

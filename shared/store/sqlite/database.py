@@ -10,12 +10,13 @@ import os
 import sqlite3
 import time
 from _thread import get_ident
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
-from ...clock import Clock, SystemClock
+from ...clock import Clock, Moment, SystemClock
 from ...errors import InboxOrchError, usage
+from ..engine import Owner
 from ..folders import refuse_links
 from ..layout import Layout, layout_of
 from . import bells, connecting, live
@@ -79,7 +80,7 @@ class Database:
         self._upgraded: Upgraded | None = None
         self._makes_room = False
         self.alone: InboxOrchError | None = None
-        """Why nobody else can have the database open meanwhile: there is no room for sharing."""
+        """Why no other process can have the database open now: there is no room for sharing it."""
         self.schema_version = 0
         self.id = ""
 
@@ -98,7 +99,7 @@ class Database:
         """Open an existing database and bring its schema up to date.
 
         `looks`: the schema of an older release stays as it is until something is written.
-        `perhaps_alone`: where there is no room for sharing it, nobody else can have it open
+        `perhaps_alone`: where there is no room for sharing it, no other process can have it open
         meanwhile; for what looks and for what makes room.
         Errors: `no_database`, `wrong_database` (another kind of file, or not
         `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`, `unsafe_link`.
@@ -215,7 +216,7 @@ class Database:
         return None
 
     def _waited_for(self, topics: set[str]) -> set[str]:
-        """Those of the topics that have a bell; mostly nobody waits."""
+        """Those of the topics that have a bell; mostly there is none."""
         try:
             return topics.intersection(os.listdir(self.layout.bells))
         except OSError:
@@ -322,7 +323,7 @@ class Database:
             self._roll_back()
             raise
 
-    def data_version(self) -> int:
+    def version(self) -> int:
         """A number that changes when another connection has committed."""
         self.check_usable()
         # By hand, without `translated`: idle waiters do hardly anything else.
@@ -366,6 +367,31 @@ class Database:
             hint="call again to use the new one",
             details={"path": path},
         )
+
+    def bells(self, topics: Iterable[str]) -> bells.Bells:
+        """FIFOs for some topics, armed."""
+        return bells.Bells(self.layout.bells, topics)
+
+    @property
+    def address(self) -> str:
+        """The path of the database file."""
+        return self.layout.database
+
+    def now(self) -> Moment:
+        """The present moment of the clock that this database was opened with."""
+        return self.clock.now()
+
+    def owner(self) -> Owner:
+        """This process, as `runs` knows it again."""
+        from .owners import this_process
+
+        return this_process(self.clock)
+
+    def runs(self, owner: Owner) -> bool | None:
+        """Whether the process of an owner is still there; None when it cannot be seen."""
+        from .owners import runs
+
+        return runs(owner, self.clock)
 
     @property
     def writable(self) -> bool:
@@ -502,7 +528,7 @@ class Database:
             )
 
     def _bring_up_to_date(self) -> None:
-        """Before the first write. Whoever only looks leaves the database as it is."""
+        """Before the first write. A command that only looks leaves the database as it is."""
         if self.schema_version < SCHEMA_VERSION:
             with translated(self.layout):
                 self._migrate()

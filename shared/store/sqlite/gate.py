@@ -95,7 +95,7 @@ class _Line:
                 self._granted.set()
 
     def wait(self, timeout_seconds: float) -> None:
-        """Return once the lock is held. Whoever is interrupted in it has to `leave`."""
+        """Return once the lock is held. A caller that is interrupted in it has to `leave`."""
         self.start()
         self._granted.wait(timeout_seconds)
         if not self.leave():

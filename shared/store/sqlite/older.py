@@ -7,7 +7,7 @@ from inbox_orch.migrations import SCHEMA_VERSION
 
 class Upgraded:
     """A copy of what a connection sees, brought to the newest schema, in a nameless file that is
-    gone with it. It is made anew when somebody has committed."""
+    gone with it. It is made anew when there has been a commit."""
 
     def __init__(self, source: sqlite3.Connection) -> None:
         self._source = source
@@ -15,7 +15,7 @@ class Upgraded:
         self._version = 0
 
     def current(self) -> sqlite3.Connection:
-        """The copy; the source itself once somebody has brought that up to date."""
+        """The copy; the source itself once that has been brought up to date."""
         version = int(self._source.execute("PRAGMA data_version").fetchone()[0])
         if self._copy is None or version != self._version:
             self.close()

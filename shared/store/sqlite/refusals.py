@@ -169,7 +169,7 @@ def _nearest(name: str, others: list[str]) -> str | None:
 
 
 def is_locked_out(error: sqlite3.Error) -> bool:
-    """Whether a lock of somebody's is in the way, which may be gone in a moment."""
+    """Whether a lock of another process is in the way, which may be gone in a moment."""
     return primary_code(error) in _REFUSED_BY_A_LOCK
 
 

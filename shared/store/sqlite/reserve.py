@@ -1,6 +1,6 @@
 """Room that is kept for the day on which the disk is full.
 
-Whoever is to make room has to write down what it takes away. A file beside the database holds as
+A command that makes room has to write down what it takes away. A file beside the database holds as
 much as that needs; it is given up for it, and made again once there is room.
 """
 

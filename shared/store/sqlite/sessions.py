@@ -9,6 +9,7 @@ from ..engine import Parameters, Row, Session
 
 # What the library raises on its own; `refusals` turns it into the errors of the program.
 StoreError = sqlite3.Error
+Connection = sqlite3.Connection
 
 
 class Snapshot:

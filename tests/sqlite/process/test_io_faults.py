@@ -14,7 +14,7 @@ from support.runs import Site, git
 from support.shortage import little_room
 from support.timing import PATIENCE_SECONDS
 
-_TESTS = str(Path(__file__).resolve().parent.parent)
+_TESTS = str(Path(__file__).resolve().parents[2])
 _DRIVER = f"import sys; sys.path.insert(0, {_TESTS!r}); from support.shortage import main; main()"
 OPERATIONS = ("send", "claim", "update", "done", "backup", "prune", "init", "migration")
 

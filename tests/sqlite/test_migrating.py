@@ -9,7 +9,8 @@ from sqlite_utils import Database
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.cli import COMMANDS
 from inbox_orch.migrations import SCHEMA_VERSION
-from inbox_orch.migrations.apply import STEPS, fresh_schema, migrate
+from inbox_orch.migrations.apply import STEPS, migrate
+from inbox_orch.shared.store.sqlite.care import fresh_schema
 from support.buses import refused
 from support.clicktree import AFTERWARDS, NEEDED
 from support.commands import Project

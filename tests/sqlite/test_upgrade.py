@@ -10,10 +10,10 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.migrations import SCHEMA_VERSION
-from inbox_orch.migrations.apply import fresh_schema
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.store.sqlite import database
-from support import old_databases
+from inbox_orch.shared.store.sqlite.care import fresh_schema
+from sqlite import old_databases
 from support.buses import refused
 from support.orch_matrix import Enterprise
 from support.processes import Child, Gun, close_all

@@ -125,7 +125,7 @@ def test_a_log_that_a_killed_process_left_is_cut_by_the_next_writer(path, leader
     code = """
 import os
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating, database
+from inbox_orch.shared.store.sqlite import creating, database
 from support.processes import say
 database.CHECKPOINT_BYTES = database.TRUNCATE_BYTES = 1 << 40
 bus = Bus.open(sys.argv[1], agent="w")

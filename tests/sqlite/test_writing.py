@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from support.writing import Writing, watched
+from sqlite.writing import Writing, watched
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 
 from inbox_orch.migrations import SCHEMA_VERSION
+from sqlite.old_databases import as_of, fill
 from support.commands import Project, run
-from support.old_databases import as_of, fill
 from support.runs import Site
 
 INBOX_LOOKS = [

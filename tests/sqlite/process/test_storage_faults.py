@@ -10,11 +10,11 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.store.sqlite import creating, database
 from inbox_orch.shared.store.sqlite.gate import Gate
+from sqlite.writing import Writing, watched
 from support.buses import refused
 from support.ledgers import integrity
 from support.processes import Child, crew, finish, run_json, start_json, until
 from support.timing import promptly
-from support.writing import Writing, watched
 
 _HOLDER = """
 import fcntl, sqlite3
@@ -51,7 +51,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from support.processes import say
 
 def use_in_child(bus):
-    for call in (bus.list, lambda: bus.send(to="x", subject="y"), bus.database.data_version):
+    for call in (bus.list, lambda: bus.send(to="x", subject="y"), bus.database.version):
         try:
             call()
         except InboxOrchError as error:
@@ -310,7 +310,7 @@ import os
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.worker.result import read_result
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.inputs import read_input
+from inbox_orch.shared.shell.inputs import read_input
 from support.processes import say
 opened, own = [], {}
 

@@ -2,7 +2,7 @@
 
 What a call had returned for before the cut is there; what came after is there whole or not at
 all; both doctors find nothing. (That the log is synced before a call returns, and an artifact
-before that, is the affair of `tests/store/test_order_of_calls.py`.)
+before that, is the affair of `tests/sqlite/test_order_of_calls.py`.)
 """
 
 import random

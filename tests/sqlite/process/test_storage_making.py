@@ -79,7 +79,7 @@ def test_nobody_else_can_read_it_whatever_the_umask_says(tmp_path):
 def test_of_16_processes_that_make_it_at_once_one_does_and_all_can_use_it(tmp_path):
     code = """
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import creating
+from inbox_orch.shared.store.sqlite import creating
 from support.processes import say
 path, agent = sys.argv[1:]
 say("ready")

@@ -117,7 +117,7 @@ def test_the_doctor_changes_nothing(path, doctor):
         (
             "UPDATE message SET body = NULL WHERE kind = 'result'",
             "log_messages",
-            "nobody pruned it",
+            "was not pruned",
         ),
         (
             (

@@ -4,8 +4,8 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.store.sqlite import creating
+from sqlite.writing import Writing
 from support.processes import Child
-from support.writing import Writing
 
 CARE = """
 import os
