@@ -60,7 +60,7 @@ class Asked(NamedTuple):
 
 
 class CouncilSpec(NamedTuple):
-    """A council as somebody wants it. `reviewers` empty: the three default ones; `lenses` are
+    """A council as it is wanted. `reviewers` empty: the three default ones; `lenses` are
     texts by reviewer; `at` needs the `repository`."""
 
     brief: str
