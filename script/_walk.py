@@ -167,7 +167,7 @@ class Ground:
 
     def convene(self) -> None:
         """A council whose reviewers have all answered."""
-        asked = ask.check_asked(brief="# What is missing?\n", reviewers=REVIEWERS)
+        asked = ask.check_asked(ask.CouncilSpec("# What is missing?\n", reviewers=REVIEWERS))
         answer = self.leader.start_council(asked)
         self.council = self.leader.council(answer.data["council"]["id"])
         for reviewer in REVIEWERS:

@@ -160,10 +160,12 @@ def _check_work(
         results = finished(
             judge.run_checks(
                 desk,
-                run,
-                task,
-                attempt._replace(head_commit=work.head),
-                work.folder or str(place and place.path),
+                judge.Subject(
+                    run,
+                    task,
+                    attempt._replace(head_commit=work.head),
+                    work.folder or str(place and place.path),
+                ),
                 passed=(),
                 note=lambda results: _is_still_adoptable(desk, task, attempt),
                 wanted=lambda: _is_still_adoptable(desk, task, attempt),

@@ -63,7 +63,7 @@ def choose(
         candidates = readiness.dispatch_order(picture.standings, picture.dependencies)
     chosen: list[Chosen] = []
     apart: InboxOrchError | None = None
-    # Those found earlier are not ready; whoever dispatches wants to know why nothing comes.
+    # Those found earlier are not ready; the caller wants to know why nothing comes.
     conflicts = [
         {"task": s.task.id, "key": s.task.key, "paths": list(s.conflict_paths)}
         for s in picture.standings

@@ -237,10 +237,9 @@ def _allocated(
     made = attempts.insert(tx, values)
     journal_rows.open_intent(
         tx,
-        run_id=run.id,
-        attempt_id=attempt_id,
-        kind="dispatch",
-        data={"merged_base": chosen.base is not None and chosen.base.source == "merge"},
+        made,
+        "dispatch",
+        {"merged_base": chosen.base is not None and chosen.base.source == "merge"},
         owner=owners.this_process(desk),
         now_ms=tx.now.wall_ms,
     )

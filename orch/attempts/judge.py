@@ -7,7 +7,7 @@ that have not passed are run again.
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes import processes
@@ -125,13 +125,7 @@ def open_verification(
     """Write down that this process verifies it, until `close_verification`."""
     AT_WORK.add(attempt.id)
     journal_rows.open_intent(
-        tx,
-        run_id=run.id,
-        attempt_id=attempt.id,
-        kind="verify",
-        data=data,
-        owner=owners.this_process(desk),
-        now_ms=tx.now.wall_ms,
+        tx, attempt, "verify", data, owner=owners.this_process(desk), now_ms=tx.now.wall_ms
     )
 
 
@@ -144,10 +138,7 @@ def _carry_on(
     try:
         results = yield from run_checks(
             desk,
-            run,
-            task,
-            attempt,
-            str(attempt.worktree_path),
+            Subject(run, task, attempt, str(attempt.worktree_path)),
             passed=[c for c in checks_of(attempt) if c.passed],
             note=lambda results: _note_results(desk, attempt, results),
             wanted=lambda: _is_wanted(desk, attempt),
@@ -176,12 +167,18 @@ def _carry_on(
         AT_WORK.discard(attempt.id)
 
 
+class Subject(NamedTuple):
+    """What is checked: the work of an attempt at a task, in a folder."""
+
+    run: Run
+    task: Task
+    attempt: Attempt
+    folder: str
+
+
 def run_checks(
     desk: Desk,
-    run: Run,
-    task: Task,
-    attempt: Attempt,
-    folder: str,
+    subject: Subject,
     *,
     passed: Sequence[Checked],
     note: Callable[[Sequence[Checked]], bool],
@@ -197,13 +194,14 @@ def run_checks(
     """
     from ..gates.running import Interrupted, Runner, Withdrawn
 
+    run, task, attempt, folder = subject
     results = list(passed)
     with Runner(desk.database.notice) as runner:
         for command in task.checks[len(passed) :]:
             if len(results) > len(passed) and _time_is_over(desk, starts_before_ms):
                 return None
             name = f"check-{len(results) + 1}.txt"
-            check = _check(desk, run, task, attempt, folder, command, name)
+            check = _check(desk, subject, command, name)
             try:
                 _require_here(desk, run, folder)
                 outcome = yield from runner.running(
@@ -234,11 +232,10 @@ def _require_here(desk: Desk, run: Run, folder: str) -> None:
         raise
 
 
-def _check(
-    desk: Desk, run: Run, task: Task, attempt: Attempt, folder: str, command: str, name: str
-) -> "Check":
+def _check(desk: Desk, subject: Subject, command: str, name: str) -> "Check":
     from ..gates.running import Check
 
+    run, task, attempt, folder = subject
     config = config_of(run)
     return Check(
         command,

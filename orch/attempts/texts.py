@@ -1,6 +1,7 @@
 """What a worker is given to read: the brief and the task text."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 MAX_BRIEF_BYTES = 2048
 MAX_EARLIER_BYTES = 16 * 1024
@@ -23,38 +24,39 @@ Every call takes --db {database} --db-id {database_id} (or INBOX_DB, INBOX_DB_ID
 """
 
 
-def brief(
-    *,
-    run: str,
-    task: str,
-    attempt: int,
-    thread: str,
-    mailbox: str,
-    worktree: str | None,
-    branch: str | None,
-    base_commit: str | None,
-    database: str,
-    database_id: str,
-) -> str:
+class Errand(NamedTuple):
+    """What a worker has to know of an attempt: `run` is its name, `task` a key, `attempt` its
+    number, `worktree` and `database` are paths."""
+
+    run: str
+    task: str
+    attempt: int
+    thread: str
+    mailbox: str
+    worktree: str | None
+    branch: str | None
+    base_commit: str | None
+    database: str
+    database_id: str
+
+
+def brief(errand: Errand) -> str:
     """Ids, paths, rules and the commands, in at most 2 KiB: paths that are too long for that
     stand only beside the brief, in the payload and in the output of `dispatch`."""
-
-    def written(worktree: str | None, database: str) -> str:
-        lines = [f"Task {task} of run {run}, attempt {attempt}, thread {thread}."]
-        if worktree is not None:
-            lines += [f"Worktree: {worktree}", f"Branch: {branch}, from {base_commit}"]
-        rules = _RULES.format(
-            thread=thread, mailbox=mailbox, database=database, database_id=database_id
-        )
-        if worktree is None:
-            rules = rules.split("\n", 1)[1]
-        return "\n".join(lines) + "\n" + rules
-
-    text = written(worktree, database)
+    text = _written(errand)
     if _size(text) > MAX_BRIEF_BYTES:
-        text = written(None if worktree is None else _BESIDE, _BESIDE)
+        worktree = None if errand.worktree is None else _BESIDE
+        text = _written(errand._replace(worktree=worktree, database=_BESIDE))
     assert _size(text) <= MAX_BRIEF_BYTES
     return text
+
+
+def _written(errand: Errand) -> str:
+    lines = ["Task {task} of run {run}, attempt {attempt}, thread {thread}."]
+    if errand.worktree is not None:
+        lines += ["Worktree: {worktree}", "Branch: {branch}, from {base_commit}"]
+    rules = _RULES if errand.worktree is not None else _RULES.split("\n", 1)[1]
+    return "\n".join([*lines, rules]).format(**errand._asdict())
 
 
 def _size(text: str) -> int:

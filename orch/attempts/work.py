@@ -106,7 +106,7 @@ def offer(
 
 
 def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str) -> str:
-    return texts.brief(
+    errand = texts.Errand(
         run=run.name,
         task=task.key,
         attempt=attempt.number,
@@ -118,6 +118,7 @@ def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str)
         database=desk.database.address,
         database_id=desk.database.id,
     )
+    return texts.brief(errand)
 
 
 def place_of(desk: Desk, attempt: Attempt) -> Place:

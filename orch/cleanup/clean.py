@@ -125,7 +125,7 @@ def _inspected(desk: Desk, call: Call, attempt: Attempt) -> Inspected:
 def _clean(desk: Desk, call: Call, attempt: Attempt, key: str) -> Item | None:
     """None when another clean-up has taken it away meanwhile."""
     if attempt.live:
-        # Whoever is making it may hold the attempt's lock; there is no need to wait.
+        # The process that is making it may hold the attempt's lock; there is no need to wait.
         return Item(attempt, key, KEPT, _inspected(desk, call, attempt).reasons)
     with worktrees.alone(call.repository, work.place_of(desk, attempt)):
         if not _may_begin(desk, call.run, attempt):
@@ -200,10 +200,9 @@ def _begin_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> boo
             return False
         journal_rows.open_intent(
             tx,
-            run_id=run.id,
-            attempt_id=attempt.id,
-            kind="cleanup",
-            data=plan.as_data(),
+            attempt,
+            "cleanup",
+            plan.as_data(),
             owner=owners.this_process(desk),
             now_ms=tx.now.wall_ms,
         )

@@ -59,33 +59,63 @@ class Asked(NamedTuple):
         return digest_of(facts)
 
 
-def check_asked(
-    *,
-    brief: str,
-    title: str | None = None,
-    reviewers: Sequence[str] = (),
-    lenses: Mapping[str, str] | None = None,
-    decisions: Sequence[str] = (),
-    quorum: int | None = None,
-    deadline_seconds: float | None = DEFAULT_DEADLINE_SECONDS,
-    seat_seconds: float | None = None,
-    at: str | None = None,
-    repository: str | None = None,
-) -> Asked:
-    """What `council start` is given, checked; nothing is changed. `reviewers` empty: the three
-    default ones; `lenses` are texts by reviewer; `at` needs the `repository`. Error `usage`."""
-    names = tuple(reviewers) or prompts.DEFAULT_REVIEWERS
+class CouncilSpec(NamedTuple):
+    """A council as it is wanted. `reviewers` empty: the three default ones; `lenses` are
+    texts by reviewer; `at` needs the `repository`."""
+
+    brief: str
+    title: str | None = None
+    reviewers: Sequence[str] = ()
+    lenses: Mapping[str, str] | None = None
+    decisions: Sequence[str] = ()
+    quorum: int | None = None
+    deadline_seconds: float | None = DEFAULT_DEADLINE_SECONDS
+    seat_seconds: float | None = None
+    at: str | None = None
+    repository: str | None = None
+
+
+def check_asked(spec: CouncilSpec) -> Asked:
+    """What `council start` is given, checked; nothing is changed. Error `usage`."""
+    names = tuple(spec.reviewers) or prompts.DEFAULT_REVIEWERS
     _check_reviewers(names)
+    title = _title(spec)
+    decisions = _decisions(spec.decisions)
+    quorum = min(DEFAULT_QUORUM, len(names)) if spec.quorum is None else spec.quorum
+    if not 1 <= quorum <= len(names):
+        raise usage(f"the quorum must be from 1 to {len(names)}, the number of reviewers")
+    return Asked(
+        title=_one_line(title),
+        brief=spec.brief,
+        reviewers=names,
+        lenses=_lenses(names, spec.lenses or {}),
+        decisions=decisions,
+        quorum=quorum,
+        deadline_seconds=spec.deadline_seconds,
+        seat_seconds=spec.seat_seconds,
+        at=spec.at,
+        repository=spec.repository if spec.at is not None else None,
+        warnings=_warnings(spec.brief),
+    )
+
+
+def _title(spec: CouncilSpec) -> str:
+    """The one that was given, else the brief's; the brief is looked at first."""
+    brief = spec.brief
     size = len(brief.encode("utf-8", "surrogatepass"))
     if not brief.strip() or size > MAX_BRIEF_BYTES or "\0" in brief:
         raise usage(f"a brief is text of 1 to {MAX_BRIEF_BYTES} bytes, not blank, without NUL")
-    found = title or prompts.title_of(brief)
+    found = spec.title or prompts.title_of(brief)
     if found is None:
         raise usage(
             "the brief has no title",
             hint="begin it with a line `# Title`, or give --title TEXT",
         )
-    parsed = tuple(parse_decision(text) for text in decisions)
+    return found
+
+
+def _decisions(given: Sequence[str]) -> tuple[Decision, ...]:
+    parsed = tuple(parse_decision(text) for text in given)
     twice = {d.id for d in parsed if sum(other.id == d.id for other in parsed) > 1}
     if twice or len(parsed) > MOST_DECISIONS:
         raise usage(
@@ -93,22 +123,7 @@ def check_asked(
             if twice
             else f"at most {MOST_DECISIONS} decisions can be asked"
         )
-    chosen = min(DEFAULT_QUORUM, len(names)) if quorum is None else quorum
-    if not 1 <= chosen <= len(names):
-        raise usage(f"the quorum must be from 1 to {len(names)}, the number of reviewers")
-    return Asked(
-        title=_one_line(found),
-        brief=brief,
-        reviewers=names,
-        lenses=_lenses(names, lenses or {}),
-        decisions=parsed,
-        quorum=chosen,
-        deadline_seconds=deadline_seconds,
-        seat_seconds=seat_seconds,
-        at=at,
-        repository=repository if at is not None else None,
-        warnings=_warnings(brief),
-    )
+    return parsed
 
 
 def parse_decision(text: str) -> Decision:

@@ -70,17 +70,17 @@ def _open(desk: Desk, tx: Transaction, run: Run, asked: "Asked") -> dict[str, An
     )
     councils.insert(tx, council)
     _open_round(desk, tx, run, REPLIES, asked.deadline_seconds, len(asked.reviewers))
+    request = prompts.Request(
+        council_id=run.id,
+        brief=council.brief,
+        brief_sha256=council.brief_sha256,
+        decisions=asked.decisions,
+        nonce=council.nonce,
+        seats=len(asked.reviewers),
+    )
     for position, reviewer in enumerate(asked.reviewers, start=1):
         lens, text = asked.lenses.get(reviewer, (None, None))
-        body = prompts.reviewer_prompt(
-            council_id=run.id,
-            brief=council.brief,
-            brief_sha256=council.brief_sha256,
-            decisions=asked.decisions,
-            nonce=council.nonce,
-            lens=text,
-            seats=len(asked.reviewers),
-        )
+        body = prompts.reviewer_prompt(request, text)
         seat = _SeatToOpen(REPLIES, position, reviewer, lens, None)
         _open_seat(desk, tx, run, seat, body, worktree=asked.at is not None)
     view = views.view_in(desk, tx, run)

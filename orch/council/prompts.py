@@ -7,7 +7,7 @@ which no text can know beforehand.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .model import Decision, Parameters
 
@@ -65,30 +65,33 @@ def _headings(brief: str) -> Iterator[str]:
             yield whole.rstrip("#").rstrip() or whole
 
 
-def reviewer_prompt(
-    *,
-    council_id: str,
-    brief: str,
-    brief_sha256: str,
-    decisions: Sequence[Decision],
-    nonce: str,
-    lens: str | None = None,
-    seats: int = 3,
-) -> str:
+class Request(NamedTuple):
+    """What all reviewers of a council are asked. `nonce` is a word that is not in the brief."""
+
+    council_id: str
+    brief: str
+    brief_sha256: str
+    decisions: Sequence[Decision]
+    nonce: str
+    seats: int = 3
+
+
+def reviewer_prompt(asked: Request, lens: str | None = None) -> str:
     """What one reviewer is asked; the same bytes for all of them up to the lens."""
-    others = f"You are one of {seats} reviewers who cannot see what the others write."
-    if seats == 1:
+    others = f"You are one of {asked.seats} reviewers who cannot see what the others write."
+    if asked.seats == 1:
         others = "You are the only reviewer."
+    ids = {"council_id": asked.council_id, "round": 1, "brief_sha256": asked.brief_sha256}
     return "\n".join(
         [
             f"Review the design below. {others}",
             "",
-            *_fenced("BRIEF", brief, nonce),
+            *_fenced("BRIEF", asked.brief, asked.nonce),
             "",
-            *_decision_lines(decisions),
+            *_decision_lines(asked.decisions),
             "Answer in one JSON object (schema `orch.council.reply/1`, printed by `orch council",
             "template`) with these three keys as they stand here:",
-            json.dumps({"council_id": council_id, "round": 1, "brief_sha256": brief_sha256}),
+            json.dumps(ids),
             "",
             _RULES,
             *(["", "Your lens:", lens.strip()] if lens else []),
@@ -175,14 +178,9 @@ def template(parameters: Parameters | None = None) -> dict[str, Any]:
     """The prompt, the lenses and the schemas, for the author of a reviewer."""
     from .replies import ballot_schema, reply_schema
 
+    asked = Request("COUNCIL_ID", "THE BRIEF", "SHA256", decisions=(), nonce="NONCE")
     return {
-        "prompt": reviewer_prompt(
-            council_id="COUNCIL_ID",
-            brief="THE BRIEF",
-            brief_sha256="SHA256",
-            decisions=(),
-            nonce="NONCE",
-        ),
+        "prompt": reviewer_prompt(asked),
         "lenses": dict(LENSES),
         "reply_schema": reply_schema(),
         "ballot_schema": ballot_schema(),

@@ -39,7 +39,7 @@ def settle_groups(desk: Desk, run: Run, wanted: Sequence[Settled]) -> dict[str, 
     """Record what a leader has settled, all of it in one transaction or nothing.
 
     An exact repeat of the last word on the same items is `already`. Errors: `usage`,
-    `not_found` (no such item), `invalid_state` (the round is open, or somebody has split
+    `not_found` (no such item), `invalid_state` (the round is open, or a leader has split
     what is to be merged), `opposed` (a merge across opposed stances without `forced`),
     `busy` (others settle faster).
     """
@@ -114,7 +114,7 @@ def _check_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> No
     if _not_carried_out(desk, run, forced):
         raise InboxOrchError(
             "invalid_state",
-            f"{items} are kept apart: somebody has split items of their groups",
+            f"{items} are kept apart: items of their groups have been split",
             hint="`orch council report` shows who; merge those items again first",
             details={"items": list(left_out[0].items)},
         )
@@ -168,7 +168,8 @@ def _record_override(tx: Transaction, run: Run, override: Override, revision: in
 
 
 def _resolved(tally: "Tally", wanted: Settled) -> Settled:
-    """The same with ids that there are, and with a text that can be shown."""
+    """What a leader wants to settle, with the full ids of its items and a text that can be shown.
+    Errors: `usage`, `not_found`."""
     text = " ".join(wanted.text.split())
     size = len(text.encode("utf-8", "surrogatepass"))
     if not text or size > MAX_REASON_BYTES or not text.isprintable():

@@ -137,36 +137,38 @@ class Stands(NamedTuple):
         return self.state in SEAT_FINAL
 
 
+class Around(NamedTuple):
+    """What is so around a seat. `revision` is that of the tally which is asked for: what came later
+    does not count. `delivered`: the mailbox has been read past the request; `overdue`: its own
+    time is over."""
+
+    open_round: bool
+    revision: int
+    delivered: bool
+    overdue: bool
+
+
 def seat_stands(
-    seat: StoredSeat,
-    replies: Sequence[StoredReply],
-    attempt: Attempt | None,
-    *,
-    open_round: bool,
-    revision: int,
-    delivered: bool,
-    overdue: bool,
+    seat: StoredSeat, replies: Sequence[StoredReply], attempt: Attempt | None, around: Around
 ) -> Stands:
     """How a seat stands, from the outcomes of its attempts in order and the newest attempt.
 
-    `revision` is that of the tally which is asked for: what came later does not count.
-    `delivered`: the mailbox has been read past the request; `overdue`: its own time is over.
     Once the round is closed, nothing but a late reply can change it.
     """
     for reply in replies:
         counts = reply.state in COUNTED
-        if counts and (reply.revision is None or reply.revision <= revision):
+        if counts and (reply.revision is None or reply.revision <= around.revision):
             return Stands("late" if reply.late else reply.state, reply)
     in_time = [reply for reply in replies if not reply.late]
-    if not open_round:
+    if not around.open_round:
         if seat.closing is not None or not in_time:
             return Stands("timed_out")
         return Stands(in_time[-1].state, in_time[-1])
     if in_time and attempt is not None and in_time[-1].attempt_id == attempt.id:
         return Stands(in_time[-1].state, in_time[-1])
-    if overdue:
+    if around.overdue:
         return Stands("timed_out")
-    return Stands(_on_the_way(attempt, delivered=delivered))
+    return Stands(_on_the_way(attempt, delivered=around.delivered))
 
 
 def _on_the_way(attempt: Attempt | None, *, delivered: bool) -> str:

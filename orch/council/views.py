@@ -20,6 +20,7 @@ from .model import Decision
 from .stored import (
     COUNTED,
     SEAT_GRACE_SECONDS,
+    Around,
     Round,
     Stands,
     StoredCouncil,
@@ -200,16 +201,14 @@ class _Looked(NamedTuple):
         attempt = self.latest.get(seat.task_id)
         thread = None if attempt is None else self.threads.get(str(attempt.thread_id))
         overdue_at = self._overdue_at(thread)
-        stands = seat_stands(
-            seat,
-            self.replies.get(seat.task_id, ()),
-            attempt,
+        around = Around(
             open_round=self.rounds[seat.round - 1].open,
             revision=self.revision,
             delivered=thread is not None and thread.id in self.delivered,
             overdue=overdue_at is not None and overdue_at <= now_ms,
         )
         replies = self.replies.get(seat.task_id, ())
+        stands = seat_stands(seat, replies, attempt, around)
         late = [reply for reply in replies if reply.late and reply.state not in COUNTED]
         too_late = late[-1] if late and stands.reply is None else None
         return SeatView(seat, stands, attempt, thread, overdue_at, too_late)

@@ -11,7 +11,7 @@ import re
 import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import postponed
@@ -116,14 +116,13 @@ def git(
     command = ["git", "-C", folder, *_OPTIONS, *meant, *(() if reads else _LASTING), *arguments]
     variables = {**(_READING if reads else {}), **(environment or {}), "LC_ALL": "C"}
     with postponed() if unbroken else contextlib.nullcontext():
-        status, output, complaint = _execute(
-            folder, command, variables, shared_locks, given, own_session=unbroken
-        )
+        call = _Call(folder, command, variables, shared_locks, given)
+        status, output, complaint = _execute(call._replace(own_session=unbroken))
     for _ in range(_TRIES if reads else 0):
         if status == 0 or not any(words in complaint for words in _TRANSIENT):
             break
         pause()
-        status, output, complaint = _execute(folder, command, variables, shared_locks, given)
+        status, output, complaint = _execute(call)
     text = output.decode("utf-8", "surrogateescape")
     if status == _FATAL and _NOT_LOOKED_AT in complaint:
         status = NO_ANSWER
@@ -141,7 +140,7 @@ def git_bytes(
     """
     command = ["git", "-C", folder, *_OPTIONS, *_meant(folder), *arguments]
     variables = {**_READING, "LC_ALL": "C"}
-    status, content, complaint = _execute(folder, command, variables, (), given, output)
+    status, content, complaint = _execute(_Call(folder, command, variables, given=given), output)
     if status != 0:
         raise _failed(folder, arguments, status, complaint.strip(), reads=True)
     return content
@@ -257,31 +256,34 @@ def output_of(folder: str, *arguments: str) -> str:
     return git(folder, *arguments, reads=True)[1].rstrip("\n")
 
 
-def _execute(
-    folder: str,
-    command: list[str],
-    environment: dict[str, str],
-    shared_locks: Sequence[int],
-    given: bytes | None,
-    into: BinaryIO | None = None,
-    *,
-    own_session: bool = False,
-) -> tuple[int, bytes, str]:
+class _Call(NamedTuple):
+    """A git that is to be run: its words, and the variables beside those of this process. `given`
+    is its standard input; `own_session` keeps a terminal's signals from it."""
+
+    folder: str
+    words: list[str]
+    variables: dict[str, str]
+    shared_locks: Sequence[int] = ()
+    given: bytes | None = None
+    own_session: bool = False
+
+
+def _execute(call: _Call, into: BinaryIO | None = None) -> tuple[int, bytes, str]:
     path = _absolute_path()
-    environment = {**environment, "PATH": path}
-    with _without_git_variables(), _readable(given) as istream:
+    environment = {**call.variables, "PATH": path}
+    with _without_git_variables(), _readable(call.given) as istream:
         program = _program(path)
-        module = _gitpython(program, folder)
+        module = _gitpython(program, call.folder)
         try:
             status, output, complaint = module.cmd.Git().execute(
-                [program, *command[1:]],
+                [program, *call.words[1:]],
                 with_extended_output=True,
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
                 env=environment,
-                pass_fds=tuple(shared_locks),
-                start_new_session=own_session,
+                pass_fds=tuple(call.shared_locks),
+                start_new_session=call.own_session,
                 istream=istream,
                 output_stream=into,
             )
@@ -289,8 +291,8 @@ def _execute(
             raise _git_missing() from error
         except OSError as error:
             # Not executable, no memory, no process left.
-            verb = command[len(_OPTIONS) + 3 :]
-            raise _failed(folder, verb, NO_ANSWER, str(error), reads=True) from error
+            verb = call.words[len(_OPTIONS) + 3 :]
+            raise _failed(call.folder, verb, NO_ANSWER, str(error), reads=True) from error
     if isinstance(output, str):
         output = output.encode("utf-8", "surrogateescape")
     if isinstance(complaint, bytes):

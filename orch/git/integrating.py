@@ -190,16 +190,14 @@ def _waiting_branches(path: str) -> Iterator[str]:
 
 def fast_forward(
     repository: Repository,
-    branch: str,
-    new: str,
-    old: str,
+    move: Move,
     source: str,
     *,
     dry_run: bool = False,
     shared_locks: Sequence[int] = (),
 ) -> Moved:
-    """Let a branch that is at `old` come forward to `new`, its descendant, which the branch
-    `source` is at.
+    """Let a branch come forward from `old` to `new`, its descendant, which the branch `source`
+    is at.
 
     Checked out nowhere, it is moved by compare-and-swap. Checked out somewhere, git itself
     moves it there when nothing is uncommitted in that working tree, and refuses, leaving
@@ -209,6 +207,7 @@ def fast_forward(
     """
     import shlex
 
+    branch, new, old = move
     if new == old:
         return Moved("up_to_date")
     there = [tree for tree in working_trees(repository) if tree.branch == branch]
@@ -223,7 +222,7 @@ def fast_forward(
         return Moved("checked_out", shown(tree.path), command, obstacle)
     if dry_run:
         return Moved("fast_forwarded", shown(tree.path), command)
-    reason = _forwarded_there(repository, tree, Move(branch, new, old), shared_locks)
+    reason = _forwarded_there(repository, tree, move, shared_locks)
     if reason is not None and repository.ref_commit(f"refs/heads/{branch}") != new:
         return Moved("refused", shown(tree.path), command, reason)
     return Moved("fast_forwarded", shown(tree.path), command)

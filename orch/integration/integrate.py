@@ -17,7 +17,7 @@ from ..attempts import rows as attempts
 from ..attempts.provision import LATER
 from ..git import integrating as git_integrating
 from ..git import mending, worktrees
-from ..git.integrating import Moved
+from ..git.integrating import Move, Moved
 from ..git.repository import Repository
 from ..journal import owners
 from ..journal import rows as journal_rows
@@ -200,7 +200,7 @@ def _moved(repository: Repository, plan: Plan) -> bool:
                 repository, plan.branch, plan.tip, None, shared_locks=(lock,)
             )
         moved = git_integrating.fast_forward(
-            repository, plan.branch, plan.tip, plan.before, plan.tip, shared_locks=(lock,)
+            repository, Move(plan.branch, plan.tip, plan.before), plan.tip, shared_locks=(lock,)
         )
     if moved.state in ("checked_out", "refused"):
         raise InboxOrchError(
@@ -289,12 +289,12 @@ def _forwarded(repository: Repository, plan: Plan, *, dry_run: bool) -> Moved | 
     target = plan.target
     if target is None or target.paths:
         return None
-    move = (repository, target.branch, plan.tip, target.commit, plan.branch)
+    move = Move(target.branch, plan.tip, target.commit)
     if dry_run:
-        return git_integrating.fast_forward(*move, dry_run=True)
+        return git_integrating.fast_forward(repository, move, plan.branch, dry_run=True)
     try:
         with worktrees.locked(repository) as lock:
-            return git_integrating.fast_forward(*move, shared_locks=(lock,))
+            return git_integrating.fast_forward(repository, move, plan.branch, shared_locks=(lock,))
     except InboxOrchError as error:
         if error.code != "busy":
             raise

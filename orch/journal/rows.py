@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.store.engine import Owner, Session
 
+from ..runs.model import Attempt
+
 OWNER = "owner_boot_id, owner_process, owner_started, owner_namespace"
 
 
@@ -23,19 +25,18 @@ class Intent(NamedTuple):
 
 def open_intent(
     tx: Session,
-    *,
-    run_id: str,
-    attempt_id: str,
+    attempt: Attempt,
     kind: str,
     data: Mapping[str, Any],
+    *,
     owner: Owner,
     now_ms: int,
 ) -> None:
-    """Write down what is about to be done."""
+    """Write down what is about to be done to an attempt."""
     tx.run(
         f"INSERT INTO intent (run_id, attempt_id, kind, data, opened_at, {OWNER})"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (run_id, attempt_id, kind, json.dumps(data), now_ms, *owner),
+        (attempt.run_id, attempt.id, kind, json.dumps(data), now_ms, *owner),
     )
 
 

@@ -426,11 +426,11 @@ class Scheduler:
     def tally_of(
         self, run: Run, *, overrides: bool = True, revision: int | None = None
     ) -> count.Counted:
-        """The tally of a council, after taking in what has come. Error `not_found`."""
+        """Take in what reviewers have sent, and count it. Error `not_found`."""
         return count.tally_of(self.desk, run, overrides=overrides, revision=revision)
 
     def suggestions(self, run: Run) -> dict[str, Any]:
-        """Pairs that may be one recommendation, for somebody to decide on."""
+        """Pairs that may be one recommendation, to be decided on."""
         return count.suggestions(self.desk, run)
 
     def settle_groups(self, run: Run, wanted: Sequence[settling.Settled]) -> dict[str, Any]:

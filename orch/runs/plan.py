@@ -21,7 +21,7 @@ class Link(NamedTuple):
 
 
 class TaskSpec(NamedTuple):
-    """A task as somebody wants it. `depends_on` are tasks by their keys (where one task is added,
+    """A task as it is wanted. `depends_on` are tasks by their keys (where one task is added,
     also by their ids), `checks` shell commands that must succeed in the worktree before the work
     is accepted. What is None is as the run's config says; `mailbox` is then the default one."""
 
@@ -40,7 +40,7 @@ class TaskSpec(NamedTuple):
     limits: Limits = Limits()
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
-        """The same with these values masked wherever they stand."""
+        """The task with these values masked wherever they stand in its texts."""
         if not secrets:
             return self
         return self._replace(

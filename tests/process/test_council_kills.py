@@ -9,7 +9,7 @@ import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.council import take_in, views
-from inbox_orch.orch.council.ask import check_asked
+from inbox_orch.orch.council.ask import CouncilSpec, check_asked
 from inbox_orch.orch.council.count import rendered
 from inbox_orch.orch.leader.scheduler import Scheduler
 from support import killing
@@ -21,7 +21,7 @@ KEY = "the-key"
 
 def start(scheduler: Scheduler) -> str:
     """Open it, as a leader does that may have to repeat the call."""
-    asked = check_asked(brief=BRIEF, reviewers=REVIEWERS)
+    asked = check_asked(CouncilSpec(brief=BRIEF, reviewers=REVIEWERS))
     return str(scheduler.start_council(asked, key=KEY).data["council"]["id"])
 
 

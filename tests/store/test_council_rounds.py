@@ -6,7 +6,7 @@ import pytest
 
 from inbox_orch.orch.attempts import fold as folding
 from inbox_orch.orch.council import take_in, views
-from inbox_orch.orch.council.ask import check_asked, parse_decision
+from inbox_orch.orch.council.ask import CouncilSpec, check_asked, parse_decision
 from inbox_orch.orch.council.count import rendered, shortfall
 from inbox_orch.orch.council.tally import canonical
 from support.buses import refused
@@ -269,7 +269,7 @@ def test_beside_another_run_a_council_is_meant_only_when_it_is_named(chamber):
 
 
 def test_a_repeated_start_with_its_key_asks_nobody_again(chamber):
-    asked = check_asked(brief=BRIEF, reviewers=REVIEWERS, decisions=[DECISION])
+    asked = check_asked(CouncilSpec(brief=BRIEF, reviewers=REVIEWERS, decisions=[DECISION]))
     first = chamber.scheduler.start_council(asked, key="k")
     again = chamber.scheduler.start_council(asked, key="k")
 
@@ -278,7 +278,7 @@ def test_a_repeated_start_with_its_key_asks_nobody_again(chamber):
     assert len(chamber.bus("ada").list(mailboxes=("ada",)).items) == 1
     with refused("key_conflict"):
         chamber.scheduler.start_council(
-            check_asked(brief=BRIEF + "More.\n", reviewers=REVIEWERS), key="k"
+            check_asked(CouncilSpec(brief=BRIEF + "More.\n", reviewers=REVIEWERS)), key="k"
         )
 
 
@@ -341,13 +341,13 @@ def test_no_file_of_the_brief_can_end_its_fence(chamber):
 )
 def test_a_wrong_start_says_what_is_wrong(options, said):
     with refused("usage") as failure:
-        check_asked(**{"brief": BRIEF, "reviewers": REVIEWERS, **options})
+        check_asked(CouncilSpec(**{"brief": BRIEF, "reviewers": REVIEWERS, **options}))
     assert said in failure.value.message
 
 
 def test_a_brief_without_anything_to_name_is_warned_about():
-    assert check_asked(brief=BRIEF).warnings == ()
-    assert "no sections" in check_asked(brief="# Title\n\nText.\n").warnings[0]
+    assert check_asked(CouncilSpec(brief=BRIEF)).warnings == ()
+    assert "no sections" in check_asked(CouncilSpec(brief="# Title\n\nText.\n")).warnings[0]
 
 
 def test_a_question_may_have_colons_and_equals_signs():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.git import marks, mending
-from inbox_orch.orch.git.integrating import fast_forward
+from inbox_orch.orch.git.integrating import Move, fast_forward
 from inbox_orch.orch.git.repository import Repository
 from support.deaths import locks
 from support.processes import Child
@@ -272,7 +272,7 @@ def test_a_branch_in_a_linked_worktree_comes_forward_there(site: Site, tmp_path:
     commit(site.repository, "new.txt", "new\n")
     new = git(site.repository, "rev-parse", "HEAD")
 
-    moved = fast_forward(Repository(str(site.repository)), "side", new, old, "main")
+    moved = fast_forward(Repository(str(site.repository)), Move("side", new, old), "main")
 
     assert moved.state == "fast_forwarded"
     assert (tmp_path / "side" / "new.txt").exists()

@@ -326,13 +326,7 @@ def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run
     with site.scheduler.database.transaction() as tx:
         connection, now_ms = tx, tx.now.wall_ms
         journal_rows.open_intent(
-            connection,
-            run_id=run.id,
-            attempt_id=attempt,
-            kind="cleanup",
-            data={},
-            owner=me,
-            now_ms=now_ms,
+            connection, site.attempts(run, "a")[0], "cleanup", {}, owner=me, now_ms=now_ms
         )
         (intent,) = journal_rows.open_intents(connection, run.id)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.council import take_in, views
-from inbox_orch.orch.council.ask import check_asked
+from inbox_orch.orch.council.ask import CouncilSpec, check_asked
 from inbox_orch.orch.council.count import Counted
 from inbox_orch.orch.council.views import SeatView
 from inbox_orch.orch.leader.scheduler import Scheduler
@@ -73,7 +73,7 @@ class Chamber:
     def start(self, **options: Any) -> Run:
         """Open a council."""
         key = options.pop("key", None)
-        asked = check_asked(**{"brief": BRIEF, "reviewers": REVIEWERS, **options})
+        asked = check_asked(CouncilSpec(**{"brief": BRIEF, "reviewers": REVIEWERS, **options}))
         answer = self.scheduler.start_council(asked, key=key)
         return self.scheduler.council(answer.data["council"]["id"])
 

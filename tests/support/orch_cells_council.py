@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from inbox_orch.orch.council import take_in, views
-from inbox_orch.orch.council.ask import check_asked
+from inbox_orch.orch.council.ask import CouncilSpec, check_asked
 from support.chambers import BACKUP, BRIEF, QUEUE, REVIEWERS, WAL, recommendation
 from support.matrix import NO_STATE, NO_WAIT, Cell, Never, given, plain, read_while_busy
 from support.orch_matrix import NO_BASE, NO_TOKEN, Enterprise, after
@@ -18,7 +18,9 @@ KEEP = recommendation("keep", "Keep the JSON file", "wal", "sqlite", "journal mo
 def opened(project: Enterprise) -> str:
     """A council with three reviewers who have not answered; its id."""
     with project.scheduler() as scheduler:
-        asked = check_asked(brief=BRIEF, reviewers=REVIEWERS, decisions=["D1=Store?:a|b"])
+        asked = check_asked(
+            CouncilSpec(brief=BRIEF, reviewers=REVIEWERS, decisions=["D1=Store?:a|b"])
+        )
         return str(scheduler.start_council(asked).data["council"]["id"])
 
 

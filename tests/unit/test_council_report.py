@@ -147,7 +147,9 @@ def test_a_decision_record_has_the_headings_of_madr_and_decides_nothing():
 
 def prompt(brief: str, **options: object) -> str:
     values = {"council_id": COUNCIL_ID, "brief_sha256": "ab" * 32, "decisions": DECISIONS}
-    return prompts.reviewer_prompt(brief=brief, nonce="n0nce", **{**values, **options})
+    lens = options.pop("lens", None)
+    asked = prompts.Request(brief=brief, nonce="n0nce", **{**values, **options})
+    return prompts.reviewer_prompt(asked, lens)
 
 
 def test_all_reviewers_get_the_same_bytes_up_to_their_lens():

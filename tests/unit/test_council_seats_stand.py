@@ -5,6 +5,7 @@ import pytest
 from inbox_orch.orch.council.stored import (
     COUNTED,
     SEAT_FINAL,
+    Around,
     Round,
     Stands,
     StoredReply,
@@ -29,7 +30,7 @@ def an_attempt(name: str, state: str) -> Attempt:
 
 def stands(replies=(), attempt=None, *, seat=SEAT, **changes) -> Stands:
     asked = {"open_round": True, "revision": 2, "delivered": False, "overdue": False, **changes}
-    return seat_stands(seat, replies, attempt, **asked)
+    return seat_stands(seat, replies, attempt, Around(**asked))
 
 
 @pytest.mark.parametrize("state", COUNTED)

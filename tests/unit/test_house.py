@@ -182,3 +182,55 @@ def test_only_the_engine_and_its_tests_know_the_library():
     ]
 
     assert found == []
+
+
+# -- sizes -----------------------------------------------------------------------------------
+
+
+MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS = 450, 60, 6
+# Who calls them names each: a value would be made for one call alone.
+LONG_LISTS = {"dispatch", "end_attempt", "git", "move_task"}
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def parameters(function: ast.FunctionDef) -> list[str]:
+    """Its parameters, without what the rest of a call goes through."""
+    given = function.args
+    names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return [name for name in names if name not in ("self", "cls", "desk")]
+
+
+def test_no_file_of_orch_is_longer_than_can_be_read_at_once():
+    long = {
+        str(path): length
+        for path, _ in modules("orch")
+        if (length := len((ROOT / path).read_text().splitlines())) > MOST_LINES_OF_A_FILE
+    }
+
+    assert long == {}
+
+
+def test_no_function_of_orch_is_longer_than_a_page():
+    long = [
+        f"{path} {function.name}"
+        for path, tree in modules("orch")
+        for function in functions(tree)
+        if function.end_lineno - function.lineno >= MOST_LINES_OF_A_FUNCTION
+    ]
+
+    assert long == []
+
+
+def test_values_stand_in_orch_for_long_parameter_lists():
+    long = {
+        function.name
+        for path, tree in modules("orch")
+        for function in functions(tree)
+        # click gives a command all that may stand in its line.
+        if function.name != "command" and len(parameters(function)) > MOST_PARAMETERS
+    }
+
+    assert long == LONG_LISTS

@@ -16,15 +16,19 @@ FACTS = {
 }
 
 
+def brief_of(**facts) -> str:
+    return texts.brief(texts.Errand(**facts))
+
+
 def test_a_brief_names_the_paths():
-    brief = texts.brief(**FACTS, worktree="/w/t-3", database="/p/.inbox/bus.db")
+    brief = brief_of(**FACTS, worktree="/w/t-3", database="/p/.inbox/bus.db")
 
     assert "Worktree: /w/t-3\n" in brief
     assert "--db /p/.inbox/bus.db --db-id" in brief
 
 
 def test_a_brief_without_a_worktree_speaks_of_none():
-    brief = texts.brief(**FACTS, worktree=None, database="/p/.inbox/bus.db")
+    brief = brief_of(**FACTS, worktree=None, database="/p/.inbox/bus.db")
 
     assert "orktree" not in brief
 
@@ -32,7 +36,7 @@ def test_a_brief_without_a_worktree_speaks_of_none():
 @pytest.mark.parametrize("worktree", [None, "/w", "/ü" * 2000])
 @pytest.mark.parametrize("database", ["/d", "/d" * 2000, "/" + "\udcff" * 2000])
 def test_a_brief_is_short_however_long_the_paths_are(worktree: str | None, database: str):
-    brief = texts.brief(**FACTS, worktree=worktree, database=database)
+    brief = brief_of(**FACTS, worktree=worktree, database=database)
 
     assert len(brief.encode("utf-8", "surrogateescape")) <= texts.MAX_BRIEF_BYTES
     assert f"inbox claim {FACTS['thread']}" in brief
@@ -41,7 +45,7 @@ def test_a_brief_is_short_however_long_the_paths_are(worktree: str | None, datab
 
 
 def test_a_path_that_is_not_utf_8_does_not_hinder_a_brief():
-    brief = texts.brief(**FACTS, worktree="/w/\udcff", database="/d")
+    brief = brief_of(**FACTS, worktree="/w/\udcff", database="/d")
 
     assert "/w/\udcff" in brief
 
@@ -83,7 +87,7 @@ def test_what_is_told_of_earlier_attempts_is_at_most_16_kib(
 
 
 def test_a_brief_is_these_lines():
-    brief = texts.brief(
+    brief = brief_of(
         run="shop",
         task="login",
         attempt=2,
@@ -111,7 +115,7 @@ def test_a_brief_is_these_lines():
 def test_a_brief_without_a_worktree_begins_with_how_to_claim():
     facts = {**FACTS, "mailbox": "box"}
     for database in ("/d", "/d" * 2000):
-        lines = texts.brief(**facts, worktree=None, database=database).splitlines()
+        lines = brief_of(**facts, worktree=None, database=database).splitlines()
 
         assert lines[1].startswith(f"Claim:  inbox claim {FACTS['thread']} --mailbox box ")
         assert "commit" not in " ".join(lines)
@@ -119,14 +123,14 @@ def test_a_brief_without_a_worktree_begins_with_how_to_claim():
 
 def test_a_path_stands_in_a_brief_as_long_as_all_of_it_has_2_kib():
     def length(path: str) -> int:
-        return len(texts.brief(**FACTS, worktree=path, database="/d"))
+        return len(brief_of(**FACTS, worktree=path, database="/d"))
 
     room = texts.MAX_BRIEF_BYTES - length("/")
-    whole = texts.brief(**FACTS, worktree="/" * (room + 1), database="/d")
+    whole = brief_of(**FACTS, worktree="/" * (room + 1), database="/d")
 
     assert len(whole) == texts.MAX_BRIEF_BYTES
     assert "Worktree: /" in whole and "--db /d " in whole
-    longer = texts.brief(**FACTS, worktree="/" * (room + 2), database="/d")
+    longer = brief_of(**FACTS, worktree="/" * (room + 2), database="/d")
     assert "Worktree: (its path is long: it stands beside this brief)\n" in longer
     assert "--db (its path is long: it stands beside this brief) --db-id" in longer
 

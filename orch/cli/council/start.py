@@ -10,7 +10,7 @@ from inbox_orch.shared.shell.commandline import PATH, Number, Verb, shell_of
 from inbox_orch.shared.shell.inputs import decode_body, read_input, warn_of_delimiter
 
 from ...council import stored
-from ...council.ask import Asked, check_asked
+from ...council.ask import Asked, CouncilSpec, check_asked
 from ...runs import limits
 from ..parts.base import key_option, open_scheduler
 
@@ -93,7 +93,7 @@ def command(
     Each reviewer is a mailbox. An agent claims and answers with `inbox done --payload-file`; any
     command becomes a reviewer with `inbox work --agent NAME -- CMD`.
     """
-    asked = check_asked(
+    spec = CouncilSpec(
         brief=_text(brief_file, stored.MAX_BRIEF_BYTES),
         title=title,
         reviewers=() if reviewers is None else _names(reviewers),
@@ -105,6 +105,7 @@ def command(
         at=at,
         repository=None if at is None else os.getcwd(),
     )
+    asked = check_asked(spec)
     answer = open_scheduler(context).start_council(asked, key=key)
     _say(context, asked, answer.as_json())
 
