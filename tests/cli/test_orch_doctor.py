@@ -43,7 +43,7 @@ def test_a_worktree_that_is_gone_is_to_be_put_back_or_given_up(project: Enterpri
 
 
 def test_for_every_check_that_finds_problems_there_is_a_remedy():
-    tree = ast.parse((ROOT / "orch" / "services" / "examining.py").read_text())
+    tree = ast.parse((ROOT / "orch" / "leader" / "doctor.py").read_text())
     finding = {
         call.args[0].value
         for call in ast.walk(tree)

@@ -12,6 +12,7 @@ from inbox_orch.shared.clock import Clock
 from inbox_orch.shared.store.engine import Engine, Session
 from inbox_orch.shared.store.layout import Layout
 from inbox_orch.shared.store.sqlite import bells, connecting
+from inbox_orch.shared.store.sqlite.connecting import Opening
 from inbox_orch.shared.store.sqlite.database import Database
 from inbox_orch.shared.store.sqlite.sessions import Snapshot
 from sqlite import outside
@@ -36,7 +37,7 @@ class Sqlite:
 
     def open(self, address: str, **options: Any) -> Engine:
         """Another engine at the database, as another process would have one."""
-        return Database.open(address, **options)
+        return Database.open(address, Opening(**options))
 
     def looking(self, engine: Engine) -> Session:
         """A session outside of a transaction: it sees, at each look, what is committed by then."""

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 
 from inbox_orch.migrations.apply import migrate
-from inbox_orch.orch.council.ask import check_asked
+from inbox_orch.orch.council.ask import CouncilSpec, check_asked
 from inbox_orch.orch.runs.model import Run
 from support.chambers import BRIEF
 from support.runs import Site, commit
@@ -79,7 +79,7 @@ def _use_whole_scheduler(site: Site, run: Run) -> None:
 
 def _hold_council(site: Site) -> None:
     """One with a reply and a tally."""
-    asked = check_asked(brief=BRIEF, reviewers=("ada", "bob"))
+    asked = check_asked(CouncilSpec(brief=BRIEF, reviewers=("ada", "bob")))
     answer = site.scheduler.start_council(asked)
     ada = site.office.bus("ada")
     claimed = ada.claim()
