@@ -7,6 +7,7 @@ import os
 from typing import NamedTuple
 
 from .repository import Repository
+from .standing import own_directory
 from .worktrees import Place
 
 _MOST_BYTES = 64 * 1024
@@ -21,10 +22,8 @@ class Mismatch(NamedTuple):
 
 def folder_of(worktree: str) -> str | None:
     """The admin folder that the `.git` file of a worktree points at; None when it has none."""
-    pointer = text_of(os.path.join(worktree, ".git"))
-    if not pointer.startswith("gitdir: "):
-        return None
-    return os.path.realpath(os.path.join(worktree, pointer.removeprefix("gitdir: ")))
+    pointer = os.path.join(worktree, ".git")
+    return own_directory(worktree) if os.path.isfile(pointer) else None
 
 
 def registered(repository: Repository, place: Place) -> str | None:
@@ -49,7 +48,8 @@ def mismatch(repository: Repository, place: Place) -> Mismatch | None:
     entries = os.path.realpath(os.path.join(repository.common_directory, "worktrees"))
     if entry is None or os.path.dirname(entry) != entries:
         return Mismatch("foreign_worktree", f"{path} is no worktree of {repository.path}")
-    back = text_of(os.path.join(entry, "gitdir"))
+    # Relative to the admin folder, where `worktree.useRelativePaths` is set.
+    back = os.path.join(entry, text_of(os.path.join(entry, "gitdir")))
     if os.path.realpath(back) != os.path.realpath(os.path.join(path, ".git")):
         return Mismatch("foreign_worktree", f"{path} was moved here: git has it at {back}")
     return _lock_mismatch(place, entry)
@@ -63,16 +63,6 @@ def _lock_mismatch(place: Place, entry: str) -> Mismatch | None:
     if reason != place.reason:
         return Mismatch("foreign_lock", f"{place.path} is locked by somebody else: {reason!r}")
     return None
-
-
-def holders_of(repository: Repository, ref: str) -> list[str]:
-    """The admin folders of the working trees that have a ref checked out."""
-    common = repository.common_directory
-    entries = os.path.join(common, "worktrees")
-    folders = [common]
-    if os.path.isdir(entries):
-        folders += [os.path.join(entries, name) for name in sorted(os.listdir(entries))]
-    return [f for f in folders if text_of(os.path.join(f, "HEAD")) == f"ref: {ref}"]
 
 
 def text_of(path: str) -> str:

@@ -8,13 +8,11 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from inbox_orch.shared.errors import InboxOrchError
-
 from . import administration, manifest
 from .commands import exact_names, git
-from .failures import shown
 from .hidden import marked_paths, unmarked_index
 from .nested import Nested, nested_repositories
+from .standing import require_here
 
 # Settings that would make git look less closely, or ask somebody else.
 _CLOSELY = (
@@ -78,11 +76,14 @@ class _Listed(NamedTuple):
     submodules: list[str]
 
 
-def look(worktree: str) -> Condition:
-    """How a worktree stands. Error `git_failed` when git cannot tell, `io_error`."""
+def look(worktree: str, common: str) -> Condition:
+    """How a worktree stands. `common` is the git directory that all worktrees share.
+
+    Errors: `git_failed` when git cannot tell, or looks at the files of another folder; `io_error`.
+    """
     admin = administration.folder_of(worktree)
     assert admin is not None
-    _refuse_other_files(worktree, admin)
+    require_here(worktree, common)
     marked = marked_paths(worktree)
     index = os.path.join(admin, "index")
     with unmarked_index(worktree, index, marked) as within:
@@ -108,21 +109,6 @@ def look(worktree: str) -> Condition:
         nested,
         _fingerprint(worktree, admin, seen, files),
     )
-
-
-def _refuse_other_files(worktree: str, admin: str) -> None:
-    """Git must be looking at the files of this folder, and not where a setting of the worktree's
-    own (core.worktree; git-worktree(1), "Configuration file") sends it."""
-    if not _exists(admin, "config.worktree"):
-        return
-    _, text = git(worktree, "rev-parse", "--show-toplevel", reads=True)
-    top = text.removesuffix("\n")
-    if os.path.realpath(top) != os.path.realpath(worktree):
-        raise InboxOrchError(
-            "git_failed",
-            f"git looks for the files of {shown(worktree)} in {shown(top)}",
-            hint="`git config --worktree --unset core.worktree` there",
-        )
 
 
 def _status(worktree: str, environment: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 
 from .commands import disk_full, git, output_of
+from .standing import require_here
 
 _MOST_WORKERS = 8
 # What git-lfs installs, taken out: the pointers stay what they are, also without its program.
@@ -27,11 +28,13 @@ class Filling(NamedTuple):
     submodules: bool = False
 
 
-def fill(worktree: str, commit: str, filling: Filling, locks: tuple[int, ...]) -> None:
-    """Check out the files of `commit`. `locks` stay held while git runs, even if we are killed.
+def fill(worktree: str, common: str, commit: str, filling: Filling, locks: tuple[int, ...]) -> None:
+    """Check out the files of `commit`. `common` is the git directory that all worktrees share.
+    `locks` stay held while git runs, even if we are killed.
 
-    Errors: `git_failed`, `disk_full`.
+    Errors: `git_failed` (also when git would work on files elsewhere), `disk_full`.
     """
+    require_here(worktree, common)
     options = () if filling.lfs else _WITHOUT_LFS
     reset = ("reset", "--quiet", "--hard", "--no-recurse-submodules", commit)
     try:
@@ -41,7 +44,7 @@ def fill(worktree: str, commit: str, filling: Filling, locks: tuple[int, ...]) -
             raise disk_full(worktree, error) from error
         raise
     if filling.submodules and os.path.lexists(os.path.join(worktree, ".gitmodules")):
-        _add_submodules(worktree, options, locks)
+        _add_submodules(worktree, common, options, locks)
 
 
 def _lacks_space(worktree: str, commit: str) -> bool:
@@ -65,9 +68,12 @@ def _workers(worktree: str) -> tuple[str, ...]:
     return ("-c", f"checkout.workers={workers}") if status == 1 and workers > 1 else ()
 
 
-def _add_submodules(worktree: str, options: tuple[str, ...], locks: tuple[int, ...]) -> None:
+def _add_submodules(
+    worktree: str, common: str, options: tuple[str, ...], locks: tuple[int, ...]
+) -> None:
     """Each submodule, and theirs. `submodule init` would write to the config that all worktrees
     share: the setting that makes every one active is given to the one command instead."""
+    require_here(worktree, common)
     for where in (
         ("-c", "submodule.active=.", *options, "submodule", "--quiet", "update", "--checkout"),
         (*options, "submodule", "--quiet", "foreach", "--quiet", _INNER),

@@ -13,6 +13,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from .commands import FAILURES, git, output_of, with_settings
 from .failures import shown
 from .repository import Repository
+from .standing import own_directory, require_here
 
 _MOST_REVISIONS = 1000
 """So many fit on a command line with room to spare."""
@@ -130,12 +131,29 @@ def working_trees(repository: Repository) -> list[Tree]:
         for line in filter(None, entry.split("\0")):
             name, _, value = line.partition(" ")
             facts[name] = value
-        if "worktree" not in facts or "bare" in facts:
+        if "worktree" not in facts:
+            continue
+        if "bare" in facts:
+            found += _unlisted(repository)
             continue
         # Of a submodule, git lists the git directory in the place of its working tree.
         path = facts["worktree"] if found or repository.bare else repository.path
         found.append(_tree(path, facts))
     return found
+
+
+def _unlisted(repository: Repository) -> list[Tree]:
+    """The main working tree of a repository that is bare by its settings alone (`core.bare`): git
+    names none, and yet its files and index are there, with a branch checked out."""
+    common = repository.common_directory
+    path = os.path.dirname(common) if repository.bare else repository.path
+    is_there = os.path.exists(os.path.join(path, ".git"))
+    if not is_there or not os.path.exists(os.path.join(common, "index")):
+        return []
+    status, ref = git(common, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1))
+    facts = {"branch": ref.strip()} if status == 0 else {}
+    head = repository.ref_commit("HEAD")
+    return [_tree(path, facts if head is None else {**facts, "HEAD": head})]
 
 
 def _tree(path: str, facts: Mapping[str, str]) -> Tree:
@@ -150,7 +168,7 @@ def _tree(path: str, facts: Mapping[str, str]) -> Tree:
 
 def _waiting_branches(path: str) -> Iterator[str]:
     """The branch to which a rebase or a bisection will come back; git lists none meanwhile."""
-    own = output_of(path, "rev-parse", "--path-format=absolute", "--git-dir")
+    own = own_directory(path) or path
     for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"):
         try:
             with open(os.path.join(own, name), encoding="utf-8", errors="surrogateescape") as file:
@@ -194,6 +212,7 @@ def fast_forward(
     if dry_run:
         return Moved("fast_forwarded", shown(tree.path), command)
     try:
+        require_here(tree.path, repository.common_directory)
         git(
             tree.path,
             *("-c", "submodule.recurse=false", "merge", "--quiet", "--ff-only", "--no-autostash"),
@@ -220,6 +239,12 @@ def _obstacle(repository: Repository, tree: Tree, trees: int) -> str | None:
         return "the working tree that has it is not there now"
     if tree.busy:
         return "it is in the middle of a rebase or a bisection"
+    try:
+        require_here(tree.path, repository.common_directory)
+    except InboxOrchError as error:
+        if error.code != "git_failed":
+            raise
+        return error.message
     changed = changed_paths(tree.path)
     if changed:
         more = f" and {len(changed) - 5} more" if changed[5:] else ""

@@ -16,6 +16,7 @@ from inbox_orch.shared.folders import make_private_folders, refuse_links
 from . import administration
 from .commands import git
 from .failures import named_failures
+from .integrating import working_trees
 from .merged import Target
 from .repository import Repository
 from .stale import forget_lock
@@ -107,9 +108,7 @@ def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[
     ref, commit, target = deletion
     if repository.ref_commit(ref) is None:
         return True
-    if administration.holders_of(repository, ref):
-        return False
-    if ref.startswith("refs/heads/") and repository.has_other_names(ref):
+    if ref.startswith("refs/heads/") and _is_in_use(repository, ref):
         return False
     lines = ["start"]
     if target is not None:
@@ -129,6 +128,13 @@ def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[
         shared_locks=shared_locks,
     )
     return status == 0
+
+
+def _is_in_use(repository: Repository, ref: str) -> bool:
+    """Whether a working tree has a branch checked out, or a symbolic ref leads to it."""
+    branch = ref.removeprefix("refs/heads/")
+    held = any(tree.branch == branch for tree in working_trees(repository))
+    return held or repository.has_other_names(ref)
 
 
 def _still_holds(repository: Repository, target: Target, present: str) -> bool:

@@ -11,6 +11,7 @@ from .failures import shown
 from .hidden import hidden_changes
 from .nested import unpushed_submodules
 from .stale import forget_lock
+from .standing import own_directory, refuse_settings
 
 # Set explicitly: the user's name has no part in it, and may not even be configured.
 COMMITTER = {
@@ -321,9 +322,11 @@ class Repository:
         """How an attempt's worktree stands; None when it is gone or is another's.
 
         What was there untracked before the worker came need not be committed.
-        Error `git_failed` when git cannot tell (a damaged index, say).
+        Error `git_failed` when git cannot tell (a damaged index, say), or looks for its files
+        elsewhere.
         """
         if not self._is_worktree_of_ours(worktree):
+            self._refuse_elsewhere(worktree)
             return None
         seen, hidden = self.dirty_paths(worktree, untracked_at_start), hidden_changes(worktree)
         dirty = tuple(dict.fromkeys((*seen, *hidden)))[:_MOST_PATHS]
@@ -340,6 +343,13 @@ class Repository:
         ahead = int(output_of(worktree, "rev-list", "--count", f"{base_commit}..{head}"))
         unpushed = unpushed_submodules(worktree, base_commit, head) if ahead else ()
         return Found(head, ahead, dirty, contains, tuple(map(shown, unpushed))[:_MOST_PATHS])
+
+    def _refuse_elsewhere(self, worktree: str) -> None:
+        """Error `git_failed` for a worktree of ours that a setting keeps git from."""
+        own = own_directory(worktree)
+        entries = os.path.realpath(os.path.join(self.common_directory, "worktrees"))
+        if own is not None and os.path.dirname(own) == entries and os.path.isdir(own):
+            refuse_settings(worktree, self.common_directory)
 
     def _is_worktree_of_ours(self, worktree: str) -> bool:
         """Whether the folder is a working tree of this repository: git run in a folder that is

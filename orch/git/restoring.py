@@ -14,6 +14,7 @@ from inbox_orch.shared.signals import postponed
 from .commands import git, git_bytes
 from .failures import failure, shown, temporary_folder
 from .repository import Repository
+from .standing import require_here
 
 _BATCH_BYTES = 32 * 1024 * 1024
 _PART = "Changed", "Index", "Stage-1", "Stage-2", "Stage-3"
@@ -154,6 +155,7 @@ def _check_out(repository: Repository, entries: Sequence[Entry], folder: str) ->
         try:
             # A git that was left behind would go on writing while the folder is taken away.
             with postponed():
+                require_here(folder, repository.common_directory, within)
                 git(folder, "checkout-index", "--all", "--force", "--quiet", environment=within)
         except InboxOrchError as error:
             if error.code != "git_failed":

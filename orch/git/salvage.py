@@ -18,6 +18,7 @@ from .commands import git
 from .condition import Condition
 from .failures import temporary_folder
 from .repository import COMMITTER, Repository
+from .standing import require_here
 
 MAX_BYTES = 1024**3
 # From so many files on they are synced together at the end: one by one takes minutes.
@@ -64,6 +65,7 @@ def snapshot(
     Makes objects and no ref: `Repository.keep` is to follow before anything is removed. Errors:
     `git_failed` (also for a file that cannot be read), `disk_full`, `read_only`, `io_error`.
     """
+    require_here(worktree, repository.common_directory)
     kept = lone_commits(repository, worktree, condition, leaving)
     if not condition.dirty and not kept:
         return None

@@ -82,7 +82,8 @@ def make(repository: Repository, place: Place, hold: Hold, filling: Filling) -> 
     with hold.shared() as attempt_lock:
         with locked(repository) as repository_lock:
             _add(repository, place, (attempt_lock, repository_lock))
-        fill(place.path, place.base_commit, filling, (attempt_lock,))
+        common = repository.common_directory
+        fill(place.path, common, place.base_commit, filling, (attempt_lock,))
 
 
 def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:

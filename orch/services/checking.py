@@ -20,6 +20,7 @@ from ..domain.config import config_of, masked
 from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
 from ..domain.model import Attempt, Run, Task
 from ..git.repository import is_there
+from ..git.standing import require_here
 from ..store import attempts, tasks
 from ..store.attempts import Intent
 from .surroundings import command_environment
@@ -191,6 +192,7 @@ class Checking(Verifying):
                 if len(results) > len(passed) and self._time_is_over(starts_before_ms):
                     return None
                 name = f"check-{len(results) + 1}.txt"
+                self._require_here(run, folder)
                 check = self._check(run, task, attempt, folder, command, name)
                 try:
                     outcome = yield from runner.running(
@@ -206,6 +208,11 @@ class Checking(Verifying):
                 if not results[-1].passed:
                     break
         return results
+
+    def _require_here(self, run: Run, folder: str) -> None:
+        """What a check asks of git is about the files of this folder. Error `git_failed`."""
+        if is_there(folder):  # else the check cannot be started, and that is told
+            require_here(folder, self.repository(run).common_directory)
 
     def _check(
         self, run: Run, task: Task, attempt: Attempt, folder: str, command: str, name: str

@@ -18,6 +18,7 @@ from ..domain import names, readiness, states
 from ..domain.model import Attempt, Run, Task
 from ..domain.readiness import Picture, Standing
 from ..domain.slots import Slots
+from ..git.standing import require_apart
 from ..store import attempts, runs, tasks
 from .bases import Base, Heads, base_for
 from .provisioning import Provisioning
@@ -225,11 +226,13 @@ class Dispatching(Provisioning):
         self, run: Run, chosen: Sequence[Chosen], allow_dirty: bool, within: str | None
     ) -> tuple[str, ...]:
         """What is not committed in the working tree that the call was made in (else the main
-        one); error `dirty_repository` when an attempt would start from its HEAD and miss it."""
+        one); error `dirty_repository` when an attempt would start from its HEAD and miss it, and
+        `git_failed` when no worktree that git makes now could be used."""
         bases = [c.base for c in chosen if c.base is not None]
         if not bases:
             return ()
         repository = self.repository(run)
+        require_apart(repository.common_directory)
         tree = repository.working_tree_at(within)
         dirty = () if tree is None else repository.dirty_paths(tree)
         if dirty and not allow_dirty and any(b.source == "HEAD" for b in bases):

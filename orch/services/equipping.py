@@ -17,6 +17,7 @@ from ..git import manifest, worktrees
 from ..git.copying import copy_untracked
 from ..git.filling import Filling
 from ..git.repository import Repository
+from ..git.standing import require_here
 from ..git.worktrees import Hold, Place
 
 
@@ -60,7 +61,8 @@ def equip(
         if copied.left_out:
             details["not_copied"] = [entry._asdict() for entry in copied.left_out]
     if config.setup is not None:
-        _set_up(database, place, hold, wanted, is_wanted)
+        _set_up(database, repository, place, hold, wanted, is_wanted)
+        require_here(place.path, repository.common_directory)  # still, after what it did
     if config.copy or config.setup is not None:
         untracked = repository.untracked_paths(place.path)
         if untracked:
@@ -72,6 +74,7 @@ def equip(
 
 def _set_up(
     database: Database,
+    repository: Repository,
     place: Place,
     hold: Hold,
     wanted: Equipment,
@@ -83,6 +86,7 @@ def _set_up(
 
     setup, environment = wanted.config.setup, wanted.environment
     assert setup is not None
+    require_here(place.path, repository.common_directory)
     secrets = wanted.config.secret_values(environment)
     check = Check(setup.command, place.path, environment, setup.timeout_seconds, secrets)
     try:

@@ -11,6 +11,7 @@ from ..domain import folding
 from ..domain.model import Run
 from ..git import repository as git_repository
 from ..git import settings, worktrees
+from ..git.standing import require_apart, require_here
 from ..store import attempts, care, runs
 from .desk import Desk
 
@@ -68,7 +69,7 @@ class Examining(Desk):
         for run in open_runs:
             if run.repository is not None:
                 try:
-                    self.repository(run).ref_commit("HEAD")  # git itself may not look at it
+                    _require_usable(self.repository(run))
                 except InboxOrchError as error:
                     gone.append(error.message)
         return _check("repositories", gone, PROBLEM, "not where their run says, or not for git")
@@ -97,6 +98,14 @@ class Examining(Desk):
                 with contextlib.suppress(InboxOrchError):  # `repositories` tells of those
                     found += settings.notes(git_repository.Repository(folder))
         return _check("settings", found, WARNING, "that matter for worktrees")
+
+
+def _require_usable(repository: git_repository.Repository) -> None:
+    """Git looks at a repository, works in its main working tree, and would in others."""
+    repository.ref_commit("HEAD")
+    if not repository.bare:
+        require_here(repository.path, repository.common_directory)
+    require_apart(repository.common_directory)
 
 
 def _git() -> Check:

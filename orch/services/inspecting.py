@@ -80,7 +80,7 @@ class Inspecting(Provisioning):
             return Inspected((about(mismatch.code, shown(mismatch.message)),))
         inside = _inside(place.path, within)
         try:
-            found = condition.look(place.path)
+            found = condition.look(place.path, repository.common_directory)
             proof = self._proof(run, repository, attempt, found.head)
         except (InboxOrchError, OSError) as error:
             message = error.message if isinstance(error, InboxOrchError) else str(error)

@@ -22,6 +22,7 @@ from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
 from ..domain.model import Run
 from ..git import worktrees
 from ..git.repository import Repository
+from ..git.standing import require_here
 from ..git.worktrees import Place
 from ..store import integrations
 from ..store.attempts import Intent
@@ -88,6 +89,7 @@ class Trying(Dispatching):
         self, runner: "Runner", run: Run, plan: Plan, number: int, folder: str, command: str
     ) -> Tried:
         check = self._what_to_run(run, plan, folder, command)
+        require_here(folder, self.repository(run).common_directory)
         try:
             outcome = runner.run(
                 check, begins=lambda group: self._note_check(number, group), wanted=lambda: True

@@ -30,7 +30,7 @@ def measure(repository: Path, rounds: int) -> dict[str, Any]:
     for worktree in _ended_attempts(repository, rounds):
         turns["git_status"].append(_timed(["git", "status", "--porcelain", "-uall"], worktree))
         began = time.perf_counter()
-        found = condition.look(worktree)
+        found = condition.look(worktree, Repository(str(repository)).common_directory)
         looked = time.perf_counter()
         commit = salvage.snapshot(Repository(str(repository)), worktree, found, "Measured")
         stored = time.perf_counter()
