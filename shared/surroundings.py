@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 
 # What git's own hooks export about the repository that they run for (`git rev-parse
-# --local-env-vars`): with them a command would commit to that one, not in its worktree.
+# --local-env-vars`): with them a command would commit to that one, not in its worktree. Settings
+# that are given in the environment (GIT_CONFIG_COUNT, `git -c`) are about none, and stay.
 _ABOUT_A_REPOSITORY = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_COMMON_DIR",
         "GIT_CONFIG",
-        "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_PARAMETERS",
         "GIT_DIR",
         "GIT_GRAFT_FILE",
         "GIT_IMPLICIT_WORK_TREE",

@@ -33,7 +33,7 @@ def command(context: click.Context, verify: bool) -> None:
 _REMEDIES = {
     "git": "install a release of git that is new enough",
     "repositories": "put the repository back where its run says: it and its worktrees lead to each"
-    " other by their paths",
+    " other by their paths; or change the setting that is named",
     "worktrees": "put them back, or mount what they lie on; `orch cancel TASK` ends what is gone"
     " for good",
     "events": "`inbox doctor --verify` looks at the rest of the database",

@@ -7,6 +7,7 @@ much as fifty calls of git.
 import contextlib
 import errno
 import os
+import re
 import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,25 +20,42 @@ from ..domain.config import masked
 from .failures import named_failures, shown
 
 # Called from a hook, git's own variables would send our commands into the user's index. These
-# few say how git is to be run rather than on what, and stay.
+# few say how git is to be run rather than on what, and stay: what counts for the user's git counts
+# for ours.
 KEPT_VARIABLES = frozenset(
     {
+        "GIT_ALLOW_PROTOCOL",
+        "GIT_ASKPASS",
+        "GIT_ATTR_NOSYSTEM",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_CONFIG_COUNT",
         "GIT_CONFIG_GLOBAL",
         "GIT_CONFIG_NOSYSTEM",
+        "GIT_CONFIG_PARAMETERS",
         "GIT_CONFIG_SYSTEM",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
         "GIT_EXEC_PATH",
         "GIT_LFS_SKIP_SMUDGE",
         "GIT_SSH",
         "GIT_SSH_COMMAND",
+        "GIT_SSH_VARIANT",
+        "GIT_SSL_CAINFO",
+        "GIT_SSL_CAPATH",
+        "GIT_SSL_NO_VERIFY",
         "GIT_TERMINAL_PROMPT",
     }
 )
+# The settings that GIT_CONFIG_COUNT counts: their names and values.
+_COUNTED_SETTING = re.compile(r"GIT_CONFIG_(KEY|VALUE)_[0-9]+")
 _OPTIONS = (
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false"),
     # No hook of the user's runs on our account.
     *("-c", f"core.hooksPath={os.devnull}"),
 )
 _READING = {"GIT_OPTIONAL_LOCKS": "0"}
+# A repository that git was asked about is no longer one that it happens to meet (git-config(1),
+# safe.bareRepository).
+_MEANT = ("-c", "safe.bareRepository=all")
 # By itself git leaves it to the system when a new object or ref comes on the disk, and a power cut
 # would take what we go on to write down as done.
 _LASTING = ("-c", "core.fsync=committed")
@@ -78,6 +96,7 @@ def git(
     shared_locks: Sequence[int] = (),
     given: bytes | None = None,
     unbroken: bool = False,
+    discovers: bool = False,
 ) -> tuple[int, str]:
     """Run git in `folder`; returns its exit status and standard output, undecodable bytes as
     surrogates.
@@ -86,12 +105,14 @@ def git(
     half-done work of another process. `shared_locks` are descriptors of our own locks that git
     shares, so that they stay held while it runs, even if we are killed. `given` is its standard
     input. `unbroken` lets it come to its end although a signal comes, which is raised then: Ctrl-C
-    in a terminal does not reach it.
+    in a terminal does not reach it. `discovers` is for a folder of which it is not known yet what
+    it is: git may refuse to take it for a bare repository.
     Errors: `git_missing`; `git_failed` for a status that is not in `accepted`, and for a
     repository that git will not look at; or `disk_full` or `read_only` when git says that.
     """
     # `-C`, because GitPython falls back to the present folder when this one is not there.
-    command = ["git", "-C", folder, *_OPTIONS, *(() if reads else _LASTING), *arguments]
+    meant = () if discovers else _meant(folder)
+    command = ["git", "-C", folder, *_OPTIONS, *meant, *(() if reads else _LASTING), *arguments]
     variables = {**(_READING if reads else {}), **(environment or {}), "LC_ALL": "C"}
     with postponed() if unbroken else contextlib.nullcontext():
         status, output, complaint = _execute(
@@ -117,7 +138,7 @@ def git_bytes(
 
     Errors: `git_missing`, `git_failed`.
     """
-    command = ["git", "-C", folder, *_OPTIONS, *arguments]
+    command = ["git", "-C", folder, *_OPTIONS, *_meant(folder), *arguments]
     variables = {**_READING, "LC_ALL": "C"}
     status, content, complaint = _execute(folder, command, variables, (), given, output)
     if status != 0:
@@ -126,13 +147,20 @@ def git_bytes(
 
 
 def with_settings(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Variables that put settings, by their names, before all others (git-config(1),
-    GIT_CONFIG_COUNT). Unlike with `-c`, a name may have any character in it."""
-    pairs = list(settings)
-    variables = {"GIT_CONFIG_COUNT": str(len(pairs))}
-    for number, (name, value) in enumerate(pairs):
+    """Variables that put settings, by their names, before those of files and after those that the
+    caller's environment has in this way (git-config(1), GIT_CONFIG_COUNT): the last one counts.
+    Unlike with `-c`, a name may have any character in it."""
+    pairs, counted = list(settings), os.environ.get("GIT_CONFIG_COUNT", "")
+    first = int(counted) if counted.isascii() and counted.isdigit() else 0
+    variables = {"GIT_CONFIG_COUNT": str(first + len(pairs))}
+    for number, (name, value) in enumerate(pairs, first):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return variables
+
+
+def is_kept(name: str) -> bool:
+    """Whether a variable of git's says how git is to be run, and not on what."""
+    return name in KEPT_VARIABLES or _COUNTED_SETTING.fullmatch(name) is not None
 
 
 def exact_names(working_tree: str) -> tuple[str, ...]:
@@ -171,6 +199,15 @@ def disk_full(folder: str, failure: InboxOrchError) -> InboxOrchError:
         hint="free some space and repeat the command",
         details=failure.details,
     )
+
+
+def _meant(folder: str) -> tuple[str, ...]:
+    """Options for a folder that is a git directory itself."""
+    at = os.path.join
+    if not os.path.isfile(at(folder, "HEAD")) or os.path.lexists(at(folder, ".git")):
+        return ()
+    is_whole = os.path.isdir(at(folder, "objects")) or os.path.isfile(at(folder, "commondir"))
+    return _MEANT if is_whole else ()
 
 
 def _failed(
@@ -233,7 +270,7 @@ def _execute(
     environment = {**environment, "PATH": path}
     with _without_git_variables(), _readable(given) as istream:
         program = _program(path)
-        module = _gitpython(program)
+        module = _gitpython(program, folder)
         try:
             status, output, complaint = module.cmd.Git().execute(
                 [program, *command[1:]],
@@ -257,10 +294,17 @@ def _execute(
         output = output.encode("utf-8", "surrogateescape")
     if isinstance(complaint, bytes):
         complaint = complaint.decode("utf-8", "surrogateescape")
-    if -status in _ENDED_FROM_OUTSIDE:
-        ended = f"it was ended by {signal.Signals(-status).name}"
+    ended = _ended(status)
+    if ended is not None:
         return NO_ANSWER, output, f"{complaint.strip()}\n{ended}".strip()
     return status, output, complaint
+
+
+def _ended(status: int) -> str | None:
+    """By what a git was ended from outside; None when it was not."""
+    if -status not in _ENDED_FROM_OUTSIDE:
+        return None
+    return f"it was ended by {signal.Signals(-status).name}"
 
 
 @contextlib.contextmanager
@@ -286,7 +330,7 @@ def _without_git_variables() -> Iterator[None]:
     taken = {
         name: value
         for name, value in os.environ.items()
-        if name.startswith("GIT_") and name not in KEPT_VARIABLES
+        if name.startswith("GIT_") and not is_kept(name)
     }
     for name in taken:
         del os.environ[name]
@@ -319,13 +363,24 @@ def _git_missing() -> InboxOrchError:
     )
 
 
-def _gitpython(program: str) -> Any:
-    """GitPython, loaded once, without git's variables in the environment."""
+def _gitpython(program: str, folder: str) -> Any:
+    """GitPython, loaded once, without git's variables in the environment. Error `git_failed` for a
+    git that is there and cannot even tell its version: nothing is wrong with `folder` then."""
     # It runs git when it is imported, and would raise an ImportError without it.
     loading = {"GIT_PYTHON_REFRESH": "quiet", "GIT_PYTHON_GIT_EXECUTABLE": program}
     os.environ.update(loading)
     try:
         import git as gitpython
+    except ModuleNotFoundError:
+        raise
+    except ImportError as error:
+        cause = error.__cause__
+        status = getattr(cause, "status", None)
+        if not isinstance(status, int):
+            raise
+        said = str(getattr(cause, "stderr", "")).strip().removeprefix("stderr: ").strip("'")
+        words = _ended(status) or said or f"it exited with {status}"
+        raise _failed(folder, ("version",), NO_ANSWER, words, reads=True) from error
     finally:
         for name in loading:
             del os.environ[name]

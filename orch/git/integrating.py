@@ -150,7 +150,9 @@ def _unlisted(repository: Repository) -> list[Tree]:
     is_there = os.path.exists(os.path.join(path, ".git"))
     if not is_there or not os.path.exists(os.path.join(common, "index")):
         return []
-    status, ref = git(common, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1))
+    status, ref = git(
+        repository.path, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1)
+    )
     facts = {"branch": ref.strip()} if status == 0 else {}
     head = repository.ref_commit("HEAD")
     return [_tree(path, facts if head is None else {**facts, "HEAD": head})]

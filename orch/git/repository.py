@@ -11,7 +11,7 @@ from .failures import shown
 from .hidden import hidden_changes
 from .nested import unpushed_submodules
 from .stale import forget_lock
-from .standing import own_directory, refuse_settings
+from .standing import is_bare, main_setting, own_directory, refuse_settings
 
 # Set explicitly: the user's name has no part in it, and may not even be configured.
 COMMITTER = {
@@ -67,9 +67,8 @@ class Repository:
         """
         if not os.path.isdir(folder):
             raise usage(f"there is no folder {shown(folder)}", hint="--repo DIR names another")
-        common = _common_directory_at(folder)
-        bare = output_of(common, "rev-parse", "--is-bare-repository") == "true"
-        path = common if bare else _main_working_tree(common, folder)
+        common = _common_directory_at(folder, discovers=True)
+        path = common if is_bare(common) else _main_working_tree(common, folder)
         if not cls(path).is_at(path) or not os.path.samefile(_common_directory_at(path), common):
             raise usage(
                 f"{shown(common)} has its files in {shown(path)}, from where git does not find it",
@@ -103,7 +102,9 @@ class Repository:
     def is_at(self, folder: str) -> bool:
         """Whether `folder` belongs to this repository, in whichever of its working trees."""
         try:
-            return os.path.samefile(_common_directory_at(folder), self.common_directory)
+            known = os.path.samefile(folder, self.common_directory)
+            common = _common_directory_at(folder, discovers=not known)
+            return os.path.samefile(common, self.common_directory)
         except (InboxOrchError, OSError):
             return False
 
@@ -387,10 +388,11 @@ def merged_tree(
     return tree.strip(), tuple(map(shown, dict.fromkeys(paths)))[:_MOST_PATHS]
 
 
-def _common_directory_at(folder: str) -> str:
+def _common_directory_at(folder: str, *, discovers: bool = False) -> str:
     """Error `usage` when the folder is in no repository; `git_failed`, `git_missing`."""
+    asking = ("rev-parse", "--path-format=absolute", "--git-common-dir")
     try:
-        text = output_of(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
+        _, text = git(folder, *asking, reads=True, discovers=discovers)
     except InboxOrchError as error:
         if error.code != "git_failed" or "not a git repository" not in error.message:
             raise
@@ -398,7 +400,7 @@ def _common_directory_at(folder: str) -> str:
             f"{shown(folder)} is not in a git repository",
             hint="give --repo PATH, or make one with `git init`",
         ) from error
-    return os.path.realpath(text)
+    return os.path.realpath(text.rstrip("\n"))
 
 
 def _main_working_tree(common: str, folder: str) -> str:
@@ -406,9 +408,9 @@ def _main_working_tree(common: str, folder: str) -> str:
     elsewhere does not know its main working tree, which can only be asked from inside."""
     if os.path.basename(common) == ".git":
         return os.path.dirname(common)
-    status, text = git(common, "config", "--get", "core.worktree", reads=True, accepted=(0, 1))
-    if status == 0:
-        return os.path.realpath(os.path.join(common, text.removesuffix("\n")))
+    named = main_setting(common, "core.worktree")
+    if named is not None:
+        return os.path.realpath(os.path.join(common, named))
     own = output_of(folder, "rev-parse", "--path-format=absolute", "--git-dir")
     if os.path.realpath(own) != common:
         raise usage(

@@ -72,6 +72,25 @@ def refuse_settings(folder: str, common: str) -> None:
         raise _elsewhere(folder, common, expected, _asked(folder, None))
 
 
+def is_bare(common: str) -> bool:
+    """Whether the repository with this shared git directory has no main working tree."""
+    said = main_setting(common, "core.bare", "bool")
+    return os.path.basename(common) != ".git" if said is None else said == "true"
+
+
+def main_setting(common: str, name: str, kind: str | None = None) -> str | None:
+    """What the repository's own files set for its main working tree, or for itself when it is bare;
+    None when it is not set. `kind` is a type of git-config(1).
+
+    Read by file: asked in the git directory, git wants that named in `safe.directory`, too.
+    """
+    shared, files = os.path.join(common, "config"), []
+    if _setting(shared, "extensions.worktreeConfig", "bool") == "true":
+        files.append(os.path.join(common, "config.worktree"))
+    found = (_setting(file, name, kind) for file in (*files, shared))
+    return next((value for value in found if value is not None), None)
+
+
 def _expected(folder: str, common: str, environment: Mapping[str, str]) -> Standing:
     own = environment.get("GIT_DIR") or own_directory(folder) or ""
     index = environment.get("GIT_INDEX_FILE") or os.path.join(own, "index")

@@ -192,9 +192,9 @@ class Checking(Verifying):
                 if len(results) > len(passed) and self._time_is_over(starts_before_ms):
                     return None
                 name = f"check-{len(results) + 1}.txt"
-                self._require_here(run, folder)
                 check = self._check(run, task, attempt, folder, command, name)
                 try:
+                    self._require_here(run, folder)
                     outcome = yield from runner.running(
                         check, begins=lambda group: self._note_group(attempt, group), wanted=wanted
                     )
@@ -210,9 +210,16 @@ class Checking(Verifying):
         return results
 
     def _require_here(self, run: Run, folder: str) -> None:
-        """What a check asks of git is about the files of this folder. Error `git_failed`."""
-        if is_there(folder):  # else the check cannot be started, and that is told
+        """What a check asks of git is about the files of this folder. Error `git_failed`; raises
+        `OSError` where nothing can be started, not even git."""
+        if not is_there(folder):
+            return  # the check cannot be started, and that is told
+        try:
             require_here(folder, self.repository(run).common_directory)
+        except InboxOrchError as error:
+            if isinstance(error.__cause__, OSError):
+                raise error.__cause__ from None
+            raise
 
     def _check(
         self, run: Run, task: Task, attempt: Attempt, folder: str, command: str, name: str

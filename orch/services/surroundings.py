@@ -7,7 +7,7 @@ from inbox_orch.shared.database import Database
 
 from ..domain.config import Config
 from ..domain.model import Attempt, Run, Task
-from ..git.commands import KEPT_VARIABLES
+from ..git.commands import is_kept
 
 # A command of the leader's acts in no worker's name.
 _OF_A_HOLDER = frozenset({"INBOX_AGENT", "INBOX_THREAD", "INBOX_TOKEN"})
@@ -43,5 +43,5 @@ def environment_for(config: Config, about: Mapping[str, str | None]) -> dict[str
 
 def _is_passed_on(name: str) -> bool:
     if name.startswith("GIT_"):
-        return name in KEPT_VARIABLES
+        return is_kept(name)
     return name not in _OF_A_HOLDER
