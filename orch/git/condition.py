@@ -12,6 +12,7 @@ from . import administration, manifest
 from .commands import exact_names, git
 from .hidden import marked_paths, unmarked_index
 from .nested import Nested, nested_repositories
+from .own_refs import pseudo_refs
 from .standing import require_here
 
 # Settings that would make git look less closely, or ask somebody else.
@@ -20,6 +21,8 @@ _CLOSELY = (
     *("-c", "core.checkStat=default", "-c", "core.untrackedCache=false"),
     *("-c", "core.ignoreStat=false", "-c", "status.relativePaths=false"),
 )
+# The last one changes with every ref of the worktree's own where refs are in reftable.
+_OWN_FILES = ("index", "HEAD", "ORIG_HEAD", "logs/HEAD", "reftable/tables.list")
 _IN_PROGRESS = {
     "MERGE_HEAD": "merge",
     "rebase-merge": "rebase",
@@ -92,10 +95,13 @@ def look(worktree: str, common: str) -> Condition:
     untracked = manifest.changed(worktree, listed.untracked)
     ignored = manifest.changed(worktree, listed.ignored)
     files = [*listed.tracked, *listed.unmerged, *untracked, *ignored]
-    in_progress = [verb for name, verb in _IN_PROGRESS.items() if _exists(admin, name)]
+    # Some of these are refs, and no files in every format of refs.
+    pseudo = pseudo_refs(worktree)
+    begun = [name for name in _IN_PROGRESS if name in pseudo or _exists(admin, name)]
+    in_progress = [_IN_PROGRESS[name] for name in begun]
     nested = nested_repositories(worktree, admin)
     head = _head(worktree)
-    seen = [head, listed.branch, in_progress, nested, listed]
+    seen = [head, pseudo, listed.branch, in_progress, nested, listed]
     return Condition(
         head,
         listed.branch,
@@ -171,7 +177,7 @@ def _fingerprint(worktree: str, admin: str, seen: Sequence[object], files: list[
     import hashlib
 
     digest = hashlib.sha256(repr(seen).encode("utf-8", "surrogateescape"))
-    own = [os.path.join(admin, name) for name in ("index", "HEAD", "ORIG_HEAD", *_IN_PROGRESS)]
+    own = [os.path.join(admin, name) for name in (*_OWN_FILES, *_IN_PROGRESS)]
     for path in (*own, *(os.path.join(worktree, name) for name in files)):
         digest.update(repr(_stamp(path)).encode())
     return digest.hexdigest()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .commands import git, with_settings
-from .repository import Repository
+from .repository import Repository, branch_first
 
 
 class Target(NamedTuple):
@@ -28,7 +28,8 @@ def target_of(repository: Repository, name: str) -> Target | None:
     or a detached HEAD."""
     status, ref = git(
         repository.path,
-        *("rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", name),
+        *("rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options"),
+        branch_first(repository, name),
         reads=True,
         accepted=(0, 1, 128),
     )

@@ -1,6 +1,7 @@
 """One repository: what it is, what its commits are, how a worktree stands."""
 
 import os
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ COMMITTER = {
 }
 _DATES = ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")
 _MOST_PATHS = 100
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# The name that a revision begins with (gitrevisions(7)).
+_NAME = re.compile(r"(?!refs/)(?:[^~^:@]|@(?!\{))+")
 
 
 class Merged(NamedTuple):
@@ -116,7 +120,8 @@ class Repository:
     # -- commits -----------------------------------------------------------------------------
 
     def commit_of(self, revision: str, within: str | None = None) -> str:
-        """The id of the commit that `revision` names. Errors: `usage`, `git_failed`.
+        """The id of the commit that `revision` names, a branch before a tag of the same name.
+        Errors: `usage` (also for what is no single commit), `git_failed`.
 
         `within` is the folder where it was said: in a linked worktree `HEAD` is another one.
         """
@@ -127,11 +132,11 @@ class Repository:
             "--verify",
             "--quiet",
             "--end-of-options",
-            revision + "^{commit}",
+            branch_first(self, revision) + "^{commit}",
             reads=True,
             accepted=(0, 1, 128),
         )
-        if status != 0:
+        if status != 0 or not _OBJECT_ID.fullmatch(text.strip()):
             output_of(folder, "rev-parse", "--git-dir")  # whether there is a repository at all
             raise usage(
                 f"{revision!r} names no commit in {self.path}",
@@ -362,6 +367,16 @@ class Repository:
             return False
         same_folder = os.path.realpath(top.removesuffix("\n")) == os.path.realpath(worktree)
         return same_folder and self.is_at(worktree)
+
+
+def branch_first(repository: Repository, revision: str) -> str:
+    """A revision by the full name of the branch that it begins with, if there is such a branch: git
+    itself prefers a tag of the same name, and people mean the branch."""
+    found = _NAME.match(revision)
+    name = "" if found is None else found.group()
+    # Git takes neither for the name of a branch: what it keeps for itself, and a whole id.
+    is_gits = name in ("", "@", "HEAD") or name.endswith("_HEAD") or _OBJECT_ID.fullmatch(name)
+    return revision if is_gits or not repository.has_branch(name) else f"refs/heads/{revision}"
 
 
 def is_there(worktree: str) -> bool:

@@ -17,6 +17,7 @@ from . import administration
 from .commands import git
 from .condition import Condition
 from .failures import temporary_folder
+from .own_refs import own_ids
 from .repository import COMMITTER, Repository
 from .standing import require_here
 
@@ -81,7 +82,7 @@ def lone_commits(
     amended or rebased away."""
     admin = administration.folder_of(worktree)
     assert admin is not None
-    named = dict.fromkeys((*leaving.values(), *_named_in(admin)))
+    named = dict.fromkeys((*leaving.values(), *own_ids(worktree), *_named_in(admin)))
     if condition.head is not None:
         named = {condition.head: None, **named}
     commits = _existing_commits(repository, named)
@@ -104,9 +105,9 @@ def lone_commits(
 
 
 def _named_in(admin: str) -> Iterator[str]:
-    """Every object id that stands in the files of the admin folder, newest first: pseudo refs,
-    the worktree's own refs, the reflog of HEAD, the state of a merge or rebase. What was only
-    fetched is nobody's work."""
+    """Every object id that stands in the files of the admin folder, newest first: the state of a
+    merge or rebase, and what a reflog that git cannot read any more has. What was only fetched is
+    nobody's work."""
     for folder, folders, names in os.walk(admin):
         if folder == admin:
             folders[:] = [name for name in folders if name in _FOLDERS_WITH_COMMITS]
