@@ -152,14 +152,15 @@ def _blamed(expected: Standing) -> _Blamed | None:
 def _failure(folder: str, words: str, common: str, blamed: _Blamed | None) -> InboxOrchError:
     remedy, hint = _remedy(common, blamed)
     # A worktree's own settings are its worker's doing; anything else nobody can work around there.
-    linked = blamed is not None and os.path.basename(os.path.dirname(os.path.dirname(blamed.file)))
+    entries = os.path.realpath(os.path.join(common, "worktrees"))
+    linked = blamed is not None and os.path.dirname(os.path.dirname(blamed.file)) == entries
     return InboxOrchError(
         "git_failed",
         f"{words}: {remedy}",
         hint=hint,
         details={
             "folder": shown(folder),
-            "status": _FATAL if linked == "worktrees" else NO_ANSWER,
+            "status": _FATAL if linked else NO_ANSWER,
             "setting": None if blamed is None else blamed.name,
             "file": None if blamed is None else shown(blamed.file),
         },

@@ -13,6 +13,7 @@ from ..domain.states import NEEDS_WORKTREE
 from ..git import integrating as git_integrating
 from ..git.comparing import comparison
 from ..git.repository import Repository
+from ..git.standing import require_here
 from ..store import attempts, integrations, tasks
 from .viewing import Viewing
 
@@ -60,7 +61,7 @@ class Comparing(Viewing):
                 each.task,
                 each.attempt,
                 each.head,
-                () if each.tree is None else repository.dirty_paths(each.tree),
+                () if each.tree is None else _uncommitted(repository, each.tree),
                 frozenset(git_integrating.reached(history, each.head) & history.keys()),
             )
             for each in found
@@ -86,6 +87,12 @@ class Comparing(Viewing):
             if attempt.state in NEEDS_WORKTREE and tree is not None:
                 found.append(_Found(by_id[attempt.task_id], attempt, str(tree.head), tree.path))
         return found
+
+
+def _uncommitted(repository: Repository, tree: str) -> tuple[str, ...]:
+    """What is not committed in a working tree; error `git_failed` when git looks elsewhere."""
+    require_here(tree, repository.common_directory)
+    return repository.dirty_paths(tree)
 
 
 def _pairs(

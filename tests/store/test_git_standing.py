@@ -389,3 +389,22 @@ def test_each_place_that_git_names_must_be_the_one_that_is_meant(
     with refused("git_failed") as caught:
         require_here(str(site.repository), common)
     assert "/elsewhere" in caught.value.message
+
+
+def test_what_is_not_committed_is_compared_only_where_git_is(site: Site, setting: Setting):
+    run, _ = with_work(site, "a", "b")
+    setting.make()
+
+    with refused("git_failed") as caught:
+        site.scheduler.conflicts(run)
+    setting.is_told_by(caught.value)
+
+
+def test_a_folder_called_worktrees_makes_no_setting_a_workers_own(site: Site):
+    repository = site.folder / "worktrees"
+    git(site.folder, "clone", "--quiet", str(site.repository), str(repository))
+    git(repository, "config", "core.bare", "true")
+
+    with refused("git_failed") as caught:
+        require_here(str(repository), str(repository / ".git"))
+    assert caught.value.details["status"] == -1
