@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
+from . import forwarding, marks, mending
 from .commands import FAILURES, git, output_of, with_settings
 from .failures import shown
+from .forwarding import Forward
 from .repository import Repository
 
 _MOST_REVISIONS = 1000
@@ -34,6 +36,14 @@ class Tree(NamedTuple):
     branch: str | None
     busy: bool
     present: bool
+
+
+class Move(NamedTuple):
+    """A branch that is to come from one commit forward to another."""
+
+    branch: str
+    new: str
+    old: str
 
 
 class Moved(NamedTuple):
@@ -105,19 +115,17 @@ def move_branch(
     ref = f"refs/heads/{branch}"
     # Never through a symbolic ref, which leads to a branch that may be checked out.
     moving = ("update-ref", "--no-deref", "-m", "orch integrate", ref, new, old or "0" * len(new))
-    status, _ = git(
-        repository.path,
-        *moving,
-        accepted=(0, 1, 128),
-        shared_locks=shared_locks,
-        unbroken=True,
-    )
-    if status == 0:
-        return True
-    if repository.ref_commit(ref) == old:
-        # It is where it was, and yet cannot be moved: git says why.
-        git(repository.path, *moving, shared_locks=shared_locks, unbroken=True)
-        return True
+    with repository.marked({ref: new}) as mark:
+        locks = (*shared_locks, *mark.descriptors)
+        status, _ = git(
+            repository.path, *moving, accepted=(0, 1, 128), shared_locks=locks, unbroken=True
+        )
+        if status == 0:
+            return True
+        if repository.ref_commit(ref) == old:
+            # It is where it was, and yet cannot be moved: git says why.
+            git(repository.path, *moving, shared_locks=locks, unbroken=True)
+            return True
     return False
 
 
@@ -175,7 +183,8 @@ def fast_forward(
     Checked out nowhere, it is moved by compare-and-swap. Checked out somewhere, git itself
     moves it there when nothing is uncommitted in that working tree, and refuses, leaving
     everything as it is, when an untracked or ignored file would be overwritten. Signals and
-    `shared_locks` as for `move_branch`: no working tree is left half forwarded.
+    `shared_locks` as for `move_branch`: no working tree is left half forwarded. To be called in
+    the lock of the repository, unless it is a `dry_run`.
     """
     import shlex
 
@@ -193,23 +202,64 @@ def fast_forward(
         return Moved("checked_out", shown(tree.path), command, obstacle)
     if dry_run:
         return Moved("fast_forwarded", shown(tree.path), command)
+    reason = _forwarded_there(repository, tree, Move(branch, new, old), shared_locks)
+    if reason is not None and repository.ref_commit(f"refs/heads/{branch}") != new:
+        return Moved("refused", shown(tree.path), command, reason)
+    return Moved("fast_forwarded", shown(tree.path), command)
+
+
+def _forwarded_there(
+    repository: Repository, tree: Tree, move: Move, shared_locks: Sequence[int]
+) -> str | None:
+    """Let git bring a working tree forward; why it did not, with the tree as it was then."""
+    common, ref = repository.common_directory, f"refs/heads/{move.branch}"
+    within = mending.admin_of(repository, tree.path)
+    index_lock = os.path.join(within, "index.lock")
+    theirs = forwarding.in_the_way(repository, tree.path, move.old, move.new)
+    forward = Forward(tree.path, move.branch, move.old, move.new, index_lock, theirs)
+    refs = {ref: move.new, os.path.join(within, "ORIG_HEAD"): move.old}
+    locks = {**marks.of_refs(common, refs, within), index_lock: None}
+    with marks.marked(common, locks, forward._asdict()) as mark:
+        foreign = _foreign_lock(common, (f"{ref}.lock", f"{within}/HEAD.lock", index_lock))
+        if foreign is not None:
+            return foreign
+        reason = _merged_there(tree, move, (*shared_locks, *mark.descriptors))
+        if reason is None and repository.ref_commit(ref) != move.new:
+            reason = "git has not moved the branch there"
+        # The branch comes last: files may have been written before.
+        mark.keep = reason is not None
+    if reason is not None:
+        mending.mend_trees(repository, shared_locks)
+    return reason
+
+
+def _foreign_lock(common: str, names: Sequence[str]) -> str | None:
+    for name in names:
+        lock = os.path.normpath(os.path.join(common, name.lstrip("/")))
+        if os.path.lexists(lock):
+            return (
+                f"{shown(lock)} is there: a git is at work, or one that was killed has left it."
+                " When none is at work, remove that file and repeat the command"
+            )
+    return None
+
+
+def _merged_there(tree: Tree, move: Move, locks: Sequence[int]) -> str | None:
     try:
         git(
             tree.path,
             *("-c", "submodule.recurse=false", "merge", "--quiet", "--ff-only", "--no-autostash"),
-            *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", new),
+            *("--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", move.new),
             # Of the branch's own options some outdo these: to squash it, or to make a merge of it.
-            environment=with_settings([(f"branch.{branch}.mergeOptions", "")]),
-            shared_locks=shared_locks,
+            environment=with_settings([(f"branch.{move.branch}.mergeOptions", "")]),
+            shared_locks=locks,
             unbroken=True,
         )
     except InboxOrchError as error:
         if error.code not in FAILURES:
             raise
-        return Moved("refused", shown(tree.path), command, error.message)
-    if repository.ref_commit(f"refs/heads/{branch}") != new:
-        return Moved("refused", shown(tree.path), command, "git has not moved the branch there")
-    return Moved("fast_forwarded", shown(tree.path), command)
+        return error.message
+    return None
 
 
 def _obstacle(repository: Repository, tree: Tree, trees: int) -> str | None:

@@ -1,11 +1,13 @@
 """One repository: what it is, what its commits are, how a worktree stands."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 
+from . import marks
 from .commands import exact_names, git, output_of
 from .failures import shown
 from .hidden import hidden_changes
@@ -216,11 +218,21 @@ class Repository:
         """Point a ref of ours (`refs/orch/…`) at a commit, so that it stays reachable.
         `shared_locks` stay held until git has ended, even if we are killed."""
         forget_lock(self.common_directory, ref)
-        git(self.path, "update-ref", "--no-deref", ref, commit, shared_locks=shared_locks)
+        with self.marked({ref: commit}) as mark:
+            locks = (*shared_locks, *mark.descriptors)
+            git(self.path, "update-ref", "--no-deref", ref, commit, shared_locks=locks)
 
     def drop(self, ref: str, commit: str) -> None:
         """Remove a ref if it still points at `commit` (compare and swap)."""
-        git(self.path, "update-ref", "--no-deref", "-d", ref, commit, accepted=(0, 1, 128))
+        dropping = ("update-ref", "--no-deref", "-d", ref, commit)
+        with self.marked({ref: ""}) as mark:
+            git(self.path, *dropping, accepted=(0, 1, 128), shared_locks=mark.descriptors)
+
+    def marked(self, refs: Mapping[str, str]) -> AbstractContextManager[marks.Open]:
+        """A mark for the git that is going to point refs at commits, or to remove them (""): by
+        it, locks that are left are known. Git has to share its descriptors."""
+        common = self.common_directory
+        return marks.marked(common, marks.of_refs(common, refs))
 
     def change_summary(self, head: str, base: str) -> str:
         """What `head` changes against `base`, as `git diff --stat`; "" when one of them is gone.

@@ -103,18 +103,23 @@ def _add(repository: Repository, place: Place, locks: tuple[int, ...]) -> None:
                 )
             make_private_folders(os.path.dirname(place.path))
         try:
-            git(
-                repository.path,
-                *("worktree", "add", "--quiet", "--no-checkout", "--lock"),
-                *("--reason", place.reason, *branch, place.path, place.base_commit),
-                shared_locks=locks,
-            )
+            with repository.marked(_refs_of(place)) as mark:
+                git(
+                    repository.path,
+                    *("worktree", "add", "--quiet", "--no-checkout", "--lock"),
+                    *("--reason", place.reason, *branch, place.path, place.base_commit),
+                    shared_locks=(*locks, *mark.descriptors),
+                )
         except InboxOrchError as error:
             if left == 0 or not is_transient(error):
                 raise
             pause()
         else:
             return
+
+
+def _refs_of(place: Place) -> dict[str, str]:
+    return {f"refs/heads/{place.branch}": place.base_commit} if place.branch else {}
 
 
 def unmake(repository: Repository, place: Place) -> None:

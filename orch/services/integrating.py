@@ -18,7 +18,7 @@ from ..domain.limits import FOREIGN_SECONDS, check_commands
 from ..domain.model import Attempt, Run, Task
 from ..domain.slots import Slots
 from ..git import integrating as git_integrating
-from ..git import worktrees
+from ..git import mending, worktrees
 from ..git.integrating import Moved
 from ..git.repository import Repository
 from ..store import attempts, integrations, runs, tasks
@@ -112,6 +112,7 @@ class Integrating(Trying):
         check_commands(checks)
         repository = self.repository(run)
         if not dry_run:
+            mending.mend(repository)
             self._finish_integrations(run)
         for _ in range(_MOST_TRIES):
             plan = merging.plan(repository, run, self._work(run), onto, within)
@@ -272,9 +273,16 @@ class Integrating(Trying):
         target = plan.target
         if target is None or target.paths:
             return None
-        return git_integrating.fast_forward(
-            repository, target.branch, plan.tip, target.commit, plan.branch, dry_run=dry_run
-        )
+        move = (repository, target.branch, plan.tip, target.commit, plan.branch)
+        if dry_run:
+            return git_integrating.fast_forward(*move, dry_run=True)
+        try:
+            with worktrees.locked(repository) as lock:
+                return git_integrating.fast_forward(*move, shared_locks=(lock,))
+        except InboxOrchError as error:
+            if error.code != "busy":
+                raise
+            return Moved("refused", reason=error.message)
 
     def _offer_conflicts(self, run: Run, done: Integrated) -> Integrated:
         """Open the new attempts at once, as far as the run has room for them. What cannot be

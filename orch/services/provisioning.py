@@ -16,7 +16,7 @@ from ..domain import texts
 from ..domain.config import config_of
 from ..domain.limits import MAX_DELIVERIES
 from ..domain.model import Attempt, Run, Task
-from ..git import worktrees
+from ..git import mending, worktrees
 from ..git.commands import FAILURES
 from ..git.worktrees import Hold, Place
 from ..store import attempts, runs, tasks
@@ -52,6 +52,10 @@ class Provisioning(Recounting):
 
         What cannot be finished now is left to the next time, and keeps nothing else from it.
         """
+        if run.repository is not None:
+            # What a killed git has left would be in the way of ours.
+            with contextlib.suppress(InboxOrchError):  # its repository is not there now
+                mending.mend(self.repository(run))
         with self.database.snapshot() as snapshot:
             begun = [
                 (intent, attempts.get(snapshot, intent.attempt_id))
