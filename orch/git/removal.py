@@ -11,10 +11,11 @@ import stat
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.folders import make_private_folders, refuse_links
 
 from . import administration
-from .commands import git
+from .commands import FAILURES, git
 from .failures import named_failures
 from .merged import Target
 from .repository import Repository
@@ -40,6 +41,13 @@ class Deletion(NamedTuple):
     ref: str
     commit: str
     target: Target | None
+
+
+class Deleted(NamedTuple):
+    """The refs that are gone, and of those that git failed to delete the names, with its words."""
+
+    gone: list[Deletion]
+    failed: dict[str, str]
 
 
 def trash_of(repository: Repository, worktree_root: str, attempt_id: str) -> Trash:
@@ -92,18 +100,44 @@ def give_up_trash(trash: Trash) -> None:
 
 def delete_refs(
     repository: Repository, deletions: Sequence[Deletion], shared_locks: Sequence[int]
-) -> list[Deletion]:
+) -> Deleted:
     """Delete refs by compare and swap, each with its proof looked at again in the same
-    transaction; returns those that are gone now.
+    transaction.
 
     One that has moved meanwhile, whose target has, that is checked out, or that a symbolic ref
     leads to, stays. `shared_locks`
     stay held until git has ended, even if we are killed.
     """
-    return [each for each in deletions if _deleted(repository, each, shared_locks)]
+    gone: list[Deletion] = []
+    failed: dict[str, str] = {}
+    for each in deletions:
+        try:
+            if _deleted(repository, each, shared_locks):
+                gone.append(each)
+        except InboxOrchError as error:
+            if error.code not in FAILURES:
+                raise
+            if repository.ref_commit(each.ref) == each.commit:
+                failed[each.ref] = error.message
+    return Deleted(gone, failed)
+
+
+def still_there(repository: Repository, deletions: Iterable[Deletion]) -> list[Deletion]:
+    """Those whose ref still has its commit."""
+    wanted = list(deletions)
+    if not wanted:
+        return []
+    _, text = git(
+        repository.path,
+        *("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/orch", "refs/orch"),
+        reads=True,
+    )
+    there = set(text.splitlines())
+    return [each for each in wanted if f"{each.commit} {each.ref}" in there]
 
 
 def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[int]) -> bool:
+    """Whether it is gone. Errors: `git_failed`, `disk_full`, `read_only`."""
     ref, commit, target = deletion
     if repository.ref_commit(ref) is None:
         return True
@@ -121,14 +155,15 @@ def _deleted(repository: Repository, deletion: Deletion, shared_locks: Sequence[
     lines += ["option no-deref", f"delete {ref} {commit}", "prepare", "commit"]
     if ref.startswith("refs/orch/"):
         forget_lock(repository.common_directory, ref)
-    status, _ = git(
-        repository.path,
-        *("update-ref", "--stdin"),
-        given="".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"),
-        accepted=(0, 1, 128),
-        shared_locks=shared_locks,
-    )
-    return status == 0
+    locked = {ref: ""} if target is None else {ref: "", target.ref: ""}
+    with repository.marked(locked) as mark:
+        git(
+            repository.path,
+            *("update-ref", "--stdin"),
+            given="".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"),
+            shared_locks=(*shared_locks, *mark.descriptors),
+        )
+    return True
 
 
 def _still_holds(repository: Repository, target: Target, present: str) -> bool:

@@ -14,14 +14,16 @@ from inbox_orch.shared.store.engine import Transaction
 from ..domain import cleanup
 from ..domain.cleanup import Reason, about
 from ..domain.model import Attempt, Run
-from ..git import removal, salvage, worktrees
+from ..git import mending, removal, salvage, worktrees
 from ..git.failures import shown
-from ..git.removal import Deletion, Trash
+from ..git.removal import Deleted, Deletion, Trash
 from ..git.repository import Repository
 from ..store import attempts, tasks
 from ..store.attempts import Intent
+from . import remaining as remaining_refs
 from .inspecting import Inspected, Inspecting
 from .provisioning import LATER
+from .remaining import Remaining
 from .removing import Removal, deletions, is_contained, planned, removal_from
 
 KEPT, REMOVED, WOULD_REMOVE = "kept", "removed", "would_remove"
@@ -111,6 +113,7 @@ class Cleaning(Inspecting):
             return Cleaned((), dry_run, force, bool(task_names))
         repository = self.repository(run)
         if not dry_run:
+            mending.mend(repository)
             self._finish_cleanups(run)
             self.fold(run)
         chosen = self._chosen_for_cleanup(run, task_names)
@@ -125,13 +128,30 @@ class Cleaning(Inspecting):
                 raise _refusal(looked, refused)
             if dry_run:
                 return Cleaned(tuple(looked), True, force, bool(task_names))
+        rest = self._delete_rest(run, repository, task_names)
         items = [
             self._clean(run, repository, attempt, key, force=force, within=within)
             for attempt, key in chosen
         ]
         emptied = self._empty_trash(run, repository)
-        gone = tuple(item for item in items if item is not None)
+        gone = (*(item for item in items if item is not None), *rest)
         return Cleaned(gone, False, force, bool(task_names), tuple(emptied))
+
+    def _delete_rest(
+        self, run: Run, repository: Repository, task_names: Sequence[str]
+    ) -> list[Item]:
+        """Refs that an earlier clean-up could not delete; what became of those."""
+        with self.database.snapshot() as snapshot:
+            named = [self.task(snapshot, run, name).id for name in task_names] or None
+        remaining = remaining_refs.refs_left(self.database, repository, run, named)
+        if not remaining:
+            return []
+        with worktrees.locked(repository) as lock:
+            done = [
+                (each, removal.delete_refs(repository, each.deletions, (lock,)))
+                for each in remaining
+            ]
+        return [_rest(each, deleted) for each, deleted in done if any(deleted)]
 
     def _chosen_for_cleanup(self, run: Run, task_names: Sequence[str]) -> list[tuple[Attempt, str]]:
         with self.database.snapshot() as snapshot:
@@ -298,7 +318,7 @@ class Cleaning(Inspecting):
             me = self.this_process()
             attempts.close_intent(tx, attempt.id, "cleanup", "undone", me, tx.now.wall_ms)
 
-    def _finish_removal(self, run: Run, attempt: Attempt, plan: Removal) -> list[Deletion]:
+    def _finish_removal(self, run: Run, attempt: Attempt, plan: Removal) -> Deleted:
         """After the worktree has gone into the trash: what is left to do. May be done again."""
         repository = self.repository(run)
         place, trash = self.place_of(attempt), self._trash(run, repository, attempt)
@@ -306,7 +326,7 @@ class Cleaning(Inspecting):
             removal.move_admin(repository, place, trash)
             deleted = removal.delete_refs(repository, plan.deletions, (lock,))
         with self.database.transaction() as tx:
-            self._confirm_removal(tx, run, attempt, plan, deleted, trash)
+            self._confirm_removal(tx, run, attempt, plan, deleted.gone, trash)
         return deleted
 
     def _confirm_removal(
@@ -406,20 +426,31 @@ class Cleaning(Inspecting):
         key: str,
         seen: Inspected,
         plan: Removal,
-        deleted: Sequence[Deletion],
+        deleted: Deleted,
     ) -> Item:
         run = self.run(attempt.run_id)
         trash = self._trash(run, self.repository(run), attempt).worktree
         return Item(
             attempt,
             key,
-            REMOVED,
-            seen.reasons,
+            KEPT if deleted.failed else REMOVED,
+            (*seen.reasons, *remaining_refs.could_not_go(deleted.failed)),
             merged_into=_merged_into(seen),
             salvage=plan.salvage,
-            deleted_refs=tuple(deleted),
+            deleted_refs=tuple(deleted.gone),
             trash=trash if plan.was_there else None,
         )
+
+
+def _rest(left: Remaining, deleted: Deleted) -> Item:
+    return Item(
+        left.attempt,
+        left.key,
+        KEPT if deleted.failed else REMOVED,
+        remaining_refs.could_not_go(deleted.failed),
+        merged_into=remaining_refs.merged_into(left.deletions),
+        deleted_refs=tuple(deleted.gone),
+    )
 
 
 def _cleanup_of(begun: Sequence[Intent], attempt_id: str) -> Intent | None:

@@ -229,6 +229,16 @@ def open_intents(tx: Session, run_id: str) -> list[Intent]:
     ]
 
 
+def done_removals(tx: Session, run_id: str) -> dict[str, dict[str, Any]]:
+    """What clean-up meant to do with each attempt whose worktree it has taken away."""
+    rows = tx.all(
+        "SELECT attempt_id, data FROM intent WHERE run_id = ? AND kind = 'cleanup'"
+        " AND outcome = 'done' ORDER BY number",
+        (run_id,),
+    )
+    return {attempt_id: json.loads(data) for attempt_id, data in rows}
+
+
 def from_row(row: Row) -> Attempt:
     """What a row with the columns of an attempt says."""
     attempt = Attempt._make(row)

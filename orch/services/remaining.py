@@ -1,0 +1,57 @@
+"""Refs that have outlived their worktree: a clean-up was to delete them, and could not.
+
+What it had proven is looked at again by whoever deletes them. Changes nothing itself.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from inbox_orch.shared.database import Database
+
+from ..domain.cleanup import Reason, about
+from ..domain.model import Attempt, Run
+from ..git import removal
+from ..git.failures import shown
+from ..git.removal import Deletion
+from ..git.repository import Repository
+from ..store import attempts, tasks
+from .removing import removal_from
+
+
+class Remaining(NamedTuple):
+    """What is left of an attempt without a worktree; `key` is that of its task."""
+
+    attempt: Attempt
+    key: str
+    deletions: tuple[Deletion, ...]
+
+
+def refs_left(
+    database: Database, repository: Repository, run: Run, task_ids: Iterable[str] | None
+) -> list[Remaining]:
+    """By the attempts of all tasks, or of those with these ids, oldest first."""
+    with database.snapshot() as snapshot:
+        keys = {task.id: task.key for task in tasks.of_run(snapshot, run.id, bodies=False)}
+        wanted = keys.keys() if task_ids is None else set(task_ids)
+        planned = attempts.done_removals(snapshot, run.id)
+        removed = [a for a in attempts.of_run(snapshot, run.id) if a.id in planned]
+    meant = {a.id: removal_from(planned[a.id]).deletions for a in removed if a.task_id in wanted}
+    there = set(removal.still_there(repository, (d for each in meant.values() for d in each)))
+    left = (
+        Remaining(a, keys[a.task_id], tuple(d for d in meant.get(a.id, ()) if d in there))
+        for a in removed
+    )
+    return [each for each in left if each.deletions]
+
+
+def could_not_go(failed: dict[str, str]) -> tuple[Reason, ...]:
+    """Of refs that git failed to delete, with its words."""
+    return tuple(
+        about("failed", f"its worktree is gone, {ref} is not: {words}; repeat the clean-up"[:600])
+        for ref, words in sorted(failed.items())
+    )
+
+
+def merged_into(deletions: Sequence[Deletion]) -> str | None:
+    """A ref that has the work of those that go."""
+    return next((shown(d.target.ref) for d in deletions if d.target is not None), None)
