@@ -207,8 +207,10 @@ def _is_cut(
 ) -> bool:
     """Whether a file is missing that was to be there, or only the beginning of it is."""
     if path not in found:
-        return own is not None and not os.path.lexists(os.path.join(forward.tree, path))
-    if found[path] == own or found[path].mode not in ("100644", _PROGRAM):
+        # A folder that came in its place is empty, and gone, once git's files have left it.
+        there = os.path.join(forward.tree, path)
+        return own is not None and (not os.path.lexists(there) or os.path.isdir(there))
+    if found[path] in (own, other) or found[path].mode not in ("100644", _PROGRAM):
         return False
     with open(os.path.join(forward.tree, path), "rb") as file:
         content = file.read()

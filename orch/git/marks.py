@@ -117,8 +117,11 @@ def left(common: str) -> Iterator[Mark]:
 
 
 def locks_forgotten(common: str, mark: Mark, until: float) -> bool:
-    """Remove what a mark's git has left; False when something may be held still."""
-    each = [forgotten(common, mark, name, until) for name in mark.locks]
+    """Remove what a mark's git has left, but for the lock of an index, which tells more; False
+    when something may be held still."""
+    index_lock = None if mark.forward is None else mark.forward["index_lock"]
+    names = [name for name in mark.locks if name != index_lock]
+    each = [forgotten(common, mark, name, until) for name in names]
     return all(each)
 
 
