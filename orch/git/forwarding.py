@@ -156,6 +156,8 @@ def put_right(forward: Forward, there: Standing, *, cut_short: bool) -> None:
     for path in moved:
         if path in found or wanted[path][0] is None:
             _remove(forward.tree, path)
+    for path in moved:
+        _remove_empty_folders(os.path.join(forward.tree, path))
     _check_out(forward.tree, [path for path in moved if wanted[path][0] is not None])
 
 
@@ -240,6 +242,14 @@ def _remove(tree: str, path: str) -> None:
         while folder:
             os.rmdir(os.path.join(tree, folder))
             folder = os.path.dirname(folder)
+
+
+def _remove_empty_folders(path: str) -> None:
+    """In the place of a file: those that git had made there for others."""
+    if not os.path.islink(path):
+        for folder, _, _ in os.walk(path, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
 
 
 def _check_out(tree: str, paths: Sequence[str]) -> None:

@@ -229,7 +229,7 @@ def _forwarded_there(
         # The branch comes last: files may have been written before.
         mark.keep = reason is not None
     if reason is not None:
-        mending.mend_trees(repository, shared_locks)
+        mending.mend_trees(repository, shared_locks, finish=False)
     return reason
 
 

@@ -134,7 +134,8 @@ def forgotten(common: str, mark: Mark, name: str, until: float) -> bool:
             return True
         if name == "packed-refs.new" and os.path.lexists(os.path.join(common, "packed-refs.lock")):
             return False
-        if not _is_certain(path, name, mark.locks[name]) and in_use(common, mark, name, until):
+        certain = _is_certain(path, name, mark.locks[name])
+        if in_use(common, mark, name, until, certain=certain):
             return False
         os.unlink(path)
     except FileNotFoundError:
@@ -150,13 +151,14 @@ def is_its_own(mark: Mark, name: str, found: os.stat_result) -> bool:
     return new and stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()
 
 
-def in_use(common: str, mark: Mark, name: str, until: float) -> bool:
-    """Whether a lock may be a living process's: one of ours, or a git at work here."""
+def in_use(common: str, mark: Mark, name: str, until: float, *, certain: bool = False) -> bool:
+    """Whether a lock may be a living process's: one of ours, or, unless it is `certain` that only
+    we make such a lock, a git at work here."""
     for path in _marks(common):
         if path != mark.path and name in _text_of(path):
             return True
     lock = os.path.join(os.path.realpath(common), name)
-    return holders.may_be_held(lock, _folders(common), until)
+    return not certain and holders.may_be_held(lock, _folders(common), until)
 
 
 # -- the files -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from . import administration, forwarding, marks, worktrees
 from .commands import FAILURES, git
+from .failures import named_failures
 from .forwarding import Forward
 from .marks import Mark
 from .repository import Repository
@@ -29,18 +30,22 @@ def mend(repository: Repository) -> None:
             mend_trees(repository, (lock,))
 
 
-def mend_trees(repository: Repository, shared_locks: Sequence[int] = ()) -> None:
-    """Working trees that were coming forward, in the lock of the repository."""
+def mend_trees(
+    repository: Repository, shared_locks: Sequence[int] = (), *, finish: bool = True
+) -> None:
+    """Working trees that were coming forward, in the lock of the repository. `finish`: one where
+    only the branch is missing gets that; otherwise its files are taken back."""
     common = repository.common_directory
     for mark in marks.left(common):
         if mark.forward is None:
             continue
         locks = (*shared_locks, mark.descriptor)
         try:
-            if _is_mended(repository, mark, Forward(**mark.forward), locks):
-                marks.forget(mark)
+            with named_failures(str(mark.forward["tree"])):
+                if _is_mended(repository, mark, Forward(**mark.forward), locks, finish):
+                    marks.forget(mark)
         except InboxOrchError as error:
-            if error.code not in FAILURES:
+            if error.code not in (*FAILURES, "io_error"):
                 raise
 
 
@@ -58,7 +63,11 @@ def _soon() -> float:
 
 
 def _is_mended(
-    repository: Repository, mark: Mark, forward: Forward, locks: tuple[int, ...]
+    repository: Repository,
+    mark: Mark,
+    forward: Forward,
+    locks: tuple[int, ...],
+    finish: bool,
 ) -> bool:
     """Whether nothing is left to do."""
     common = repository.common_directory
@@ -76,8 +85,10 @@ def _is_mended(
         forwarding.put_right(forward, there, cut_short=lock is True)
     if _lock_forgotten(repository, mark, forward) is False:
         return False
-    if there is not None and there.at_new and not _moved(repository, forward, locks):
-        return False
+    if there is not None and there.at_new:
+        moved = finish and _branch_moved(forward, locks)
+        if not moved and not _taken_back(forward, locks):
+            return False
     git(forward.tree, "update-index", "-q", "--refresh", accepted=(0, 1, 128), shared_locks=locks)
     return done
 
@@ -116,23 +127,18 @@ def _lock_forgotten(repository: Repository, mark: Mark, forward: Forward) -> boo
     return found
 
 
-def _moved(repository: Repository, forward: Forward, locks: tuple[int, ...]) -> bool:
-    """All files are there: let the branch come after, or take them back."""
+def _branch_moved(forward: Forward, locks: tuple[int, ...]) -> bool:
+    """All files are there: the branch comes after, if it is still where it was."""
     moving = ("update-ref", "-m", "orch integrate", f"refs/heads/{forward.branch}")
-    status, _ = git(
-        forward.tree,
-        *(*moving, forward.new, forward.old),
-        accepted=(0, 1, 128),
-        shared_locks=locks,
-        unbroken=True,
-    )
-    if status == 0:
-        return True
-    status, _ = git(
-        forward.tree,
-        *("-c", "submodule.recurse=false", "read-tree", "-m", "-u", forward.new, forward.old),
-        accepted=(0, 1, 128),
-        shared_locks=locks,
-        unbroken=True,
-    )
+    return _done(forward, (*moving, forward.new, forward.old), locks)
+
+
+def _taken_back(forward: Forward, locks: tuple[int, ...]) -> bool:
+    """All files are there: they become those of the branch again."""
+    reading = ("-c", "submodule.recurse=false", "read-tree", "-m", "-u")
+    return _done(forward, (*reading, forward.new, forward.old), locks)
+
+
+def _done(forward: Forward, words: Sequence[str], locks: tuple[int, ...]) -> bool:
+    status, _ = git(forward.tree, *words, accepted=(0, 1, 128), shared_locks=locks, unbroken=True)
     return status == 0

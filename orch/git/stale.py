@@ -5,6 +5,7 @@ Never touches a lock on anybody else's ref: whether that git still lives is its 
 
 import contextlib
 import os
+import time
 
 STALE_SECONDS = 60.0
 """Git has the lock of a ref for milliseconds; so long only one that will not come back for it."""
@@ -20,6 +21,35 @@ def forget_lock(common_directory: str, ref: str) -> None:
         made = os.lstat(path).st_mtime
         if _disk_time(common_directory) - made > STALE_SECONDS:
             os.unlink(path)
+
+
+def old_locks(common_directory: str) -> list[str]:
+    """Git's locks that have been there for long, whoever has left them: of refs, indexes and
+    settings, those of linked worktrees, too."""
+    entries = os.path.join(common_directory, "worktrees")
+    names = os.listdir(entries) if os.path.isdir(entries) else []
+    folders = [common_directory, *(os.path.join(entries, name) for name in sorted(names))]
+    found = [os.path.join(folder, name) for folder in folders for name in sorted(_names(folder))]
+    for folder, _, files in os.walk(os.path.join(common_directory, "refs")):
+        found += [os.path.join(folder, name) for name in sorted(files)]
+    locks = [path for path in found if path.endswith(".lock") and _is_gits(path)]
+    return [path for path in locks if _age_seconds(path) > STALE_SECONDS]
+
+
+def _names(folder: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return os.listdir(folder)
+    return []
+
+
+def _is_gits(path: str) -> bool:
+    return not os.path.basename(path).startswith("inbox-orch")
+
+
+def _age_seconds(path: str) -> float:
+    with contextlib.suppress(OSError):
+        return time.time() - os.lstat(path).st_mtime
+    return 0.0
 
 
 def _disk_time(folder: str) -> float:

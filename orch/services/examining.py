@@ -10,7 +10,8 @@ from inbox_orch.shared.errors import InboxOrchError
 from ..domain import folding
 from ..domain.model import Run
 from ..git import repository as git_repository
-from ..git import settings, worktrees
+from ..git import settings, stale, worktrees
+from ..git.failures import shown
 from ..store import attempts, care, runs
 from .desk import Desk
 
@@ -53,7 +54,7 @@ class Examining(Desk):
             if not git_repository.is_there(str(a.worktree_path))
         ]
         checks.append(_check("worktrees", missing, PROBLEM, "of a live attempt, and not there"))
-        checks += [self._leftovers(open_runs), self._settings(open_runs)]
+        checks += [self._leftovers(open_runs), _locks(open_runs), self._settings(open_runs)]
         if disagreements is not None:
             checks.append(
                 _check("events", disagreements, PROBLEM, "tables and events do not agree")
@@ -95,6 +96,19 @@ class Examining(Desk):
                 with contextlib.suppress(InboxOrchError):  # `repositories` tells of those
                     found += settings.notes(git_repository.Repository(folder))
         return _check("settings", found, WARNING, "that matter for worktrees")
+
+
+def _locks(open_runs: list[Run]) -> Check:
+    """Locks of git's that are older than any git needs one: whose they are, nobody can tell."""
+    folders = {run.repository for run in open_runs if run.repository is not None}
+    found = [
+        shown(path)
+        for folder in sorted(folders)
+        if os.path.isdir(folder)
+        for path in stale.old_locks(git_repository.Repository(folder).common_directory)
+    ]
+    text = "older than a minute; when no git is at work there, one that was killed has left them:"
+    return _check("git's locks", found, WARNING, f"{text} remove the files")
 
 
 def _git() -> Check:

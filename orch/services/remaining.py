@@ -46,10 +46,11 @@ def refs_left(
 
 def could_not_go(failed: dict[str, str]) -> tuple[Reason, ...]:
     """Of refs that git failed to delete, with its words."""
-    return tuple(
-        about("failed", f"its worktree is gone, {ref} is not: {words}; repeat the clean-up"[:600])
-        for ref, words in sorted(failed.items())
-    )
+    if not failed:
+        return ()
+    words = next(iter(failed.values()))[:400]
+    text = f"its worktree is gone, but git could not delete its refs ({words}); repeat the clean-up"
+    return (about("failed", text, sorted(failed)),)
 
 
 def merged_into(deletions: Sequence[Deletion]) -> str | None:

@@ -142,6 +142,19 @@ def test_a_git_that_was_killed_alone_leaves_nothing(site: Site, tmp_path: Path):
     is_whole(site)
 
 
+def test_a_git_that_was_killed_alone_in_a_checkout_leaves_it_as_it_was(
+    forwarding: "Forwarding", tmp_path: Path
+):
+    repository = forwarding.site.repository
+    death = Death(tmp_path / "death", alone=True).while_writing(repository, "zz-last.txt")
+
+    assert death.of(repository, "integrate", "--onto", "main") == 11
+
+    is_whole(forwarding.site)
+    assert (repository / "changed.txt").read_text() == "before\n"
+    forwarding.comes_forward()
+
+
 # -- a working tree of the user's ------------------------------------------------------------
 
 
@@ -223,6 +236,18 @@ def test_a_checkout_whose_lock_somebody_has_removed_is_put_back_all_the_same(
     half_forwarded(forwarding, death)
     (forwarding.site.repository / ".git" / "index.lock").unlink()
 
+    forwarding.comes_forward()
+
+
+@pytest.mark.parametrize("name", ["changed.txt", "inside", "program"])
+def test_a_checkout_is_put_back_wherever_git_was_killed_in_it(
+    forwarding: Forwarding, death: Death, name: str
+):
+    """`inside` is of a folder that comes in the place of a file."""
+    forwarding.killed(death.while_writing(forwarding.site.repository, name))
+    orch(forwarding.site, "reconcile")
+
+    is_whole(forwarding.site)
     forwarding.comes_forward()
 
 

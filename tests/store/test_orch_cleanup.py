@@ -324,6 +324,32 @@ def test_the_accepted_commit_stays_while_only_its_content_is_merged(scene: Scene
     assert scene.site.dispatch(scene.run, "b")["b"]["state"] == "offered"
 
 
+@pytest.mark.parametrize("names", [(), ("a",)])
+def test_a_branch_that_git_could_not_delete_is_told_and_goes_with_a_later_clean_up(
+    scene: Scene, names
+):
+    scene.delivered()
+    lock = scene.repository / ".git" / "packed-refs.lock"
+    lock.touch()
+    branch = f"refs/heads/{scene.item['branch']}"
+
+    done = scene.site.scheduler.cleanup(scene.run, task_names=names)
+    (item,) = done.items
+    assert (item.action, codes(item)) == ("kept", ["failed"])
+    assert branch in item.reasons[0].message
+    assert item.trash is not None
+    assert done.degraded == bool(names)
+    (again,) = scene.site.scheduler.cleanup(scene.run).items
+    assert (again.action, codes(again)) == ("kept", ["failed"])
+    lock.unlink()
+    (rest,) = scene.site.scheduler.cleanup(scene.run, task_names=names).items
+
+    assert rest.action == "removed"
+    assert branch in [deletion.ref for deletion in rest.deleted_refs]
+    assert branches(scene.repository) == set()
+    assert scene.site.scheduler.cleanup(scene.run).items == ()
+
+
 def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene):
     scene.delivered()
     git(scene.worktree, "checkout", "--quiet", "--detach")

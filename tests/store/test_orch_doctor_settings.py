@@ -98,3 +98,16 @@ exec {shutil.which("git")} "$@"
 
     (check,) = [c for c in opened.scheduler.doctor().checks if c.name == "git"]
     assert (check.status, version in check.text) == (status, True)
+
+
+def test_old_locks_of_git_are_reported_and_stay(opened: Site):
+    common = opened.repository / ".git"
+    (common / "HEAD.lock").touch()
+    lock = common / "refs" / "heads" / "main.lock"
+    lock.touch()
+    assert warnings(opened, "git's locks") == ()
+
+    os.utime(lock, (0, 0))
+
+    assert warnings(opened, "git's locks") == (str(lock),)
+    assert lock.exists()
