@@ -41,12 +41,19 @@ def mend_trees(
             continue
         locks = (*shared_locks, mark.descriptor)
         try:
-            with named_failures(str(mark.forward["tree"])):
-                if _is_mended(repository, mark, Forward(**mark.forward), locks, finish):
+            forward = _here(repository, Forward(**mark.forward))
+            with named_failures(forward.tree):
+                if _is_mended(repository, mark, forward, locks, finish):
                     marks.forget(mark)
         except InboxOrchError as error:
             if error.code not in (*FAILURES, "io_error"):
                 raise
+
+
+def _here(repository: Repository, forward: Forward) -> Forward:
+    """The main working tree is where the repository is now: it may have been moved or copied."""
+    is_main = not os.path.dirname(forward.index_lock)
+    return forward._replace(tree=repository.path) if is_main else forward
 
 
 def admin_of(repository: Repository, tree: str) -> str:
@@ -94,7 +101,10 @@ def _is_mended(
 
 
 def _is_concerned(repository: Repository, forward: Forward) -> bool:
-    """Whether the working tree still has the branch checked out, where it was before."""
+    """Whether the working tree is of this repository and no other's (of which this may be a copy),
+    and still has the branch checked out, where it was before."""
+    if not repository.is_at(forward.tree):
+        return False
     ref = f"refs/heads/{forward.branch}"
     status, head = git(
         forward.tree, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1, 128)

@@ -178,6 +178,39 @@ def test_an_index_lock_with_somebody_elses_work_in_it_stays(common: str, site: S
     assert (site.repository / "README.md").read_text() == "theirs\n"
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_copy_of_a_repository_leaves_the_working_tree_of_the_original_alone(
+    common: str, site: Site, tmp_path: Path, linked: bool
+):
+    old = git(site.repository, "rev-parse", "HEAD")
+    commit(site.repository, "README.md", "ours\n")
+    new = git(site.repository, "rev-parse", "HEAD")
+    git(site.repository, "reset", "--hard", "--quiet", old)
+    tree = tmp_path / "side" if linked else site.repository
+    if linked:
+        git(site.repository, "worktree", "add", "--quiet", "-b", "side", str(tree))
+    forward = {
+        "tree": str(tree),
+        "branch": "side" if linked else "main",
+        "old": old,
+        "new": new,
+        "index_lock": "worktrees/side/index.lock" if linked else "index.lock",
+        "theirs": [],
+    }
+    (tree / "README.md").write_text("ours\n")
+    die(common, {}, forward=forward)
+    copy = tmp_path / "copy"
+    shutil.copytree(site.repository, copy)
+
+    mending.mend(Repository(str(copy)))
+    assert (tree / "README.md").read_text() == "ours\n"
+    assert locks(copy) == []
+    mending.mend(Repository(str(site.repository)))
+
+    assert git(tree, "status", "--porcelain") == ""
+    assert locks(site.repository) == []
+
+
 def test_a_worktree_that_was_taken_away_keeps_no_mark(common: str, site: Site, tmp_path: Path):
     old = git(site.repository, "rev-parse", "HEAD")
     forward = {
