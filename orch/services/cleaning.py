@@ -143,14 +143,7 @@ class Cleaning(Inspecting):
         """Refs that an earlier clean-up could not delete; what became of those."""
         with self.database.snapshot() as snapshot:
             named = [self.task(snapshot, run, name).id for name in task_names] or None
-        remaining = remaining_refs.refs_left(self.database, repository, run, named)
-        if not remaining:
-            return []
-        with worktrees.locked(repository) as lock:
-            done = [
-                (each, removal.delete_refs(repository, each.deletions, (lock,)))
-                for each in remaining
-            ]
+        done = remaining_refs.delete_left(self.database, repository, run, named)
         return [_rest(each, deleted) for each, deleted in done if any(deleted)]
 
     def _chosen_for_cleanup(self, run: Run, task_names: Sequence[str]) -> list[tuple[Attempt, str]]:

@@ -1,6 +1,6 @@
 """Refs that have outlived their worktree: a clean-up was to delete them, and could not.
 
-What it had proven is looked at again by whoever deletes them. Changes nothing itself.
+What it had proven is looked at again when they are deleted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,9 +10,9 @@ from inbox_orch.shared.database import Database
 
 from ..domain.cleanup import Reason, about
 from ..domain.model import Attempt, Run
-from ..git import removal
+from ..git import removal, worktrees
 from ..git.failures import shown
-from ..git.removal import Deletion
+from ..git.removal import Deleted, Deletion
 from ..git.repository import Repository
 from ..store import attempts, tasks
 from .removing import removal_from
@@ -42,6 +42,17 @@ def refs_left(
         for a in removed
     )
     return [each for each in left if each.deletions]
+
+
+def delete_left(
+    database: Database, repository: Repository, run: Run, task_ids: Iterable[str] | None
+) -> list[tuple[Remaining, Deleted]]:
+    """Delete them, in the lock of the repository; what became of each."""
+    remaining = refs_left(database, repository, run, task_ids)
+    if not remaining:
+        return []
+    with worktrees.locked(repository) as lock:
+        return [(r, removal.delete_refs(repository, r.deletions, (lock,))) for r in remaining]
 
 
 def could_not_go(failed: dict[str, str]) -> tuple[Reason, ...]:
