@@ -2,9 +2,15 @@
 
 import os
 
+from .clock import boot_time_shift_ns
+
+# What a shift of the clock, which is no whole number of ticks, may change by rounding.
+_ROUNDED_TICKS = 1
+
 
 def start_time(process: int) -> int | None:
-    """When a process began, in clock ticks since boot (proc(5), field 22 of stat).
+    """When a process began, in clock ticks since boot (proc(5), field 22 of stat), by the clock of
+    the machine: in a time namespace the kernel shows it shifted.
 
     None when there is no such process. Where /proc is missing: 0 for any process that exists.
     """
@@ -18,7 +24,18 @@ def start_time(process: int) -> int | None:
     # The name, in parentheses, may itself hold spaces and parentheses.
     fields = stat[stat.rindex(")") + 2 :].split()
     # A zombie has ended; only its number is still taken.
-    return None if fields[0] in ("Z", "X") else int(fields[19])
+    return None if fields[0] in ("Z", "X") else int(fields[19]) - _shifted_ticks()
+
+
+def is_running(process: int, started: int) -> bool:
+    """Whether a process that began at `started` (as from `start_time`) is there."""
+    now = start_time(process)
+    return now is not None and abs(now - started) <= _ROUNDED_TICKS
+
+
+def _shifted_ticks() -> int:
+    shift = boot_time_shift_ns()
+    return shift * os.sysconf("SC_CLK_TCK") // 1_000_000_000 if shift else 0
 
 
 def namespace() -> int:

@@ -379,7 +379,7 @@ def end_orphan(intent: Intent, boot_id: str) -> None:
     if group is None or not seen_from_here:
         return
     started = processes.start_time(group)
-    if started is not None and started == intent.data.get("group_started"):
+    if started is not None and processes.is_running(group, intent.data["group_started"] or 0):
         end_group(group)
     elif started is None:
         await_end(group)

@@ -330,7 +330,7 @@ class Desk:
             return True
         if owner.namespace != processes.namespace():
             return now.wall_ms - intent.opened_at > foreign_seconds * 1000
-        return processes.start_time(owner.process) != owner.started
+        return not processes.is_running(owner.process, owner.started)
 
 
 def _mostly_runs(connection: sqlite3.Connection, found: list[Run]) -> list[Run]:

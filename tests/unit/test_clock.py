@@ -45,3 +45,19 @@ def test_what_has_begun_of_a_millisecond_counts_before_a_deadline(monkeypatch):
 
 def test_the_first_years_have_four_digits():
     assert rfc3339(-62_135_596_800_000) == "0001-01-01T00:00:00.000Z"
+
+
+def test_a_process_that_wakes_up_with_other_clocks_still_shows_the_machines(monkeypatch, tmp_path):
+    told = SimpleNamespace(time_ns=lambda: 0, monotonic_ns=lambda: 70_000_000_000)
+    monkeypatch.setattr(clock, "time", told)
+    offsets, boots = [b"monotonic 0 0\nboottime 0 0\n"], tmp_path / "boot_id"
+    boots.write_text("first\n")
+    monkeypatch.setattr(clock, "_BOOT_ID_FILE", str(boots))
+    monkeypatch.setattr(clock, "_read_offsets", lambda process="self": offsets[0])
+    woken = SystemClock()
+    assert woken.now()[1:3] == (70_000, "first")
+    offsets[0] = b"monotonic           60 500000000\nboottime            9         0\n"
+    boots.write_text("second\n")
+    assert woken.now()[1:3] == (9_500, "second")
+    offsets[0] = b"monotonic          -30         0\nboottime            9         0\n"
+    assert woken.now()[1:3] == (100_000, "second")
