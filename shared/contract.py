@@ -8,6 +8,8 @@ that none is left out. Text only: nothing is decided here.
 ERRORS = {
     "internal": "a bug; `INBOX_DEBUG=1` shows where, please report it",
     "output_failed": "standard output is closed or full; the work was done wholly or not at all",
+    "outcome_unknown": "the disk failed at the commit; the change was made wholly or not at all, "
+    "and nobody can say which",
     "usage": "an option, an argument, a body or a file is not as it must be",
     "not_found": "no such thread, artifact, run, task, …; a sealed thread may count as missing",
     "already_claimed": "somebody else holds the thread; `details` says who and until when",

@@ -16,6 +16,7 @@ from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
 from . import bells, live
 from .clock import Clock, SystemClock
+from .committing import commit
 from .errors import InboxOrchError, usage
 from .folders import refuse_links
 from .gate import Gate, file_failure
@@ -136,7 +137,8 @@ class Database:
         may be lost at a power cut. Inside another transaction this one joins it, as a savepoint;
         a durable one cannot join one that is not. A refusal (`InboxOrchError`) takes back all
         but what `Transaction.keep` has marked.
-        Errors: `busy`, `read_only`, `disk_full`, `io_error`, `corrupt`, `schema_newer`.
+        Errors: `busy`, `read_only`, `disk_full`, `io_error`, `corrupt`, `schema_newer`;
+        `outcome_unknown` when the disk failed at the commit itself.
         """
         self.check_usable()
         if self._current is not None:
@@ -151,7 +153,7 @@ class Database:
             self._current = transaction
             with translated(self.layout):
                 refusal = yield from self._worked(transaction)
-                self._connection.execute("COMMIT")
+                commit(self.layout, self._connection)
             self._keep_log_short()
         except BaseException:
             self._roll_back()

@@ -16,6 +16,7 @@ EXITS_WITH_DATA = frozenset({8, 11})
 EXIT_CODES: dict[str, int] = {
     "internal": 1,
     "output_failed": 1,
+    "outcome_unknown": 1,
     "usage": 2,
     "not_found": 3,
     "already_claimed": 4,
@@ -64,7 +65,7 @@ EXIT_CODES: dict[str, int] = {
 
 EXIT_MEANINGS: dict[int, str] = {
     0: "done (an empty list is done, too)",
-    1: "a bug in the program, or the output could not be written",
+    1: "a bug in the program, the output could not be written, or the disk failed at a commit",
     2: "wrong call",
     3: "no such thing",
     4: "conflict with the present state",

@@ -31,7 +31,7 @@ from .task import BadTask, Terms, clear_away, environment, terms_of, write_task
 
 RETRY_MS = 500
 _SOON_MS = 20
-_PASSING = frozenset({"busy", "disk_full", "io_error", "read_only"})
+PASSING = frozenset({"busy", "disk_full", "io_error", "outcome_unknown", "read_only"})
 
 Tell = Callable[[Happening], None]
 Notice = Callable[[str], None]
@@ -441,7 +441,7 @@ class Job:
         """Another try soon, or the end of the job when its token serves no more."""
         if error.code in handover.TOKEN_SERVES_NO_MORE:
             self._refused(error)
-        elif error.code in _PASSING:
+        elif error.code in PASSING:
             self._step_at = self._now() + RETRY_MS
             if not self._complained:
                 self._complained = True

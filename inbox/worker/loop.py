@@ -23,7 +23,7 @@ from inbox_orch.shared.waits import doorbell_off
 from ..services.claiming import Claimed
 from ..services.working import Working
 from .happenings import Happening, Summary
-from .job import RETRY_MS, Job, Notice, Phase, Tell
+from .job import PASSING, RETRY_MS, Job, Notice, Phase, Tell
 from .plan import Plan
 
 _FAR_MS = 3_600_000
@@ -222,7 +222,7 @@ class Worker:
             # Commands that run are worth more than an end at once.
             if error.code != "busy" and not self._jobs:
                 raise
-            if error.code not in ("busy", "disk_full", "io_error", "read_only"):
+            if error.code not in PASSING:
                 raise
             return self._now() + RETRY_MS
         if isinstance(found, Claimed):

@@ -26,7 +26,7 @@ from .equipping import Equipment, SetupFailed, equip
 from .recounting import FirstMessage, Recounting
 from .surroundings import command_environment
 
-LATER = ("busy", "io_error", "unsafe_link", *FAILURES)
+LATER = ("busy", "io_error", "outcome_unknown", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
 `doctor` tells of it; what else there is in the run must not have to wait for it."""
 
