@@ -48,12 +48,13 @@ def migrate(connection: sqlite3.Connection, *, stop_before: str | None = None) -
 
 
 @functools.cache
-def fresh_schema() -> Mapping[tuple[str, str], str | None]:
-    """(type, name) of everything that all steps together make, with its statement."""
+def fresh_schema(version: int = SCHEMA_VERSION) -> Mapping[tuple[str, str], str | None]:
+    """(type, name) of everything that the steps up to `version` make, with its statement."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         connection.execute("BEGIN IMMEDIATE")
-        migrate(connection)
+        older = version < SCHEMA_VERSION
+        migrate(connection, stop_before=f"{version + 1:04d}" if older else None)
         rows = connection.execute(
             "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         ).fetchall()

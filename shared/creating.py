@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from .artifacts import sync_folder
 from .clock import Clock, SystemClock
-from .database import DEFAULT_BUSY_SECONDS, size_of, uri_path
+from .connecting import uri_path
+from .database import DEFAULT_BUSY_SECONDS, size_of
 from .errors import InboxOrchError, usage
 from .folders import refuse_links
 from .gate import Gate, file_failure

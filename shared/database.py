@@ -14,13 +14,14 @@ from collections.abc import Callable, Generator, Iterator
 
 from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
 
-from . import bells, live
+from . import bells, connecting, live
 from .clock import Clock, SystemClock
 from .committing import commit
 from .errors import InboxOrchError, usage
 from .folders import refuse_links
 from .gate import Gate, file_failure
 from .layout import Layout, layout_of
+from .older import Upgraded
 from .refusals import missing, named, oldest_reader, patiently, require_file, translated
 from .transactions import Transaction
 
@@ -29,7 +30,6 @@ TRUNCATE_BYTES = 64 * 1024 * 1024
 TRUNCATE_SECONDS = 2.0
 DEFAULT_BUSY_SECONDS = 10.0
 NOTICE_EVERY_SECONDS = 60.0
-_SQLITE_SLICE_MS = 50
 
 Notice = Callable[[str], None]
 
@@ -47,6 +47,7 @@ class Database:
         notice: Notice,
         identity: tuple[int, int],
         ticket: object,
+        looks: bool,
     ) -> None:
         self.layout = layout
         self.clock = clock
@@ -63,6 +64,11 @@ class Database:
         self._last_notice = float("-inf")
         self._identity = identity
         self._ticket = ticket
+        self._looks = looks
+        self._upgraded: Upgraded | None = None
+        self.alone: InboxOrchError | None = None
+        """Why nobody else can have the database open meanwhile: there is no room for sharing."""
+        self.schema_version = 0
         self.id = ""
 
     @classmethod
@@ -74,9 +80,14 @@ class Database:
         clock: Clock | None = None,
         busy_seconds: float = DEFAULT_BUSY_SECONDS,
         notice: Notice = lambda text: None,
+        looks: bool = False,
+        perhaps_alone: bool = False,
     ) -> "Database":
         """Open an existing database and bring its schema up to date.
 
+        `looks`: the schema of an older release stays as it is until something is written.
+        `perhaps_alone`: where there is no room for sharing it, nobody else can have it open
+        meanwhile; for what looks and for what makes room.
         Errors: `no_database`, `wrong_database` (another kind of file, or not
         `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`, `unsafe_link`.
         """
@@ -90,7 +101,9 @@ class Database:
             ticket = live.enter(layout)
             failing.callback(live.leave, ticket)
             with translated(layout):
-                connection = patiently(layout, busy_seconds, lambda: _connect(layout))
+                connection, alone = connecting.connect(
+                    layout, busy_seconds, perhaps_alone=perhaps_alone
+                )
             failing.callback(connection.close)
             database = cls(
                 layout,
@@ -100,7 +113,9 @@ class Database:
                 notice=notice,
                 identity=identity,
                 ticket=ticket,
+                looks=looks,
             )
+            database.alone = alone
             # The same before and after: that is the file which the connection has opened.
             database.check_in_place()
             database._check(expected_id)
@@ -116,6 +131,7 @@ class Database:
             return
         self.check_usable()
         with translated(self.layout):
+            self.read_as_newest(False)
             self._connection.close()
         live.leave(self._ticket)
         self._closed = True
@@ -146,6 +162,7 @@ class Database:
             with self._savepoint(self._current) as joined:
                 yield joined
             return
+        self._bring_up_to_date()
         try:
             with translated(self.layout):
                 self._set_synchronous("FULL" if durable else "NORMAL")
@@ -241,9 +258,16 @@ class Database:
             patiently(self.layout, self._busy_seconds, self._begin_snapshot)
             try:
                 self.check_in_place()
-                yield self._connection
+                yield self._connection if self._upgraded is None else self._upgraded.current()
             finally:
                 self._roll_back()
+
+    def read_as_newest(self, yes: bool = True) -> None:
+        """Whether snapshots of an older schema, opened to look, are shown in the newest one."""
+        if self._upgraded is not None:
+            self._upgraded.close()
+        older = yes and self.schema_version < SCHEMA_VERSION
+        self._upgraded = Upgraded(self._connection) if older else None
 
     def _begin_snapshot(self) -> None:
         """A plain BEGIN fixes nothing: the snapshot is taken by the first read, which a lock
@@ -307,6 +331,12 @@ class Database:
             os.path.dirname(self.layout.database), os.W_OK
         )
 
+    @property
+    def may_note(self) -> bool:
+        """Whether a call that looks may write down what it comes across: not into an older schema,
+        which it leaves as it is, nor where there is no room."""
+        return self.writable and self.alone is None and self.schema_version >= SCHEMA_VERSION
+
     @contextlib.contextmanager
     def unshared(self) -> Iterator[sqlite3.Connection]:
         """The bare connection while this process holds the gate, for checkpoints and clean-up."""
@@ -364,15 +394,16 @@ class Database:
         try:
             row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
-            self._connection.execute(f"PRAGMA busy_timeout={_SQLITE_SLICE_MS}")
+            self._connection.execute(f"PRAGMA busy_timeout={connecting.SLICE_MS}")
         return not row[0]
 
     # -- checks ----------------------------------------------------------------------------
 
     def _check(self, expected_id: str | None) -> None:
         with translated(self.layout):
-            if patiently(self.layout, self._busy_seconds, self._version) < SCHEMA_VERSION:
-                self._migrate()
+            self.schema_version = patiently(self.layout, self._busy_seconds, self._version)
+            if not self._looks:
+                self._bring_up_to_date()
         self.id = self._read_id()
         if expected_id is not None and expected_id != self.id:
             raise InboxOrchError(
@@ -423,6 +454,14 @@ class Database:
                 details={"schema": version, "supported": expected},
             )
 
+    def _bring_up_to_date(self) -> None:
+        """Before the first write. Whoever only looks leaves the database as it is."""
+        if self.schema_version < SCHEMA_VERSION:
+            with translated(self.layout):
+                self._migrate()
+            self.read_as_newest(False)
+            self.schema_version = SCHEMA_VERSION
+
     def _migrate(self) -> None:
         from inbox_orch.migrations.apply import migrate
 
@@ -446,25 +485,6 @@ class Database:
             self._gate.release()
 
 
-def _connect(layout: Layout) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        "file:" + uri_path(layout.database) + "?mode=rw",
-        uri=True,
-        isolation_level=None,
-        timeout=_SQLITE_SLICE_MS / 1000,
-    )
-    try:
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA wal_autocheckpoint=0")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute(f"PRAGMA journal_size_limit={CHECKPOINT_BYTES}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
 def _identity(layout: Layout) -> tuple[int, int] | None:
     """Which file the path leads to: (device, inode); looked at without opening it."""
     try:
@@ -474,14 +494,6 @@ def _identity(layout: Layout) -> tuple[int, int] | None:
     except OSError as error:
         raise file_failure(layout.database, error) from error
     return status.st_dev, status.st_ino
-
-
-def uri_path(path: str) -> str:
-    """The path with what has a meaning in a URI escaped (sqlite.org/uri.html).
-
-    The authority is empty: two slashes at the start of a path are not taken for one.
-    """
-    return "//" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def size_of(path: str) -> int:

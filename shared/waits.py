@@ -111,6 +111,8 @@ def wait(
     """
     if wait_seconds <= 0:
         return look().found
+    if database.alone is not None:
+        raise database.alone  # nobody else could write what is waited for
     if database.in_transaction:
         raise usage(
             "a wait cannot be made inside a transaction",

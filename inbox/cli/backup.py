@@ -28,7 +28,7 @@ def command(context: click.Context, file: str, artifacts: bool, force: bool) -> 
     lie in a file beside it.
     """
     output = shell_of(context).output
-    made = open_bus(context).backup(file, force=force, artifacts=artifacts)
+    made = open_bus(context, looks=True).backup(file, force=force, artifacts=artifacts)
     text = f"Wrote {made.bytes} bytes to {made.path}, up to event {made.newest_event}"
     if made.artifacts is not None:
         text += f", with {made.artifacts} attached files in {made.artifact_folder}"

@@ -22,18 +22,30 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Group = TypeVar("Group", bound=Desk)
 
 
-def open_bus(context: click.Context) -> "Bus":
+def open_bus(
+    context: click.Context, *, looks: bool = False, perhaps_alone: bool | None = None
+) -> "Bus":
     """The bus that the options lead to; closed when the command ends."""
     from ..bus import Bus
 
-    return open_group(context, Bus)
+    return open_group(context, Bus, looks=looks, perhaps_alone=perhaps_alone)
 
 
 def open_group(
-    context: click.Context, group: type[Group], *, most_busy_seconds: float = 3600
+    context: click.Context,
+    group: type[Group],
+    *,
+    most_busy_seconds: float = 3600,
+    looks: bool = False,
+    perhaps_alone: bool | None = None,
 ) -> Group:
-    """The same, but only one group of the services: a short command loads no more than it
-    needs. `most_busy_seconds` is for a caller that must not stand still for long."""
+    """One group of the services: a short command loads no more than it needs.
+
+    `most_busy_seconds` is for a caller that must not stand still for long. `looks` is for a
+    command that changes nothing: an older schema stays as it is, and a disk without any room
+    left does not matter. For what makes room, and for what may wait, `perhaps_alone` says the
+    latter by itself.
+    """
     shell = shell_of(context)
     opened = group.open(
         shell.database,
@@ -41,6 +53,8 @@ def open_group(
         database_id=shell.expected_id,
         busy_seconds=min(shell.busy_seconds, most_busy_seconds),
         notice=shell.output.notice,
+        looks=looks,
+        perhaps_alone=looks if perhaps_alone is None else perhaps_alone,
     )
     context.call_on_close(opened.close)
     return opened
@@ -262,7 +276,7 @@ def say(context: click.Context, written: Written, sentence: str) -> None:
 
 def overview(shell: Shell, context: click.Context) -> None:
     """`inbox` by itself: what waits for this agent."""
-    bus = open_bus(context)
+    bus = open_bus(context, looks=True)
     seen = bus.overview()
     now_ms = bus.now_ms
     blocks: list[Block] = [

@@ -26,7 +26,7 @@ def command(context: click.Context, verify: bool, fix: bool) -> None:
     """
     output = shell_of(context).output
     with recovery_hint(None):
-        found = open_bus(context).doctor(verify=verify, fix=fix)
+        found = open_bus(context, looks=not fix).doctor(verify=verify, fix=fix)
     if not found.problems:
         output.result(found.as_json(), *_blocks(found))
         return

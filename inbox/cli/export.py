@@ -19,4 +19,4 @@ def command(context: click.Context) -> None:
     Types: meta, thread, message (with its whole body), artifact (without its content), lease
     (without its token), cursor, event; the last line has the type `end` and the counts.
     """
-    shell_of(context).output.lines(open_bus(context).export())
+    shell_of(context).output.lines(open_bus(context, looks=True).export())

@@ -44,7 +44,7 @@ def command(
     The cursor moves once the output has been written, so nothing is lost when it is not. An
     empty list is exit 0 without --wait, exit 8 with it.
     """
-    bus = open_group(context, Fetching)
+    bus = open_group(context, Fetching, looks=peek)
     if not peek:
         refuse_read_only(bus)
     fetched = bus.fetch(mailboxes=mailboxes, limit=limit, wait_seconds=wait_seconds, peek=peek)

@@ -117,7 +117,7 @@ def _decide(
     if given.get("agent_id") is not None:
         return None  # a subagent: what it is told, the agent itself would never hear
     try:
-        bus = open_group(context, Announcing)
+        bus = open_group(context, Announcing, looks=True)
     except InboxOrchError as error:
         if error.code != "no_database":
             raise

@@ -34,7 +34,11 @@ def command(context: click.Context, folder: str | None, force: bool) -> None:
         refuse_links(path)  # one that is named may be a link: that is its user's own word
     created = creating.create(path, forced=force)
     with database.Database.open(
-        path, expected_id=shell.expected_id, busy_seconds=shell.busy_seconds
+        path,
+        expected_id=shell.expected_id,
+        busy_seconds=shell.busy_seconds,
+        looks=True,
+        perhaps_alone=True,
     ) as opened:
         where = opened.layout.database
         data = {"path": where, "id": opened.id, "created": created}

@@ -50,7 +50,7 @@ def command(
     count: bool,
 ) -> None:
     """List threads, oldest first. Changes nothing."""
-    bus = open_group(context, Reading)
+    bus = open_group(context, Reading, looks=True)
     listing = bus.list(
         states_wanted=states_wanted,
         mailboxes=mailboxes,

@@ -40,7 +40,11 @@ def suggest(
 def _from_database(context: click.Context, option: str, incomplete: str) -> list[Suggestion]:
     shell = shell_of(context)
     names = Naming.open(
-        shell.database, agent=shell.agent, database_id=shell.expected_id, busy_seconds=0
+        shell.database,
+        agent=shell.agent,
+        database_id=shell.expected_id,
+        busy_seconds=0,
+        looks=True,
     )
     context.call_on_close(names.close)
     reads = context.params.get("mailboxes") or ()

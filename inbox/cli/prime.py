@@ -37,7 +37,7 @@ def command(context: click.Context) -> None:
 def _database(context: click.Context) -> tuple[str | None, str | None]:
     """(path, id) of the database, (None, None) where there is none. Errors: those of opening."""
     try:
-        desk = open_group(context, Desk)
+        desk = open_group(context, Desk, looks=True)
     except InboxOrchError as error:
         if error.code != "no_database":
             raise

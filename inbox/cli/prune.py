@@ -31,6 +31,6 @@ def command(context: click.Context, days: float, dry_run: bool) -> None:
     Rows and events stay, marked `pruned`. Files that no thread refers to are removed, too, and
     copies that were never finished. SQLite uses the freed pages again; the file does not shrink.
     """
-    pruned = open_bus(context).prune(days, dry_run=dry_run)
+    pruned = open_bus(context, looks=dry_run, perhaps_alone=True).prune(days, dry_run=dry_run)
     rows = tuple((name.replace("_", " "), value) for name, value in pruned.as_json().items())
     shell_of(context).output.result(pruned.as_json(), Facts(rows))

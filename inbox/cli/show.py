@@ -53,7 +53,7 @@ def command(
             "an artifact is not printed on a terminal: what is in it could drive it",
             hint="--output FILE writes it into a file, --output - prints it as it is",
         )
-    bus = open_group(context, Reading)
+    bus = open_group(context, Reading, looks=True)
     if artifact is not None:
         found, content = bus.artifact(thread, artifact, mailboxes=mailboxes)
         with content:

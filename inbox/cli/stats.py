@@ -17,7 +17,7 @@ from .base import open_group
 @click.pass_context
 def command(context: click.Context, mailboxes: tuple[str, ...]) -> None:
     """Print how many threads are in which state, by mailbox. Changes nothing."""
-    seen = open_group(context, Reading).stats(mailboxes=mailboxes)
+    seen = open_group(context, Reading, looks=True).stats(mailboxes=mailboxes)
     rows = tuple(
         (entry["mailbox"], *(entry[state] for state in states.THREAD_STATES))
         for entry in seen.mailboxes

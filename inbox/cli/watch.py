@@ -33,7 +33,7 @@ def command(
 
     The last line has the type `end` and the cursor to go on from. Exit 0 when the time is over.
     """
-    bus = open_bus(context)
+    bus = open_bus(context, looks=True, perhaps_alone=False)
     output = shell_of(context).output
     stream = bus.watch(
         after=after, thread_id=thread, mailboxes=mailboxes, kinds=kinds, wait_seconds=wait_seconds

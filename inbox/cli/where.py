@@ -2,7 +2,6 @@
 
 import click
 
-from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.shared.blocks import Facts
 from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.database import Database
@@ -22,13 +21,17 @@ def command(context: click.Context) -> None:
     option = shell.database if shell.database_named else None
     location = locate(option, environment)
     with Database.open(
-        location.path, expected_id=shell.expected_id, busy_seconds=shell.busy_seconds
+        location.path,
+        expected_id=shell.expected_id,
+        busy_seconds=shell.busy_seconds,
+        looks=True,
+        perhaps_alone=True,
     ) as database:
         data = {
             "path": database.layout.database,
             "rule": location.rule,
             "id": database.id,
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": database.schema_version,
             "writable": database.writable,
         }
     shell.output.result(data, Facts(tuple(data.items())))

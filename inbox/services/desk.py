@@ -108,11 +108,15 @@ class Desk:
         clock: Clock | None = None,
         busy_seconds: float = DEFAULT_BUSY_SECONDS,
         notice: Callable[[str], None] = lambda text: None,
+        looks: bool = False,
+        perhaps_alone: bool = False,
     ) -> Self:
         """Open the database at `path`, or the one that the working directory leads to.
 
         `agent` is the name under which calls act; `database_id` refuses any other database;
-        `busy_seconds` is how long a write waits for other writers.
+        `busy_seconds` is how long a write waits for other writers. `looks` leaves the schema of
+        an older release as it is until something is written. `perhaps_alone`: where the disk has
+        no room for sharing the database, keep everybody else out of it until it is closed.
         Errors: `no_database`, `wrong_database`, `schema_newer`, `corrupt`, `read_only`, `usage`.
         """
         option = None if path is None else os.fspath(path)
@@ -123,6 +127,8 @@ class Desk:
             clock=clock,
             busy_seconds=busy_seconds,
             notice=notice,
+            looks=looks,
+            perhaps_alone=perhaps_alone,
         )
         try:
             return cls(database, agent)

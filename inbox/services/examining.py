@@ -145,14 +145,21 @@ def _schema(connection: sqlite3.Connection) -> Check:
     # Loaded here, since every command of the scheduler loads this module, and none needs it.
     from inbox_orch.migrations.apply import fresh_schema
 
-    expected, actual = fresh_schema(), care.schema_objects(connection)
+    version = care.schema_version(connection)
+    expected, actual = fresh_schema(version), care.schema_objects(connection)
     differing = [
         f"{kind} {name}: {_how_it_differs(expected.get((kind, name)), actual.get((kind, name)))}"
         for kind, name in sorted(expected.keys() | actual.keys())
         if expected.get((kind, name)) != actual.get((kind, name))
     ]
     found = Tally(tuple(differing[:MOST_ITEMS]), len(differing))
-    return _listed("schema", PROBLEM, found, f"version {SCHEMA_VERSION}, as this release makes it")
+    good = f"version {version}, as this release makes it"
+    if version < SCHEMA_VERSION:
+        good = (
+            f"version {version}, as an older release makes it; the first command that writes "
+            f"brings it to {SCHEMA_VERSION}, and `inbox backup FILE` keeps it as it is"
+        )
+    return _listed("schema", PROBLEM, found, good)
 
 
 def _how_it_differs(expected: str | None, actual: str | None) -> str:

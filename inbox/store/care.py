@@ -67,6 +67,11 @@ def broken_references(connection: sqlite3.Connection, most: int) -> Tally:
     )
 
 
+def schema_version(connection: sqlite3.Connection) -> int:
+    """The last step of the schema that the database has."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 def schema_objects(connection: sqlite3.Connection) -> dict[tuple[str, str], str | None]:
     """(type, name) of every table, index and trigger, with its statement."""
     rows = connection.execute(

@@ -18,7 +18,7 @@ from .base import chosen_run, open_group, run_option
 @click.pass_context
 def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]) -> None:
     """List every attempt of a run, or of the tasks named, oldest first."""
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_group(context, Scheduler, looks=True)
     found = scheduler.attempt_list(chosen_run(scheduler, run_name), tasks)
     data = {"items": [each.as_json() for each in found], "truncated": False, "next_cursor": None}
     rows = tuple(

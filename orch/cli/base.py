@@ -21,17 +21,32 @@ Group = TypeVar("Group", bound=Desk)
 WAIT = Number(0, limits.MAX_WAIT_SECONDS, forever=True)
 
 
-def open_group(context: click.Context, group: type[Group]) -> Group:
+def open_group(
+    context: click.Context,
+    group: type[Group],
+    *,
+    looks: bool = False,
+    perhaps_alone: bool | None = None,
+) -> Group:
     """A group of the services, or all of them (`Scheduler`), on the database that the options
-    lead to; closed when the command ends. What only looks, or only adds, needs few of them."""
+    lead to; closed when the command ends. What only looks, or only adds, needs few of them.
+
+    `looks` is for a command that changes nothing: an older schema is read in the newest one and
+    stays as it is, and a disk without any room left does not matter. For what makes room, and
+    for what may wait, `perhaps_alone` says the latter by itself.
+    """
     shell = shell_of(context)
     bus = Bus.open(
         shell.database,
         database_id=shell.expected_id,
         busy_seconds=shell.busy_seconds,
         notice=shell.output.notice,
+        looks=looks,
+        perhaps_alone=looks if perhaps_alone is None else perhaps_alone,
     )
     context.call_on_close(bus.close)
+    if looks:
+        bus.database.read_as_newest()
     return group(bus, shell.agent)
 
 

@@ -16,7 +16,7 @@ from .base import chosen_run, open_group, run_option
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """List the open questions of workers, oldest first; `orch answer` answers."""
-    scheduler = open_group(context, Viewing)
+    scheduler = open_group(context, Viewing, looks=True)
     run = chosen_run(scheduler, run_name)
     stale = scheduler.fold_if_writable(run)
     questions = scheduler.questions(run)

@@ -29,7 +29,7 @@ def command(context: click.Context, run_name: str | None) -> None:
     if output.as_json:
         raise usage("--json and a view for a terminal exclude each other", hint=_ELSEWHERE)
     require_terminal(_ELSEWHERE)
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_group(context, Scheduler, looks=True, perhaps_alone=False)
     run = _first_run(scheduler, run_name)
     with Screen(output) as screen:
         view = _View(scheduler, screen, run)

@@ -35,7 +35,7 @@ def command(
     trash for seven days. A live attempt, a process inside, a nested repository, somebody else's
     worktree, lock or branch are never touched, also not with --force.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_group(context, Scheduler, looks=dry_run, perhaps_alone=True)
     done = scheduler.cleanup(
         chosen_run(scheduler, run_name),
         task_names=tasks,

@@ -31,7 +31,7 @@ def command(context: click.Context, run_name: str | None, pairs: int) -> None:
     Live attempts are taken as they have committed. Of what they have not committed only the names
     are seen: files that two have changed are listed.
     """
-    scheduler = open_group(context, Comparing)
+    scheduler = open_group(context, Comparing, looks=True)
     found = scheduler.conflicts(chosen_run(scheduler, run_name), most_pairs=pairs)
     shell_of(context).output.result(found.as_json(), *_blocks(found))
 

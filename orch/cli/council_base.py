@@ -23,7 +23,7 @@ def council_option(command: Command) -> Command:
 
 def chosen_council(context: click.Context, name: str | None) -> tuple[Scheduler, Run]:
     """The scheduler, and the run of the council that the options lead to."""
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_group(context, Scheduler, looks=True)
     return scheduler, scheduler.council(name or None)
 
 

@@ -13,7 +13,7 @@ from .base import open_group
 @click.pass_context
 def command(context: click.Context) -> None:
     """List every council, oldest first, as it is stored: nothing is taken in."""
-    found = open_group(context, Scheduler).councils()
+    found = open_group(context, Scheduler, looks=True).councils()
     data = {"items": [view.as_json() for view in found], "truncated": False, "next_cursor": None}
     rows = tuple(
         (

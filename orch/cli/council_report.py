@@ -91,7 +91,8 @@ def _kept(
     scheduler: Scheduler, counted: Counted, format_name: str, content: bytes
 ) -> dict[str, Any] | None:
     """Nothing is stored of a round that is open, or where nothing can be written."""
-    if counted.tally.status == "open" or counted.stale:
+    alone = scheduler.database.alone is not None
+    if counted.tally.status == "open" or counted.stale or alone:
         return None
     return scheduler.keep_report(counted, report_name(format_name), content)
 

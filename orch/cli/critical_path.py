@@ -27,7 +27,7 @@ def command(context: click.Context, run_name: str | None) -> None:
     """
     from ..pictures.timeline import how_long
 
-    scheduler = open_group(context, Charts)
+    scheduler = open_group(context, Charts, looks=True)
     found = scheduler.critical_path(chosen_run(scheduler, run_name))
     path = found.path
     total = "" if path.seconds is None else f", {how_long(path.seconds)}"

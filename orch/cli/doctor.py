@@ -21,7 +21,7 @@ def command(context: click.Context, verify: bool) -> None:
 
     Changes nothing. Exit 11 when there is a problem, with the whole result.
     """
-    found = open_group(context, Examining).doctor(verify=verify)
+    found = open_group(context, Examining, looks=True).doctor(verify=verify)
     output = shell_of(context).output
     if found.problems:
         output.outcome(_problems(found), *_blocks(found))

@@ -38,7 +38,7 @@ def command(context: click.Context, run_name: str | None, form: str, target: str
     """
     from ..pictures import drawing, notations, svg, text
 
-    scheduler = open_group(context, Charts)
+    scheduler = open_group(context, Charts, looks=True)
     graph = scheduler.graph(chosen_run(scheduler, run_name))
     drawn = drawing.drawing_of(graph.heading, graph.picture.standings, graph.picture.dependencies)
     picture: str | Lines

@@ -49,7 +49,7 @@ def command(
     command that does it is printed. Exit 11 when something conflicts, a check fails, or BRANCH was
     not moved.
     """
-    scheduler = open_group(context, Scheduler)
+    scheduler = open_group(context, Scheduler, looks=dry_run)
     run = chosen_run(scheduler, run_name)
     done = scheduler.integrate(run, onto=onto, checks=checks, dry_run=dry_run, within=os.getcwd())
     output = shell_of(context).output

@@ -59,6 +59,7 @@ def _of_the_scheduler(context: click.Context, option: str, incomplete: str) -> l
 def _open(context: click.Context) -> Bus:
     """The bus; a shell that completes waits for no lock, and gets no notices."""
     shell = shell_of(context)
-    bus = Bus.open(shell.database, database_id=shell.expected_id, busy_seconds=0)
+    bus = Bus.open(shell.database, database_id=shell.expected_id, busy_seconds=0, looks=True)
     context.call_on_close(bus.close)
+    bus.database.read_as_newest()
     return bus

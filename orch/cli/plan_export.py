@@ -28,7 +28,7 @@ def command(context: click.Context, run_name: str | None, form: str, target: str
     """
     from ..documents.writing import plan_as_json, write_json, write_yaml
 
-    scheduler = open_group(context, Plans)
+    scheduler = open_group(context, Plans, looks=True)
     run = chosen_run(scheduler, run_name)
     plan = scheduler.plan_export(run)
     text = write_yaml(plan) if form == "yaml" else write_json(plan)

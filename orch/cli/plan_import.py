@@ -58,7 +58,7 @@ def command(
         raise usage("give either --run or --new-run, not both")
     if not new_run and (repo is not None or worktree_root is not None):
         raise usage("--repo and --worktree-root go with --new-run")
-    scheduler = _open(context, path, new_run)
+    scheduler = _open(context, path, new_run, dry_run)
     plan, source = plan_in(shell_of(context), path)
     with faults_told(shell_of(context), source):
         if new_run:
@@ -68,10 +68,10 @@ def command(
     shell_of(context).output.result(data, _said(data))
 
 
-def _open(context: click.Context, path: str, new_run: bool) -> Plans:
+def _open(context: click.Context, path: str, new_run: bool, dry_run: bool) -> Plans:
     """The scheduler; where there is no database, the error says what to call to have one."""
     try:
-        return open_group(context, Plans)
+        return open_group(context, Plans, looks=dry_run)
     except InboxOrchError as error:
         if error.code == "no_database" and new_run and "inbox init" in (error.hint or ""):
             database = shell_of(context).database

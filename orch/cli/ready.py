@@ -15,7 +15,7 @@ from .base import base_conflict, chosen_run, limit_option, open_group, run_optio
 @click.pass_context
 def command(context: click.Context, run_name: str | None, limit: int) -> None:
     """List the tasks that can be dispatched now, in the order in which they would be."""
-    scheduler = open_group(context, Viewing)
+    scheduler = open_group(context, Viewing, looks=True)
     ready = scheduler.ready(chosen_run(scheduler, run_name)).limited(limit)
     rows = tuple((s.task.key, s.task.priority, s.task.mailbox, s.task.title) for s in ready.items)
     shell_of(context).output.result(

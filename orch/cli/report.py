@@ -31,7 +31,7 @@ def command(
     """
     if target is not None and not html:
         raise usage("--output goes with --html")
-    scheduler = open_group(context, Reporting)
+    scheduler = open_group(context, Reporting, looks=True)
     report = scheduler.report(chosen_run(scheduler, run_name), most=limit)
     output = shell_of(context).output
     if html:

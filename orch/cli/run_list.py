@@ -14,7 +14,7 @@ from .base import open_group
 @click.pass_context
 def command(context: click.Context, closed: bool) -> None:
     """List the runs that are not closed, oldest first."""
-    runs = open_group(context, Governing).runs(closed=closed)
+    runs = open_group(context, Governing, looks=True).runs(closed=closed)
     data = {"items": [run.as_json() for run in runs], "truncated": False, "next_cursor": None}
     rows = tuple((run.name, run.state, run.leader, run.title) for run in runs)
     shell_of(context).output.result(

@@ -18,7 +18,7 @@ from .base import chosen_run, open_group, run_option
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """Print one run: its repository, base and policy, and its config with the secrets masked."""
-    run = chosen_run(open_group(context, Governing), run_name)
+    run = chosen_run(open_group(context, Governing, looks=True), run_name)
     shown, config = run.as_json(), config_of(run).shown()
     rows = [(label.replace("_", " "), value) for label, value in shown.items()]
     rows += [(f"config {name}", value) for name, value in _flat(config)]

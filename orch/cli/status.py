@@ -26,7 +26,7 @@ def command(context: click.Context, run_name: str | None, limit: int) -> None:
     Of a run with more tasks than --limit, those that need somebody come first; the counts are
     those of all.
     """
-    scheduler = open_group(context, Viewing)
+    scheduler = open_group(context, Viewing, looks=True)
     status = scheduler.status(chosen_run(scheduler, run_name)).limited(limit)
     shell_of(context).output.result(status.as_json(), *blocks(status))
     tell_left_out(context, sum(status.left_out.values()))

@@ -22,7 +22,7 @@ def command(context: click.Context, run_name: str | None, task: str) -> None:
     """Print one task: how it stands, what it waits for, what waits for it, its attempts and its
     open question.
     """
-    scheduler = open_group(context, Showing)
+    scheduler = open_group(context, Showing, looks=True)
     shown = scheduler.show_task(chosen_run(scheduler, run_name), task)
     shell_of(context).output.result(shown.as_json(), *_blocks(shown))
 

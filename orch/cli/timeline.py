@@ -32,7 +32,7 @@ def command(
     """
     from ..pictures.timeline import bar_of, timeline_lines, timeline_svg
 
-    scheduler = open_group(context, Charts)
+    scheduler = open_group(context, Charts, looks=True)
     found = scheduler.timeline(chosen_run(scheduler, run_name), most=limit)
     bars = [bar_of(found.label(a), a, found.end_ms(a)) for a in found.attempts]
     drawn: str | Lines

@@ -51,7 +51,7 @@ class CouncilSettling(CouncilDesk):
         """Bring a council up to date: finish what was begun, fold, take in replies, send what is
         to be mended, close the round when it is over. Returns whether nothing can be written
         here, so that what is shown may be stale."""
-        if not self.database.writable:
+        if not self.database.may_note:
             return True
         self.finish_intents(run)
         self._dispatch_what_was_never_sent(run)

@@ -244,7 +244,7 @@ class Viewing(Verifying):
 
     def fold_if_writable(self, run: Run) -> bool:
         """Fold, unless the database cannot be written here; returns whether that was so."""
-        if not self.database.writable:
+        if not self.database.may_note:
             return True
         self.fold(run)
         return False

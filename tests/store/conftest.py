@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.shared import database
+from inbox_orch.shared import connecting
+from inbox_orch.shared.layout import Layout
 from support.buses import Office
 from support.writing import Writing, watched
 
@@ -15,14 +16,14 @@ from support.writing import Writing, watched
 def every_write_has_the_write_lock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whatever a test of this folder does in its own process, nothing is written outside of a
     transaction that began by taking the write lock."""
-    connect = database._connect
+    connect = connecting._connected
     connections: list[Writing] = []
 
-    def watching(layout: database.Layout) -> object:
+    def watching(layout: Layout, *, alone: bool = False) -> object:
         connections.append(Writing())
-        return watched(connect(layout), connections[-1])
+        return watched(connect(layout, alone=alone), connections[-1])
 
-    monkeypatch.setattr(database, "_connect", watching)
+    monkeypatch.setattr(connecting, "_connected", watching)
     yield
     assert [fault for writing in connections for fault in writing.faults] == []
 

@@ -105,7 +105,11 @@ def may_hold_sql(path: Path) -> bool:
         or path.parts[1] == "store"
         or (
             folder == "shared"
-            and path.stem in {"creating", "database", "events", "requests", "transactions"}
+            and path.stem
+            in {
+                *("committing", "connecting", "creating", "database", "events", "older"),
+                *("requests", "transactions"),
+            }
         )
         or path.parts[:2] == ("orch", "git")  # what it executes is git
     )

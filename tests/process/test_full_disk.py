@@ -1,0 +1,92 @@
+"""A disk without any room on which nothing has the database open: what is there can be seen."""
+
+import contextlib
+import os
+import subprocess
+
+import pytest
+
+from support.commands import run
+from support.runs import Site
+
+BUS = [
+    ("list",),
+    ("stats",),
+    ("where",),
+    ("doctor",),
+    ("show", "THREAD"),
+    ("fetch", "--peek"),
+    ("prime",),
+    ("init",),
+    ("prune", "--older-than", "0", "--dry-run"),
+    (),
+]
+RUNS = [
+    ("status",),
+    ("ready",),
+    ("blocked",),
+    ("report",),
+    ("graph",),
+    ("timeline",),
+    ("run", "list"),
+    ("attempt", "list"),
+    ("task", "show", "t"),
+    ("plan", "export"),
+    ("doctor",),
+    ("conflicts",),
+    ("cleanup", "--dry-run"),
+]
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A project with a failed attempt, on a disk that takes not one more byte."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        site = Site(place / "site")
+        one = site.open_run()
+        site.add(one, "t", max_attempts=1)
+        item = site.dispatch(one, "t")["t"]
+        site.fail(item, fatal=True)
+        site.scheduler.reconcile(one)
+        site.close()
+        fill_up(place)
+        yield site
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill_up(place):
+    """Not one more byte can be written."""
+    with contextlib.suppress(OSError), open(place / "filler", "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def test_everything_that_looks_works(full):
+    path = full.office.path
+    thread = None
+    for words in BUS:
+        line = [str(thread) if word == "THREAD" else word for word in words]
+        outcome = run("--json", "--db", str(path), *line, INBOX_AGENT="leader")
+        assert outcome.code == 0, (words, outcome)
+        if words == ("list",):
+            thread = outcome.data["items"][0]["id"]
+    for words in RUNS:
+        outcome = run("--json", *words, "--db", str(path), program="orch")
+        assert outcome.code in (0, 11), (words, outcome)
+
+
+def test_what_writes_or_waits_is_refused_and_keeps_nobody_out(full):
+    path = str(full.office.path)
+    for words in (
+        ("send", "--to", "w", "--subject", "s"),
+        ("fetch", "--peek", "--wait", "inf"),
+        ("watch", "--wait", "inf"),
+    ):
+        outcome = run("--json", "--db", path, *words, INBOX_AGENT="leader")
+        assert (outcome.code, outcome.error["code"]) == (6, "disk_full"), words
