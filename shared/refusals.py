@@ -58,6 +58,13 @@ def named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
             hint="free some space and repeat the command; nothing was changed",
             details=details,
         )
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_GETTEMPPATH:
+        return InboxOrchError(
+            "read_only",
+            "there is no folder in which SQLite could write temporary files",
+            hint="set SQLITE_TMPDIR or TMPDIR to a folder that can be written",
+            details=details,
+        )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
         return InboxOrchError(
             "read_only",

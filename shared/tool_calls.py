@@ -16,7 +16,9 @@ import click
 
 from .commandline import guarded, invoke
 from .errors import EXIT_READER_GONE, usage
+from .gate import file_failure
 from .output import Output, ReaderGone
+from .temporary import temporary_place
 from .tools import Described, words_for
 from .waits import Interruption
 
@@ -128,8 +130,12 @@ def _undo(place: Place, words: Sequence[str]) -> None:
 
 def _in_a_file(stack: ExitStack, text: str) -> str:
     """A file of this user's alone, which is there as long as the stack is open."""
-    descriptor, path = tempfile.mkstemp(prefix="inbox-orch-")
-    stack.callback(os.unlink, path)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+    place = temporary_place()
+    try:
+        descriptor, path = tempfile.mkstemp(prefix="inbox-orch-", dir=place)
+        stack.callback(os.unlink, path)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise file_failure(place, error) from error
     return path

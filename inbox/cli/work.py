@@ -7,6 +7,7 @@ from inbox_orch.shared.commandline import Number, Verb, shell_of
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.output import Output
 from inbox_orch.shared.signals import Signalled
+from inbox_orch.shared.temporary import temporary_place
 
 from ..domain import limits
 from ..services.working import Working
@@ -89,6 +90,7 @@ def command(
     plan = Plan(
         find_command(command_line), mailboxes, lease, slots, once, idle_exit, timeout, retry_in
     )
+    temporary_place()  # before anything is claimed that could not be started here
     bus = open_group(context, Working, most_busy_seconds=_MOST_BUSY_SECONDS)
     output = shell_of(context).output
     report = _Report(output)

@@ -13,7 +13,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
 
 _REASON_CHARACTERS = 1000
-# Exits 5, 6 and 9: other threads would meet these as well.
+# Exits 5, 6 and 9, and a disk that fails: other threads would meet these as well.
 _EVERYBODYS = frozenset({5, 6, 9})
 
 
@@ -47,7 +47,7 @@ def alone(step: _Step[_Owner, _Given]) -> _Step[_Owner, _Given]:
 def concerns_everybody(error: Exception) -> bool:
     """Whether the database or its place is at fault, so that no thread can be served."""
     if isinstance(error, InboxOrchError):
-        return error.exit_code in _EVERYBODYS
+        return error.exit_code in _EVERYBODYS or error.code == "outcome_unknown"
     return isinstance(error, sqlite3.Error)
 
 

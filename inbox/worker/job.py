@@ -9,7 +9,6 @@ and no other.
 import os
 import random
 import shutil
-import tempfile
 from collections.abc import Callable
 from enum import Enum
 
@@ -17,6 +16,7 @@ from inbox_orch.shared.children import Child
 from inbox_orch.shared.endings import Ending
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.kept import Kept
+from inbox_orch.shared.temporary import make_temporary_folder
 
 from ..domain.leases import backoff_seconds
 from ..domain.working import Hold, Standing, Verdict, verdict
@@ -260,7 +260,7 @@ class Job:
         try:
             self._remains = None
             if self._folder is None:
-                self._folder = tempfile.mkdtemp(prefix="inbox-work-")
+                self._folder = make_temporary_folder("inbox-work-")
             last = self._write_task(self._folder)
         except OSError as error:
             self._could_not_start(error)

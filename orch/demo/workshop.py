@@ -8,25 +8,35 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.signals import postponed
+from inbox_orch.shared.temporary import make_temporary_folder, temporary_place
 
 COMMAND_SECONDS = 180.0
 TRY_AGAIN = "try again on a machine with less to do; --keep leaves the folder to look at"
 LEASE_SECONDS, SHORT_LEASE_SECONDS = 60, 2
 
 
+def _made_folder() -> Path:
+    """A new temporary folder; error `disk_full`, `read_only` or `io_error`."""
+    place = temporary_place()
+    try:
+        return Path(make_temporary_folder("inbox-orch-demo-"))
+    except OSError as error:
+        raise file_failure(place, error) from error
+
+
 class Workshop:
     """A temporary project with workers. Leaves no process behind, and no file unless `keep`."""
 
     def __init__(self, *, keep: bool) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="inbox-orch-demo-"))
+        self.folder = _made_folder()
         self.repository = self.folder / "project"
         self._keep = keep
         # Workers by their names, and the command that is being waited for.

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.signals import postponed
+from inbox_orch.shared.temporary import temporary_place
 
 from ..domain.config import masked
 from .failures import named_failures, shown
@@ -271,10 +272,11 @@ def _readable(content: bytes | None) -> Iterator[BinaryIO | None]:
     if content is None:
         yield None
         return
-    with named_failures(tempfile.gettempdir()):
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, whatever comes
+    place = temporary_place()
+    with named_failures(place):
+        file = tempfile.TemporaryFile(dir=place)  # noqa: SIM115 - closed below, whatever comes
     with file:
-        with named_failures(tempfile.gettempdir()):
+        with named_failures(place):
             file.write(content)
             file.seek(0)
         yield file

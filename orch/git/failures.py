@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.gate import file_failure
+from inbox_orch.shared.temporary import temporary_place
 
 # What a user can put right; with all others the words of the system say more than a hint could.
 _NAMED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
@@ -48,8 +49,9 @@ def temporary_folder() -> Iterator[str]:
     """A folder that is gone after the block. The system's errors in the block get their names."""
     import tempfile
 
+    place = temporary_place()
     with (
-        named_failures(tempfile.gettempdir()),
-        tempfile.TemporaryDirectory(prefix="inbox-orch-") as folder,
+        named_failures(place),
+        tempfile.TemporaryDirectory(prefix="inbox-orch-", dir=place) as folder,
     ):
         yield folder
