@@ -38,23 +38,60 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
     refuse_links(*layout.own)
     try:
         require_file(layout)
-        _make_folders(layout)
+        with contextlib.ExitStack() as failing:
+            made = _make_behind_the_gate(layout, clock, failing)
+            failing.pop_all()
+        return made
     except OSError as error:
         raise file_failure(error.filename or layout.database, error) from error
-    gate = Gate(layout.gate)
-    gate.acquire(DEFAULT_BUSY_SECONDS)
+
+
+def _make_behind_the_gate(layout: Layout, clock: Clock, failing: contextlib.ExitStack) -> bool:
+    """See `create`. `failing` gets what takes away again the folders that were made, unless
+    somebody else has put something there."""
+    fresh = not os.path.lexists(layout.gate)
+    gate = _acquired(layout, failing)
     try:
-        _write_ignore_file(os.path.dirname(layout.database))
-        if os.path.exists(layout.database) and os.path.getsize(layout.database) > 0:
-            return False
-        _set_orphan_log_aside(layout, clock)
-        with translated(layout):
-            _make_whole(layout, clock)
-        return True
-    except OSError as error:
-        raise file_failure(error.filename or layout.database, error) from error
+        with contextlib.ExitStack() as unfinished:
+            made = not (os.path.exists(layout.database) and os.path.getsize(layout.database) > 0)
+            if fresh and made:
+                unfinished.callback(_unlink, layout.gate)
+            _write_ignore_file(os.path.dirname(layout.database), unfinished)
+            if made:
+                _set_orphan_log_aside(layout, clock)
+                with translated(layout):
+                    _make_whole(layout, clock, unfinished)
+            unfinished.pop_all()
+        return made
     finally:
         gate.release()
+
+
+def _acquired(layout: Layout, failing: contextlib.ExitStack) -> Gate:
+    """The gate; once more when a call that failed has taken it away meanwhile."""
+    while True:
+        _make_folders(layout, failing)
+        gate = Gate(layout.gate)
+        try:
+            gate.acquire(DEFAULT_BUSY_SECONDS)
+        except InboxOrchError as error:
+            if error.code != "no_database":  # the folder is gone again
+                raise
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(gate.descriptor), os.stat(layout.gate)):
+                return gate
+        gate.release()
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):  # what went wrong before is what counts
+        os.unlink(path)
+
+
+def _remove_empty(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
 
 
 def filesystem_type(path: str) -> str | None:
@@ -97,22 +134,36 @@ def _existing_ancestor(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _make_folders(layout: Layout) -> None:
+def _make_folders(layout: Layout, failing: contextlib.ExitStack) -> None:
     folder = os.path.dirname(layout.database)
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise usage(
             f"{printable(folder)} is there, and is no folder",
             hint="move it away, or name another place",
         )
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    for above in reversed(_missing_above(folder)):
+        _make_folder(above, 0o777, failing)
+    for own in (folder, layout.artifacts, layout.bells):
+        _make_folder(own, 0o700, failing)
+
+
+def _missing_above(folder: str) -> list[str]:
+    """The folders above it that are not there, the nearest first."""
+    above = os.path.dirname(folder)
+    missing: list[str] = []
+    while not os.path.isdir(above) and above != os.path.dirname(above):
+        missing.append(above)
+        above = os.path.dirname(above)
+    return missing
+
+
+def _make_folder(path: str, mode: int, failing: contextlib.ExitStack) -> None:
     with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    for part in (layout.artifacts, layout.bells):
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(part, 0o700)
+        os.mkdir(path, mode)
+        failing.callback(_remove_empty, path)
 
 
-def _write_ignore_file(folder: str) -> None:
+def _write_ignore_file(folder: str, failing: contextlib.ExitStack) -> None:
     """Make the folder ignore itself in git, unless it says something about that already.
 
     The gate is held, so one name for all unfinished ones does. An empty file says nothing: a
@@ -122,11 +173,14 @@ def _write_ignore_file(folder: str) -> None:
     if os.path.basename(folder) != FOLDER_NAME or size_of(path) > 0:
         return
     unfinished = path + ".new"
+    failing.callback(_unlink, unfinished)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(unfinished, flags, 0o600), "w") as file:
         file.write("*\n")
         file.flush()
         os.fsync(file.fileno())
+    if not os.path.lexists(path):
+        failing.callback(_unlink, path)
     os.rename(unfinished, path)
     sync_folder(folder)
 
@@ -139,7 +193,7 @@ def _set_orphan_log_aside(layout: Layout, clock: Clock) -> None:
             os.rename(path, f"{path}.orphan-{stamp}")
 
 
-def _make_whole(layout: Layout, clock: Clock) -> None:
+def _make_whole(layout: Layout, clock: Clock, unfinished_parts: contextlib.ExitStack) -> None:
     """Make the database under another name, and give it its own once it is whole.
 
     SQLite would make the file before the schema: whoever was killed in between would leave a
@@ -150,8 +204,10 @@ def _make_whole(layout: Layout, clock: Clock) -> None:
     for path in (unfinished.database, unfinished.wal, unfinished.shm):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
+        unfinished_parts.callback(_unlink, path)
     _write_schema(unfinished, clock)
     os.rename(unfinished.database, layout.database)
+    unfinished_parts.pop_all()  # it is there, and others may have it open
     folder = os.path.dirname(layout.database)
     sync_folder(folder)
     # The folder is new as well, unless somebody was killed before this. A folder above it that
