@@ -14,7 +14,7 @@ from io import BufferedReader
 from typing import BinaryIO, NamedTuple
 
 from .errors import InboxOrchError, usage
-from .folders import refuse_links
+from .folders import make_private_folder, refuse_links
 from .gate import file_failure
 from .ids import printable, quoted
 from .live import is_live, refuse_live
@@ -164,7 +164,8 @@ class ArtifactStore:
     def _copy_in(self, name: str, read: Callable[[], bytes], wanted: str | None) -> Stored:
         """Temporary name, fsync of the file, rename, fsync of the folders (rename(2), fsync(2))."""
         incoming = os.path.join(self._folder, _INCOMING)
-        os.makedirs(incoming, 0o700, exist_ok=True)
+        for folder in (self._folder, incoming):
+            make_private_folder(folder)
         refuse_links(self._folder, incoming)
         temporary = os.path.join(incoming, f"{os.getpid()}-{os.urandom(8).hex()}")
         try:
@@ -172,7 +173,7 @@ class ArtifactStore:
             if wanted not in (None, sha256):
                 raise _OtherContent
             final = self.path(sha256)
-            os.makedirs(os.path.dirname(final), 0o700, exist_ok=True)
+            make_private_folder(os.path.dirname(final))
             refuse_links(os.path.dirname(final))
             os.rename(temporary, final)
         except BaseException:

@@ -27,6 +27,13 @@ def make_private_folders(path: str) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
 
 
+def make_private_folder(path: str) -> None:
+    """Make a folder for its owner alone, unless it is there; the one above it has to be: a store
+    that was moved away is not begun anew in its old place. Raises OSError."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+
+
 def refuse_links(*paths: str) -> None:
     """Error `unsafe_link` when there is a symbolic link at one of the paths."""
     for path in paths:

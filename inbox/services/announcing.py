@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.folders import make_private_folder
 from inbox_orch.shared.ids import new_token
 
 from ..domain import states
@@ -86,7 +87,7 @@ class Announcing(Reading):
 
     def _remember(self, agent: str, marks: Mapping[str, int]) -> None:
         path = self._file(agent)
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private_folder(os.path.dirname(path))
         temporary = f"{path}.{new_token()}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
