@@ -6,24 +6,26 @@ import hashlib
 import os
 import re
 import sqlite3
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from inbox_orch.shared import events
+from inbox_orch.shared import events, processes
 from inbox_orch.shared.artifacts import ArtifactStore, sync_folder
+from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.folders import refuse_links
 from inbox_orch.shared.gate import file_failure
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.layout import Layout, layout_of
-from inbox_orch.shared.processes import start_time
 from inbox_orch.shared.refusals import translated
 
 from ..store import care, copies
 from .desk import Desk
 
 _PART = ".part"
+_FOREIGN_MS = 24 * 3600 * 1000
 _LOGS = "(-wal|-shm|-journal)?"  # what SQLite makes beside it
 
 
@@ -58,7 +60,8 @@ def back_up(desk: Desk, path: str, *, force: bool, artifacts: bool) -> BackedUp:
             wanted = list(care.contents(connection))
         with _own_errors(target):
             _copy_contents(desk, store, wanted, copied)
-    with _own_errors(target), _temporary_beside(target.database) as temporary:
+    now = desk.database.clock.now()
+    with _own_errors(target), _temporary_beside(target.database, now) as temporary:
         newest, wanted = _copy_database(desk, temporary)
         missing = 0 if store is None else _copy_contents(desk, store, wanted, copied)
         size, sha256 = _finish(temporary, target.database, force=force)
@@ -126,11 +129,11 @@ def _own_errors(target: Layout) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _temporary_beside(path: str) -> Iterator[str]:
+def _temporary_beside(path: str, now: Moment) -> Iterator[str]:
     """An empty file of mode 0600 in the same folder, gone afterwards if it still is there."""
     folder, name = os.path.split(path)
-    _collect_parts(folder, name)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}{_PART}")
+    _collect_parts(folder, name, now)
+    temporary = os.path.join(folder, f".{name}.{_mark(now)}-{os.urandom(2).hex()}{_PART}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     os.close(os.open(temporary, flags, 0o600))
     try:
@@ -141,17 +144,43 @@ def _temporary_beside(path: str) -> Iterator[str]:
                 os.unlink(leftover)
 
 
-def _collect_parts(folder: str, name: str) -> None:
+def _mark(now: Moment) -> str:
+    """This process, in the name of what it makes: number, start, and where they mean something."""
+    number = os.getpid()
+    return f"{number:x}-{processes.start_time(number) or 0:x}-{_place(now)}"
+
+
+def _place(now: Moment) -> str:
+    """Stands for the boot and the namespace in which the number of a process means something."""
+    return f"{zlib.crc32(f'{now.boot_id} {processes.namespace()}'.encode()):08x}"
+
+
+def _collect_parts(folder: str, name: str, now: Moment) -> None:
     """Remove what a backup into the same file left behind when it was killed.
 
     By the whole of its name: `.project.db.2026…` may be a part of a backup to `project.db.2026`.
     """
-    part = re.compile(rf"\.{re.escape(name)}\.([0-9]+)-[0-9a-f]{{8}}{re.escape(_PART)}{_LOGS}")
+    mark = "(?:([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})-[0-9a-f]{4}|[0-9]+-[0-9a-f]{8})"
+    part = re.compile(rf"\.{re.escape(name)}\.{mark}{re.escape(_PART)}{_LOGS}")
     for other in os.listdir(folder):
-        found = part.fullmatch(other)
-        if found and start_time(int(found[1])) is None:
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(folder, other))
+        found, path = part.fullmatch(other), os.path.join(folder, other)
+        if found is None:
+            continue
+        with contextlib.suppress(OSError):
+            if _is_left_over(found, os.lstat(path).st_mtime_ns, now):
+                os.unlink(path)
+
+
+def _is_left_over(found: re.Match[str], written_ns: int, now: Moment) -> bool:
+    """Whether nobody is at work on an unfinished copy any more.
+
+    Of a process that cannot be seen from here, in another container or on another machine, the
+    age decides, and so it does where an older release has not said which process it was.
+    """
+    process, started, place = found.group(1, 2, 3)
+    if place == _place(now):
+        return not processes.is_running(int(process, 16), int(started, 16))
+    return now.wall_ms - written_ns // 1_000_000 > _FOREIGN_MS
 
 
 # -- the copy ------------------------------------------------------------------------------

@@ -10,10 +10,14 @@ import sqlite3
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.inbox.services import copying
 from inbox_orch.inbox.store import copies
+from inbox_orch.shared import processes
 from inbox_orch.shared.artifacts import ArtifactStore
 from inbox_orch.shared.signals import Signalled
 from support.buses import refused
+
+DAY_MS = 24 * 3600 * 1000
 
 
 @pytest.fixture
@@ -162,19 +166,48 @@ def test_an_interrupted_backup_leaves_nothing(leader, thread, target, folder, mo
     assert leader.list().items[0].id == thread
 
 
+def part(target, process, started, place, *, written_ms):
+    """An unfinished copy as another process has left it, or is writing it."""
+    name = f".{target.name}.{process:x}-{started:x}-{place}-0123.part"
+    return write_part(target.with_name(name), written_ms)
+
+
+def write_part(path, written_ms):
+    path.write_text("")
+    os.utime(path, (written_ms / 1000,) * 2)
+    return path
+
+
 def test_parts_of_killed_backups_are_collected_and_those_of_live_ones_are_not(
-    leader, target, folder
+    office, leader, target, folder
 ):
-    dead, live = (
-        folder / f".{target.name}.{process}-0123abcd.part" for process in (2**22, os.getpid())
-    )
-    logs = [folder / f"{dead.name}{end}" for end in ("-wal", "-shm", "-journal")]
-    for part in (dead, live, *logs):
-        part.write_text("")
+    here, now_ms = copying._place(office.clock.now()), office.clock.wall_ms
+    own, began = os.getpid(), processes.start_time(os.getpid())
+    dead = part(target, 2**22, 1, here, written_ms=now_ms)
+    part(target, own, began - 50, here, written_ms=now_ms)  # the number has been given out again
+    live = part(target, own, began, here, written_ms=now_ms - 9 * DAY_MS)
+    for end in ("-wal", "-shm", "-journal"):
+        (folder / f"{dead.name}{end}").write_text("")
 
     leader.backup(target)
 
     assert names(folder) == sorted([target.name, live.name])
+
+
+@pytest.mark.parametrize("process", [1, 2**22])
+def test_of_parts_from_where_no_process_can_be_seen_the_old_ones_are_collected(
+    office, leader, target, folder, process
+):
+    now_ms = office.clock.wall_ms
+    part(target, process, 7, "00000000", written_ms=now_ms - 2 * DAY_MS)
+    young = part(target, process, 8, "00000000", written_ms=now_ms - DAY_MS // 2)
+    # As releases before have named them.
+    write_part(folder / f".{target.name}.{process}-00000000.part", now_ms - 2 * DAY_MS)
+    known = write_part(folder / f".{target.name}.{process}-0123abcd.part", now_ms - DAY_MS // 2)
+
+    leader.backup(target)
+
+    assert names(folder) == sorted([target.name, young.name, known.name])
 
 
 def test_nothing_but_parts_of_backups_into_the_same_file_is_collected(leader, target, folder):
