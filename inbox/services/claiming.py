@@ -97,13 +97,16 @@ class Claiming(Reaping):
     def _claim_now(
         self, holder: str, reads: Sequence[str], lease_ms: int, thread_id: str | None
     ) -> Claimed:
-        with self.database.transaction() as tx:
-            self.reap_in(tx, reads)
-            threads.make_due_available(tx.connection, reads, tx.now.wall_ms, _MOST_MADE_DUE)
-            chosen = self._choose(tx, reads, thread_id)
-            claimed = (
-                self._acquire(tx, chosen, holder, lease_ms) if isinstance(chosen, str) else None
-            )
+        claimed, chosen = None, None
+        while chosen is None:
+            with self.database.transaction() as tx:
+                more = self.reap_in(tx, reads)
+                threads.make_due_available(tx.connection, reads, tx.now.wall_ms, _MOST_MADE_DUE)
+                if thread_id is None and not _first_is_known(tx, reads, more):
+                    continue  # so many in one commit: others want to write, too
+                chosen = self._choose(tx, reads, thread_id)
+                if isinstance(chosen, str):
+                    claimed = self._acquire(tx, chosen, holder, lease_ms)
         if claimed is None:
             assert isinstance(chosen, InboxOrchError)
             raise chosen
@@ -214,6 +217,23 @@ class Claiming(Reaping):
                 available = thread.available_at if thread is not None and pending else None
         times = [t for t in (look.due_wall_ms, available) if t is not None]
         return look._replace(due_wall_ms=min(times, default=None))
+
+
+def _first_is_known(tx: Transaction, reads: Sequence[str], more: bool) -> bool:
+    """Whether none of those that are free again, and not taken in yet, would come before the
+    thread that is first of the others. `more`: there may be leases left that are over."""
+    due = threads.due_delayed(tx.connection, reads)
+    if due is not None and due <= tx.now.wall_ms:
+        return False
+    if threads.overdue_questions(tx.connection, tx.now.wall_ms, 1):
+        return False
+    if not more:
+        return True
+    first = threads.next_claimable(tx.connection, reads)
+    left = leases.expired_by_rank(tx.connection, reads, tx.now, 1)
+    if not left:
+        return True
+    return first is not None and threads.comes_before(tx.connection, first, left[0])
 
 
 def already_claimed(thread: Thread) -> InboxOrchError:

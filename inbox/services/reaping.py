@@ -37,9 +37,14 @@ class Reaping(Desk):
             or threads.overdue_questions(connection, now.wall_ms, 1)
         )
 
-    def reap_in(self, tx: Transaction, mailboxes: Sequence[str]) -> None:
-        """The same inside a transaction: at most 32 leases and 32 questions."""
-        for thread_id in leases.expired_in(tx.connection, mailboxes, tx.now, limits.MAX_REAPED):
+    def reap_in(self, tx: Transaction, mailboxes: Sequence[str]) -> bool:
+        """The same inside a transaction: at most 32 leases, and 32 questions. When more are over,
+        those first that would be claimed first; returns whether that was so."""
+        over = leases.expired_in(tx.connection, mailboxes, tx.now, limits.MAX_REAPED)
+        more = len(over) == limits.MAX_REAPED
+        if more:
+            over = leases.expired_by_rank(tx.connection, mailboxes, tx.now, limits.MAX_REAPED)
+        for thread_id in over:
             self.expire_lease(tx, self.thread_now(tx, thread_id))
         for thread_id in threads.overdue_questions(
             tx.connection, tx.now.wall_ms, limits.MAX_REAPED
@@ -47,6 +52,7 @@ class Reaping(Desk):
             # The lease first, also of a mailbox that nobody has looked at yet: a holder whose
             # lease is over does not get the thread back.
             self.reap_thread(tx, self.thread_now(tx, thread_id))
+        return more
 
     def reap_thread(self, tx: Transaction, thread: Thread) -> Thread:
         """Notice what has run out on one thread; returns it as it is then."""

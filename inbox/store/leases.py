@@ -166,6 +166,30 @@ def expired_in(
     return found
 
 
+_EXPIRED_BY_RANK = (
+    "SELECT thread.priority, thread.number, thread.id FROM thread WHERE thread.id IN ("
+    " SELECT thread_id FROM lease WHERE mailbox = :m AND boot_id = :b"
+    " AND deadline_monotonic <= :d AND ended_at IS NULL"
+    " UNION ALL SELECT thread_id FROM lease WHERE mailbox = :m AND boot_id < :b"
+    " AND ended_at IS NULL"
+    " UNION ALL SELECT thread_id FROM lease WHERE mailbox = :m AND boot_id > :b"
+    " AND ended_at IS NULL) ORDER BY thread.priority DESC, thread.number LIMIT :n"
+)
+
+
+def expired_by_rank(
+    connection: sqlite3.Connection, mailboxes: Iterable[str], now: Moment, limit: int
+) -> list[str]:
+    """At most `limit` threads of these mailboxes whose lease is over, those first that would be
+    claimed first. Looks at all whose lease is over."""
+    found: list[tuple[int, int, str]] = []
+    for mailbox in mailboxes:
+        values = {"m": mailbox, "b": now.boot_id, "d": now.monotonic_ms, "n": limit}
+        rows = connection.execute(_EXPIRED_BY_RANK, values).fetchall()
+        found.extend((-row[0], row[1], row[2]) for row in rows)
+    return [thread_id for _, _, thread_id in sorted(found)[:limit]]
+
+
 def next_expiry(
     connection: sqlite3.Connection, mailboxes: Sequence[str], now: Moment
 ) -> int | None:

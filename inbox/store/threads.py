@@ -104,6 +104,15 @@ def next_claimable(connection: sqlite3.Connection, mailboxes: Sequence[str]) -> 
     return None if row is None else str(row[0])
 
 
+def comes_before(connection: sqlite3.Connection, one: str, other: str) -> bool:
+    """Whether `one` of two threads would be claimed before the other: by priority, then age."""
+    row = connection.execute(
+        "SELECT id FROM thread WHERE id IN (?, ?) ORDER BY priority DESC, number LIMIT 1",
+        (one, other),
+    ).fetchone()
+    return str(row[0]) == one
+
+
 def mark_claimed(
     connection: sqlite3.Connection, thread_id: str, *, holder: str, now_ms: int
 ) -> sqlite3.Row | None:
