@@ -269,6 +269,8 @@ class Pruned(Shape):
     files: Count
     file_bytes: Count
     leftovers: Count
+    unread_threads: Count
+    unread: list[Ulid]
 
 
 class CommandSchema(Shape):

@@ -61,11 +61,18 @@ class Caring(Desk):
         return export(self)
 
     def prune(
-        self, older_than_days: float, *, dry_run: bool = False, agent: str | None = None
+        self,
+        older_than_days: float,
+        *,
+        dry_run: bool = False,
+        unread: bool = False,
+        agent: str | None = None,
     ) -> "Pruned":
         """Remove bodies, payloads, artifacts and keys of threads that have been final for at
         least `older_than_days`; rows and events stay, marked. `dry_run` only counts.
 
+        A thread stays whole while whoever opened it has not fetched what others wrote on it;
+        `unread` prunes these, too.
         What was written on a pruned thread later goes the next time; keys that belong to no
         thread go when they themselves are that old.
         Errors: `usage` (also inside a transaction), and those of every write.
@@ -73,4 +80,4 @@ class Caring(Desk):
         from .pruning import prune
 
         limits.check_number("older-than", older_than_days, 0, MOST_DAYS)
-        return prune(self, older_than_days, dry_run=dry_run, agent=agent)
+        return prune(self, older_than_days, dry_run=dry_run, unread=unread, agent=agent)

@@ -22,6 +22,8 @@ from .desk import SYSTEM, Desk
 
 THREADS_AT_ONCE = 200
 FILES_AT_ONCE = 200
+_MOST_NAMED = 20
+_FROM_THE_START = (-(1 << 62), 0)
 _DAY_MS = 24 * 3600 * 1000
 # A copy without a thread may be one whose command is just about to commit.
 _UNREFERENCED_AGE_MS = 3600 * 1000
@@ -30,7 +32,8 @@ _UNREFERENCED_AGE_MS = 3600 * 1000
 class Pruned(NamedTuple):
     """What was removed, or with `dry_run` would be. `body_bytes` counts payloads, too;
     `files` and `file_bytes` are contents that no thread refers to any more, `leftovers` copies
-    that were never finished."""
+    that were never finished. `unread_threads` were kept, since whoever opened them has not
+    fetched all that was written on them; `unread` are the first of these."""
 
     dry_run: bool
     threads: int
@@ -41,23 +44,27 @@ class Pruned(NamedTuple):
     files: int
     file_bytes: int
     leftovers: int
+    unread_threads: int = 0
+    unread: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        return self._asdict()
+        return self._asdict() | {"unread": list(self.unread)}
 
 
-def prune(desk: Desk, older_than_days: float, *, dry_run: bool, agent: str | None) -> Pruned:
+def prune(
+    desk: Desk, older_than_days: float, *, dry_run: bool, unread: bool, agent: str | None
+) -> Pruned:
     """See `Caring.prune`."""
     if desk.database.connection.in_transaction:
         raise usage("pruning takes several commits and cannot be done inside a transaction")
     actor = agent or desk.agent or SYSTEM
     age_ms = int(older_than_days * _DAY_MS)
     if dry_run:
-        return _forecast(desk, age_ms)
+        return _forecast(desk, age_ms, unread)
     before = desk.now_ms - age_ms
     total = Removal(0, 0, 0, _prune_keys(desk, before))
     threads = files = file_bytes = 0
-    for removals in _batches(desk, before, actor):
+    for removals in _batches(desk, before, unread, actor):
         contents = dict.fromkeys(sha256 for r in removals for sha256 in r.contents)
         number, size = _collect(desk, contents)
         threads, files, file_bytes = threads + len(removals), files + number, file_bytes + size
@@ -74,7 +81,14 @@ def prune(desk: Desk, older_than_days: float, *, dry_run: bool, agent: str | Non
         files + number,
         file_bytes + size,
         _remove_leftovers(desk),
+        *_kept(desk, before),
     )
+
+
+def _kept(desk: Desk, before_ms: int) -> tuple[int, tuple[str, ...]]:
+    with desk.database.snapshot() as connection:
+        number, first = pruning.unread_of(connection, before_ms, _MOST_NAMED)
+    return number, tuple(first)
 
 
 # -- rows ----------------------------------------------------------------------------------
@@ -85,20 +99,23 @@ def _prune_keys(desk: Desk, before_ms: int) -> int:
         return pruning.remove_old_keys(tx.connection, before_ms)
 
 
-def _batches(desk: Desk, before_ms: int, actor: str) -> Iterator[list[Removal]]:
+def _batches(desk: Desk, before_ms: int, unread: bool, actor: str) -> Iterator[list[Removal]]:
     """What was removed from the threads that are due, then from those that were pruned before."""
-    full = True
-    while full:
+    place: pruning.Place | None = _FROM_THE_START
+    while place is not None:
         with desk.database.transaction() as tx:
-            due = pruning.due(tx.connection, before_ms, THREADS_AT_ONCE)
+            due, place = pruning.due(
+                tx.connection, before_ms, THREADS_AT_ONCE, after=place, unread=unread
+            )
             removals = [_prune_thread(desk, tx, t, actor) for t in due]
         yield removals
-        full = len(due) == THREADS_AT_ONCE
     with desk.database.snapshot() as connection:
-        again = iter(pruning.written_later(connection, before_ms))
+        again = iter(pruning.written_later(connection, before_ms, unread=unread))
     while batch := list(islice(again, THREADS_AT_ONCE)):
         with desk.database.transaction() as tx:
-            removals = [_prune_thread(desk, tx, t, actor) for t in batch]
+            # Something may have been written since.
+            due = [t for t in batch if unread or not pruning.has_unread(tx.connection, t)]
+            removals = [_prune_thread(desk, tx, t, actor) for t in due]
         yield removals
 
 
@@ -121,10 +138,10 @@ def _prune_thread(desk: Desk, tx: Transaction, thread_id: str, actor: str) -> Re
     return removal
 
 
-def _forecast(desk: Desk, age_ms: int) -> Pruned:
+def _forecast(desk: Desk, age_ms: int, unread: bool) -> Pruned:
     now = desk.database.clock.now().wall_ms
     with desk.database.snapshot() as connection:
-        expected = pruning.forecast(connection, now - age_ms)
+        expected = pruning.forecast(connection, now - age_ms, unread=unread)
     number = size = 0
     for sha256 in _unreferenced(desk):
         length = _size_of_old(desk.artifacts.path(sha256), now - _UNREFERENCED_AGE_MS)
@@ -140,6 +157,7 @@ def _forecast(desk: Desk, age_ms: int) -> Pruned:
         expected.files + number,
         expected.file_bytes + size,
         sum(1 for _ in _leftovers(desk, now)),
+        *((0, ()) if unread else _kept(desk, now - age_ms)),
     )
 
 

@@ -27,30 +27,94 @@ class Removal(NamedTuple):
         )
 
 
-def due(connection: sqlite3.Connection, finished_before_ms: int, limit: int) -> list[str]:
-    """At most `limit` threads that have been final since before then, the oldest first."""
+# What was written to whoever opened the thread, and has not been fetched. A run in which it was
+# noted after the last that was written has taken that in: its leaders fetch nothing.
+_UNREAD = (
+    "EXISTS (SELECT 1 FROM message AS m JOIN destination AS d ON d.message_id = m.id"
+    " WHERE m.thread_id = t.id AND m.body IS NOT NULL AND m.sender <> t.sender"
+    " AND d.mailbox = t.sender AND NOT EXISTS (SELECT 1 FROM read_cursor AS c"
+    " WHERE c.agent = t.sender AND c.mailbox = t.sender AND c.position >= m.id))"
+    " AND NOT EXISTS (SELECT 1 FROM event AS e WHERE e.thread_id = t.id"
+    " AND e.run_id IS NOT NULL AND e.seq > (SELECT max(f.seq) FROM event AS f"
+    " WHERE f.thread_id = t.id AND f.run_id IS NULL"
+    " AND f.kind NOT IN ('thread_pruned', 'thread_unsealed')))"
+)
+_READ = f"(:unread OR NOT ({_UNREAD}))"
+
+Place = tuple[int, int]
+"""Where a thread stands among the final ones: when it was final, and its number."""
+
+
+def due(
+    connection: sqlite3.Connection,
+    finished_before_ms: int,
+    limit: int,
+    *,
+    after: Place,
+    unread: bool,
+) -> tuple[list[str], Place | None]:
+    """The next threads that have been final since before then, the oldest first, and where to go
+    on; None at the end. At most `limit` are looked at. With `unread`, also those with something
+    that has not been fetched."""
     rows = connection.execute(
-        "SELECT id FROM thread WHERE finished_at IS NOT NULL AND pruned = 0 AND finished_at <= ?"
-        " ORDER BY finished_at LIMIT ?",
-        (finished_before_ms, limit),
+        f"SELECT t.id, t.finished_at, t.number, {_READ} FROM thread AS t"
+        " WHERE t.finished_at IS NOT NULL AND t.pruned = 0"
+        " AND t.finished_at <= :t AND (t.finished_at, t.number) > (:since, :number)"
+        " ORDER BY t.finished_at, t.number LIMIT :n",
+        {
+            "t": finished_before_ms,
+            "unread": unread,
+            "since": after[0],
+            "number": after[1],
+            "n": limit,
+        },
     ).fetchall()
-    return [row[0] for row in rows]
+    place = (int(rows[-1][1]), int(rows[-1][2])) if len(rows) == limit else None
+    return [row[0] for row in rows if row[3]], place
+
+
+def has_unread(connection: sqlite3.Connection, thread_id: str) -> bool:
+    """Whether whoever opened the thread has not fetched all that others wrote on it."""
+    row = connection.execute(
+        f"SELECT 1 FROM thread AS t WHERE t.id = ? AND {_UNREAD}", (thread_id,)
+    ).fetchone()
+    return row is not None
+
+
+def unread_of(
+    connection: sqlite3.Connection, finished_before_ms: int, most: int
+) -> tuple[int, list[str]]:
+    """How many threads that have been final since before then have something for whoever opened
+    them that has not been fetched; the first of them, at most so many."""
+    values = {"t": finished_before_ms, "n": most}
+    condition = (
+        "FROM thread AS t WHERE t.finished_at IS NOT NULL AND t.pruned = 0"
+        f" AND t.finished_at <= :t AND {_UNREAD}"
+    )
+    (number,) = connection.execute(f"SELECT count(*) {condition}", values).fetchone()
+    rows = connection.execute(
+        f"SELECT t.id {condition} ORDER BY t.finished_at, t.number LIMIT :n", values
+    ).fetchall()
+    return int(number), [row[0] for row in rows]
 
 
 # Threads that were pruned before and on which somebody has written since. Such writes are rare
 # and this is asked by `prune` alone, so that no index makes every message dearer.
 _WRITTEN_LATER = (
     "SELECT m.thread_id FROM message AS m JOIN thread AS t ON t.id = m.thread_id"
-    " WHERE m.body IS NOT NULL AND t.pruned = 1 AND t.finished_at <= :t"
+    f" WHERE m.body IS NOT NULL AND t.pruned = 1 AND t.finished_at <= :t AND {_READ}"
     " UNION SELECT a.thread_id FROM artifact AS a JOIN thread AS t ON t.id = a.thread_id"
-    " WHERE a.pruned = 0 AND t.pruned = 1 AND t.finished_at <= :t"
+    f" WHERE a.pruned = 0 AND t.pruned = 1 AND t.finished_at <= :t AND {_READ}"
 )
 
 
-def written_later(connection: sqlite3.Connection, finished_before_ms: int) -> list[str]:
+def written_later(
+    connection: sqlite3.Connection, finished_before_ms: int, *, unread: bool
+) -> list[str]:
     """Threads that have been final since before then, were pruned, and have been written on
     since. Goes through all messages: not to be called behind the gate."""
-    rows = connection.execute(_WRITTEN_LATER, {"t": finished_before_ms}).fetchall()
+    values = {"t": finished_before_ms, "unread": unread}
+    rows = connection.execute(_WRITTEN_LATER, values).fetchall()
     return [row[0] for row in rows]
 
 
@@ -90,7 +154,7 @@ def empty_thread(connection: sqlite3.Connection, thread_id: str) -> Removal:
 
 _DUE = (
     "SELECT t.id FROM thread AS t"
-    " WHERE t.finished_at IS NOT NULL AND t.pruned = 0 AND t.finished_at <= :t"
+    f" WHERE t.finished_at IS NOT NULL AND t.pruned = 0 AND t.finished_at <= :t AND {_READ}"
     f" UNION {_WRITTEN_LATER}"
 )
 
@@ -107,9 +171,9 @@ class Forecast(NamedTuple):
     file_bytes: int
 
 
-def forecast(connection: sqlite3.Connection, finished_before_ms: int) -> Forecast:
+def forecast(connection: sqlite3.Connection, finished_before_ms: int, *, unread: bool) -> Forecast:
     """What `empty_thread` on every thread that is due would come to."""
-    when = {"t": finished_before_ms}
+    when = {"t": finished_before_ms, "unread": unread}
 
     def one(query: str) -> tuple[int, ...]:
         row = connection.execute(f"WITH due (id) AS ({_DUE}) {query}", when).fetchone()

@@ -130,8 +130,8 @@ def test_unreferenced_files_and_unfinished_copies_are_collected_once_they_are_ol
         (incoming / name).write_text("part")
         os.utime(incoming / name, (office.clock.wall_ms / 1000 - age,) * 2)
 
-    assert leader.prune(1, dry_run=True)[-3:] == (1, 3, 1)
-    assert leader.prune(1)[-3:] == (1, 3, 1)
+    assert leader.prune(1, dry_run=True)[6:9] == (1, 3, 1)
+    assert leader.prune(1)[6:9] == (1, 3, 1)
     assert contents(office) == ["new"]
     assert sorted(path.name for path in incoming.iterdir()) == [new, other]
 
@@ -309,3 +309,88 @@ def test_what_cannot_be_looked_at_or_removed_stays_and_keeps_nothing_else(
     os.utime(os.path.join(held, os.listdir(held)[0]), (0, 0))
     assert leader.prune(0).files == 2
     assert contents(office) == []
+
+
+@pytest.fixture
+def done(office, leader):
+    """Makes a thread that `w1` has done with a result; its id."""
+
+    def make(body="the result", **options):
+        sent = leader.send(to="w1", subject="task", body="a body", **options).thread
+        worker = office.bus("w1")
+        worker.done(sent.id, worker.claim(sent.id).lease.token, body=body)
+        return sent.id
+
+    return make
+
+
+def test_a_result_that_was_not_fetched_stays_and_is_counted(office, leader, done):
+    thread = done()
+    for dry_run in (True, False, True):
+        pruned = leader.prune(0, dry_run=dry_run)
+        assert (pruned.threads, pruned.messages, pruned.unread_threads) == (0, 0, 1)
+        assert pruned.unread == (thread,)
+
+    fetched = leader.fetch()
+    assert [m.body for m, _ in fetched.items] == ["the result"]
+    leader.mark_read(fetched)
+
+    assert leader.prune(0, dry_run=True).threads == 1
+    assert leader.prune(0)[1:3] == (1, 2)
+    assert not leader.prune(0).unread_threads
+
+
+def test_a_failure_that_was_not_fetched_stays_though_others_have_read_that_mailbox(
+    office, leader, finished
+):
+    thread = leader.send(to="w1", subject="task").thread.id
+    worker = office.bus("w1")
+    worker.fail(thread, worker.claim(thread).lease.token, body="why", fatal=True)
+    other = office.bus("other")
+    other.mark_read(other.fetch(mailboxes=["leader"]))
+    gone = finished()
+
+    assert leader.prune(0).threads == 1
+    assert leader.show(thread).messages[-1].body == "why"
+    assert leader.show(gone).thread.pruned
+
+
+def test_what_was_not_fetched_goes_when_that_is_asked_for(leader, done):
+    done()
+    foretold = leader.prune(0, unread=True, dry_run=True)
+    pruned = leader.prune(0, unread=True)
+    assert (pruned.threads, pruned.unread_threads) == (1, 0)
+    assert foretold == pruned._replace(dry_run=True)
+
+
+def test_many_that_stay_hide_none_that_goes(monkeypatch, leader, done, finished):
+    monkeypatch.setattr(pruning, "THREADS_AT_ONCE", 2)
+    monkeypatch.setattr(pruning, "_MOST_NAMED", 3)
+    kept = [done() for _ in range(5)]
+    for _ in range(3):
+        finished()
+    pruned = leader.prune(0)
+    assert (pruned.threads, pruned.unread_threads) == (3, 5)
+    assert list(pruned.unread) == kept[:3]
+
+
+def test_what_was_written_later_and_not_fetched_stays(office, leader, finished):
+    thread = finished()
+    leader.prune(0)
+    office.bus("w1").reply(thread, body="one more thing")
+    assert leader.prune(0).messages == 0
+    assert leader.show(thread).messages[-1].body == "one more thing"
+    leader.mark_read(leader.fetch())
+    assert leader.prune(0).messages == 1
+
+
+def test_what_a_run_has_taken_in_counts_as_fetched(site):
+    run = site.open_run()
+    site.add(run, "a", max_attempts=1)
+    item = site.dispatch(run, "a")["a"]
+    site.fail(item, fatal=True)
+    leader = site.office.bus("leader")
+    assert leader.prune(0).unread_threads == 1
+    site.scheduler.reconcile(run)
+    pruned = leader.prune(0)
+    assert (pruned.threads, pruned.unread_threads) == (1, 0)
