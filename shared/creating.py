@@ -16,6 +16,7 @@ from .gate import Gate, file_failure
 from .ids import new_id, printable
 from .layout import FOLDER_NAME, Layout, layout_of
 from .refusals import require_file, translated
+from .reserve import keep_reserve
 
 # Network and host-shared file systems have no shared memory between machines, or wrong locks
 # (sqlite.org/wal.html, section 2.2; reports of damage within a minute on virtiofs and drvfs).
@@ -41,6 +42,7 @@ def create(path: str, *, clock: Clock | None = None, forced: bool = False) -> bo
         with contextlib.ExitStack() as failing:
             made = _make_behind_the_gate(layout, clock, failing)
             failing.pop_all()
+        keep_reserve(layout)
         return made
     except OSError as error:
         raise file_failure(error.filename or layout.database, error) from error

@@ -23,9 +23,11 @@ from .gate import Gate, file_failure
 from .layout import Layout, layout_of
 from .older import Upgraded
 from .refusals import missing, named, oldest_reader, patiently, require_file, translated
+from .reserve import give_up_reserve, keep_reserve
 from .transactions import Transaction
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
+SHORT_OF_ROOM_BYTES = 64 * 1024
 TRUNCATE_BYTES = 64 * 1024 * 1024
 TRUNCATE_SECONDS = 2.0
 DEFAULT_BUSY_SECONDS = 10.0
@@ -66,6 +68,7 @@ class Database:
         self._ticket = ticket
         self._looks = looks
         self._upgraded: Upgraded | None = None
+        self._makes_room = False
         self.alone: InboxOrchError | None = None
         """Why nobody else can have the database open meanwhile: there is no room for sharing."""
         self.schema_version = 0
@@ -97,6 +100,7 @@ class Database:
             raise missing(layout)
         require_file(layout)
         refuse_links(*layout.own)
+        makes_room = perhaps_alone and not looks
         with contextlib.ExitStack() as failing:
             ticket = live.enter(layout)
             failing.callback(live.leave, ticket)
@@ -116,6 +120,9 @@ class Database:
                 looks=looks,
             )
             database.alone = alone
+            database._makes_room = makes_room
+            if makes_room and alone is not None:
+                give_up_reserve(layout)
             # The same before and after: that is the file which the connection has opened.
             database.check_in_place()
             database._check(expected_id)
@@ -133,6 +140,8 @@ class Database:
         with translated(self.layout):
             self.read_as_newest(False)
             self._connection.close()
+        if self._makes_room:
+            keep_reserve(self.layout)
         live.leave(self._ticket)
         self._closed = True
 
@@ -368,6 +377,10 @@ class Database:
         The change is committed already, so a checkpoint that fails is left to the next writer.
         """
         size = size_of(self.layout.wal)
+        if self.alone is not None and size > SHORT_OF_ROOM_BYTES:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            return
         if size <= CHECKPOINT_BYTES:
             return
         with contextlib.suppress(sqlite3.Error):

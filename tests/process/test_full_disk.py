@@ -6,6 +6,10 @@ import subprocess
 
 import pytest
 
+from inbox_orch.inbox import Bus
+from inbox_orch.shared import creating
+from inbox_orch.shared.layout import layout_of
+from inbox_orch.shared.reserve import keep_reserve
 from support.commands import run
 from support.runs import Site
 
@@ -54,6 +58,7 @@ def full(tmp_path):
         site.fail(item, fatal=True)
         site.scheduler.reconcile(one)
         site.close()
+        keep_reserve(layout_of(str(site.office.path)))
         fill_up(place)
         yield site
     finally:
@@ -90,3 +95,29 @@ def test_what_writes_or_waits_is_refused_and_keeps_nobody_out(full):
     ):
         outcome = run("--json", "--db", path, *words, INBOX_AGENT="leader")
         assert (outcome.code, outcome.error["code"]) == (6, "disk_full"), words
+
+
+def test_a_clean_up_works_in_the_room_that_was_kept_for_it(full):
+    path = full.office.path
+    assert path.with_name("reserve").exists()
+    outcome = run("--json", "cleanup", "--db", str(path), program="orch")
+    assert [item["action"] for item in outcome.data["items"]] == ["removed"]
+
+
+def test_a_prune_works_in_the_room_that_was_kept_for_it_and_keeps_it_again(full):
+    path = full.office.path
+    with Bus.open(path, clock=full.office.clock, perhaps_alone=True) as bus:
+        assert bus.database.alone is not None
+        assert not path.with_name("reserve").exists()
+        assert bus.prune(0, unread=True).threads == 1
+        (path.parents[3] / "filler").unlink()
+    assert path.with_name("reserve").exists()
+    with Bus.open(path) as bus:
+        assert not bus.doctor(verify=True).problems
+
+
+def test_a_new_database_has_room_kept_for_it(tmp_path):
+    creating.create(str(tmp_path / "bus.db"))
+    reserve = tmp_path / "reserve"
+    assert reserve.stat().st_blocks > 0
+    assert reserve.stat().st_mode & 0o777 == 0o600
