@@ -23,7 +23,7 @@ _ENTER = b"\x1b[?1049h\x1b[?2004h\x1b[?25l\x1b[2J"
 _LEAVE = b"\x1b[?25h\x1b[?2004l\x1b[?1049l"
 _HOME, _LINE_END, _DOWN_END = b"\x1b[H", b"\x1b[K", b"\x1b[J"
 
-_PASTE = re.compile(r"\x1b\[200~(.*?)\x1b\[201~", re.DOTALL)
+_PASTE_BEGINS, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 _SEQUENCE = re.compile(r"\x1b[\[O][0-9;?]*[ -/]*[@-~]")
 _NAMES = {
     "\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down",
@@ -176,12 +176,16 @@ def _decoded(content: bytes) -> tuple[str, bytes]:
 
 def _keys_in(text: str) -> Iterator[Key]:
     position = 0
+    last_end = text.rfind(_PASTE_ENDS)
     while position < len(text):
-        pasted = _PASTE.match(text, position)
-        sequence = pasted or _SEQUENCE.match(text, position)
-        if pasted:
-            yield Key(text=pasted[1].replace("\r\n", "\n").replace("\r", "\n"))
-        elif sequence:
+        if position < last_end and text.startswith(_PASTE_BEGINS, position):
+            end = text.index(_PASTE_ENDS, position)
+            pasted = text[position + len(_PASTE_BEGINS) : end]
+            yield Key(text=pasted.replace("\r\n", "\n").replace("\r", "\n"))
+            position = end + len(_PASTE_ENDS)
+            continue
+        sequence = _SEQUENCE.match(text, position)
+        if sequence:
             if sequence[0] in _NAMES:
                 yield Key(_NAMES[sequence[0]])
         elif text[position] in _NAMES:

@@ -1,17 +1,20 @@
 """Finding the JSON value in what a reviewer has written around it: banners, fences, trailers,
-quotations of other replies."""
+quotations of other replies.
+
+A text is read once, whatever is in it: what was read in vain is not read again from the next brace.
+"""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.json_words import whole_number, words_of
+from inbox_orch.shared.json_words import once_each, whole_number, words_of
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.M | re.S)
-_OBJECT_START = re.compile(r"\{\s*[\"}]")
+_FENCE_LINE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_OBJECT_START = re.compile(r"\{[ \t\r\n]*[\"}]")
 _MOST_STARTS = 2000
-"""Tries to parse; a text with more braces than that is no reply."""
+"""Tries to parse; a text with more broken objects than that is no reply."""
 
 
 class NotJson(Exception):
@@ -33,43 +36,152 @@ def objects_in(text: str) -> Found:
     and only when there is none, what stands anywhere.
     """
     whole = text.strip()
+    trouble = None
     if whole.startswith("{"):
         try:
             return Found((_parse(whole),), None)
         except NotJson as error:
             trouble = str(error)
-    else:
-        trouble = None
     found: list[dict[str, Any]] = []
-    for fence in _FENCE.finditer(text):
-        inner = fence.group(2)
+    unread: tuple[int, NotJson] | None = None
+    for start, inner in _fenced(text):
         if inner.lstrip().startswith("{"):
             try:
                 found.append(_parse(inner))
             except NotJson as error:
-                trouble = _shifted(text, fence.start(2), error)
+                unread = (start, error)
+    if unread is not None:
+        trouble = _shifted(text, *unread)
     if not found:
         found = _loose(text)
     return Found(tuple(_distinct(found)), trouble)
 
 
+# -- fences --------------------------------------------------------------------------------
+
+
+def _fenced(text: str) -> Iterator[tuple[int, str]]:
+    """What stands in each fence, and where it begins. A fence ends at the next line that is the
+    mark it began with and nothing else; one that never ends is none."""
+    lines = text.split("\n")
+    starts = _starts_of(lines)
+    closing = _closing_lines(lines)
+    number = 0
+    while number < len(lines):
+        opening = _FENCE_LINE.match(lines[number])
+        end = None if opening is None else _next(closing.get(opening[1], []), number)
+        if end is None:
+            number += 1
+            continue
+        yield starts[number + 1], text[starts[number + 1] : starts[end]]
+        number = end + 1
+
+
+def _starts_of(lines: Sequence[str]) -> list[int]:
+    """Where in the text each line begins."""
+    starts, position = [], 0
+    for line in lines:
+        starts.append(position)
+        position += len(line) + 1
+    return starts
+
+
+def _closing_lines(lines: Sequence[str]) -> dict[str, list[int]]:
+    """The numbers of the lines that can end a fence, by its mark, the last one first."""
+    found: dict[str, list[int]] = {}
+    for number in reversed(range(len(lines))):
+        opening = _FENCE_LINE.match(lines[number])
+        if opening is not None and lines[number].strip(" \t\r") == opening[1]:
+            found.setdefault(opening[1], []).append(number)
+    return found
+
+
+def _next(closing: list[int], after: int) -> int | None:
+    """The next line of a mark; those passed already are taken away."""
+    while closing and closing[-1] <= after:
+        closing.pop()
+    return closing[-1] if closing else None
+
+
+# -- anywhere ------------------------------------------------------------------------------
+
+
 def _loose(text: str) -> list[dict[str, Any]]:
-    """Objects that begin anywhere; what lies inside one of them is a part of it."""
-    decoder = _decoder()
+    """Objects that begin anywhere; what lies inside one of them is a part of it.
+
+    Where an object cannot be read, those that end inside of it count, and the search goes on
+    from the place of the fault: what is open there cannot be read from its own beginning either.
+    """
     found: list[dict[str, Any]] = []
-    position, tries = 0, 0
-    while tries < _MOST_STARTS:
+    position = 0
+    for _ in range(_MOST_STARTS):
         start = _OBJECT_START.search(text, position)
         if start is None:
             break
-        tries += 1
+        gathered = _Gathering()
         try:
-            value, position = decoder.raw_decode(text, start.start())
-        except (ValueError, RecursionError):
-            position = start.start() + 1
-        else:
-            found.append(value)
+            _, position = gathered.decoder().raw_decode(text, start.start())
+        except json.JSONDecodeError as error:
+            position = max(error.pos, start.start() + 1)
+        except RecursionError:
+            break
+        found += gathered.outermost
     return found
+
+
+class _Unreadable(NamedTuple):
+    """Stands for a value that JSON knows and a reply must not have."""
+
+    reason: str
+
+
+class _Gathering:
+    """The outermost sound objects of a text that is being parsed, also when that fails."""
+
+    def __init__(self) -> None:
+        self.outermost: list[dict[str, Any]] = []
+
+    def decoder(self) -> json.JSONDecoder:
+        return json.JSONDecoder(
+            object_pairs_hook=self._take, parse_constant=_Unreadable, parse_int=_number
+        )
+
+    def _take(self, pairs: Sequence[tuple[str, Any]]) -> Any:
+        """An object that has come to its end. Those that it holds were taken before it."""
+        names = {name for name, _ in pairs}
+        inside, sound = _inside([value for _, value in pairs])
+        if not sound or len(names) != len(pairs):
+            return _Unreadable("it holds what JSON does not allow")
+        if inside:
+            del self.outermost[-inside:]
+        made = dict(pairs)
+        self.outermost.append(made)
+        return made
+
+
+def _inside(values: list[Any]) -> tuple[int, bool]:
+    """How many objects the values hold, lists within lists included, and whether all of them
+    can be read."""
+    objects, waiting = 0, values
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, _Unreadable):
+            return objects, False
+        if isinstance(value, dict):
+            objects += 1
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return objects, True
+
+
+def _number(text: str) -> Any:
+    try:
+        return whole_number(text)
+    except ValueError as error:
+        return _Unreadable(str(error))
+
+
+# -- one value -----------------------------------------------------------------------------
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -97,17 +209,8 @@ def _shifted(text: str, offset: int, error: NotJson) -> str:
 
 def _decoder() -> json.JSONDecoder:
     return json.JSONDecoder(
-        object_pairs_hook=_object, parse_constant=_constant, parse_int=whole_number
+        object_pairs_hook=once_each, parse_constant=_constant, parse_int=whole_number
     )
-
-
-def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice[:60]!r} stands twice in one object")
-    return made
 
 
 def _constant(word: str) -> Any:

@@ -2,27 +2,38 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .model import Decision, DecisionVote, Item, Reply
 
-_LINE = re.compile(r"^\s*[-*]\s*\[(do|avoid|keep)\]\s*(.+?)(?:\s*::\s*(.*?))?\s*$", re.I)
-_VERDICT = re.compile(
-    r"^\s*verdict\s*[:=]\s*(approve_with_changes|approve|reject|abstain)\s*\.?\s*$", re.I
-)
-_REFUSAL = re.compile(
-    r"^\W*(?:i['’]?m sorry|sorry|i cannot|i can['’]?t|i am unable|i['’]m unable|i am not able|"
-    r"as an ai|i must decline|i won['’]t|unable to|could not read|cannot read)\b",
-    re.I,
-)
+_MARK = re.compile(r"\s*[-*]\s*\[(do|avoid|keep)\]", re.I)
+_VERDICT = re.compile(r"verdict\s*[:=]\s*(approve_with_changes|approve|reject|abstain)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _MOST_ITEMS = 25
 _LEAST_WORDS = 4
-_REFUSAL_CHARACTERS = 600
 
 
-def is_refusal(text: str) -> bool:
-    """Whether prose says that there will be no review, rather than being one."""
-    return len(text) <= _REFUSAL_CHARACTERS and _REFUSAL.match(text.strip()) is not None
+class Line(NamedTuple):
+    """A line in the form: what it is for or against, and the keywords after `::`."""
+
+    stance: str
+    title: str
+    keywords: str
+
+
+def line_in_form(line: str) -> Line | None:
+    """A line `- [do] title :: keywords` in its parts, None for any other line."""
+    mark = _MARK.match(line)
+    if mark is None or not (rest := line[mark.end() :].strip()):
+        return None
+    # What begins with `::` has no title before it.
+    title, _, keywords = rest[1:].partition("::")
+    return Line(mark[1].lower(), (rest[0] + title).rstrip(), keywords.strip())
+
+
+def has_lines_in_form(text: str) -> bool:
+    """Whether a text has recommendations in the form, whatever else it says."""
+    return any(line_in_form(line) is not None for line in text.splitlines())
 
 
 def read_plain(text: str, reviewer: str, decisions: Sequence[Decision]) -> Reply | str:
@@ -32,18 +43,16 @@ def read_plain(text: str, reviewer: str, decisions: Sequence[Decision]) -> Reply
     itself. A line `verdict: …` gives the verdict, `D1=B` a choice.
     """
     lines = text.splitlines()
-    matches = [found for found in map(_LINE.match, lines) if found is not None]
-    verdicts = {found.group(1).lower() for found in map(_VERDICT.match, lines) if found}
+    found = [each for each in map(line_in_form, lines) if each is not None]
+    verdicts = {verdict for verdict in map(_verdict_of, lines) if verdict is not None}
     if len(verdicts) > 1:
         return f"two verdicts: {' and '.join(sorted(verdicts))}"
-    if len(matches) > _MOST_ITEMS:
-        return f"{len(matches)} recommendations, more than {_MOST_ITEMS}"
-    if not matches and len(_LETTERS.findall(text)) < _LEAST_WORDS:
+    if len(found) > _MOST_ITEMS:
+        return f"{len(found)} recommendations, more than {_MOST_ITEMS}"
+    if not found and len(_LETTERS.findall(text)) < _LEAST_WORDS:
         return "neither JSON, nor lines `- [do] title :: keywords`, nor a sentence"
     warnings: list[str] = ["plain text: no severities, no evidence"]
-    items = tuple(
-        _item(number, found, reviewer, warnings) for number, found in enumerate(matches, start=1)
-    )
+    items = tuple(_item(number, each, reviewer, warnings) for number, each in enumerate(found, 1))
     if not items:
         items = (_prose(text, reviewer),)
         warnings = ["plain prose: taken as one recommendation, which is never merged by itself"]
@@ -56,19 +65,23 @@ def read_plain(text: str, reviewer: str, decisions: Sequence[Decision]) -> Reply
     )
 
 
-def _item(number: int, found: re.Match[str], reviewer: str, warnings: list[str]) -> Item:
-    stance, title, keywords = found.group(1).lower(), found.group(2), found.group(3) or ""
-    words = tuple(w for w in (k.strip() for k in keywords.split(",")) if w)[:6]
+def _verdict_of(line: str) -> str | None:
+    found = _VERDICT.fullmatch(line.strip().removesuffix(".").rstrip())
+    return None if found is None else found[1].lower()
+
+
+def _item(number: int, line: Line, reviewer: str, warnings: list[str]) -> Item:
+    words = tuple(w for w in (k.strip() for k in line.keywords.split(",")) if w)[:6]
     name = f"line-{number}"
     if not words:
         warnings.append(f"{name} has no keywords: never merged by itself")
     return Item(
         id=f"{reviewer}/{name}",
         reviewer=reviewer,
-        title=title[:120],
-        proposal="" if len(title) <= 120 else title,
+        title=line.title[:120],
+        proposal="" if len(line.title) <= 120 else line.title,
         keywords=words,
-        stance=stance,
+        stance=line.stance,
         text_only=not words,
     )
 
@@ -86,11 +99,24 @@ def _prose(text: str, reviewer: str) -> Item:
 
 
 def _choices(lines: Sequence[str], decisions: Sequence[Decision]) -> tuple[DecisionVote, ...]:
+    """What lines such as `D1=B` choose. A decision for which two lines differ has no choice."""
+    said = [each for each in map(_choice_in, lines) if each is not None]
     votes = []
     for decision in decisions:
-        pattern = re.compile(rf"^\s*[-*]?\s*{re.escape(decision.id)}\s*[=:]\s*(.+?)\s*$", re.I)
-        said = {found.group(1) for found in map(pattern.match, lines) if found is not None}
-        chosen = [c for c in decision.choices if c.casefold() in {s.casefold() for s in said}]
-        if len(chosen) == 1:
-            votes.append(DecisionVote(decision.id, chosen[0]))
+        chosen = {choice for name, choice in said if name == decision.id.casefold()}
+        fitting = [choice for choice in decision.choices if choice.casefold() in chosen]
+        if len(fitting) == 1:
+            votes.append(DecisionVote(decision.id, fitting[0]))
     return tuple(votes)
+
+
+def _choice_in(line: str) -> tuple[str, str] | None:
+    """The name and the choice of a line `name = choice`, both folded."""
+    stripped = line.strip()
+    if stripped[:1] in ("-", "*"):
+        stripped = stripped[1:].lstrip()
+    marks = [place for place in (stripped.find("="), stripped.find(":")) if place > 0]
+    if not marks:
+        return None
+    name, choice = stripped[: min(marks)], stripped[min(marks) + 1 :]
+    return name.rstrip().casefold(), choice.strip().casefold()

@@ -6,7 +6,7 @@ which no text can know beforehand.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .model import Decision, Parameters
@@ -30,16 +30,16 @@ undone? Which assumption is not checked anywhere? Say how likely and how bad, an
 """,
 }
 
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*\s*$", re.M)
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)")
 _MARK = re.compile(r"(?<![\w/])([SD]\d{1,3})(?![\w/])")
-_PATH = re.compile(r"(?<![\w/.])((?:[\w.-]+/)+[\w.-]+|[\w-]+\.[A-Za-z]\w{0,7})(?::\d+)?")
+_PATH = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)+[\w.-]+|[\w-]+\.[A-Za-z]\w{0,7})(?::\d+)?")
 
 
 def anchors_of(brief: str) -> tuple[str, ...]:
     """The places in a brief that a reply can name: headings, their numbers, marks such as `S1`
     or `D2`, and paths."""
     found: dict[str, None] = {}
-    for heading in _HEADING.findall(brief):
+    for heading in _headings(brief):
         found[heading] = None
         number = re.match(r"\d+(?:\.\d+)*(?=[.)\s])", heading)
         if number is not None:
@@ -52,8 +52,17 @@ def anchors_of(brief: str) -> tuple[str, ...]:
 
 def title_of(brief: str) -> str | None:
     """The first heading of a brief."""
-    heading = _HEADING.search(brief)
-    return None if heading is None else heading.group(1)[:200]
+    heading = next(_headings(brief), None)
+    return None if heading is None else heading[:200]
+
+
+def _headings(brief: str) -> Iterator[str]:
+    """The headings of a brief in markdown, without the marks that may close them."""
+    for line in brief.split("\n"):
+        mark = _HEADING.match(line)
+        if mark is not None:
+            whole = line[mark.end() :].rstrip()
+            yield whole.rstrip("#").rstrip() or whole
 
 
 def reviewer_prompt(

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from .extracting import objects_in
 from .model import Decision, DecisionVote, Item, Link, Reply, Vote
-from .plain import is_refusal, read_plain
+from .plain import has_lines_in_form, read_plain
+from .refusals import is_refusal, tells_of_failure
 
 _ENVELOPE = ("council_id", "round", "brief_sha256")
 _MOST_ERRORS = 20
@@ -55,12 +56,32 @@ def read(raw: str | bytes, *, reviewer: str, expected: Expected) -> Read:
         return Read("invalid", None, (found.trouble,))
     if found.objects:
         return Read("invalid", None, (f"no object with the keys of {REPLY_SCHEMA}",))
-    if is_refusal(text):
-        return Read("declined", None, (" ".join(text.split())[:300],))
+    return _read_prose(text, reviewer, expected)
+
+
+def _read_prose(text: str, reviewer: str, expected: Expected) -> Read:
     plain = read_plain(text, reviewer, expected.decisions)
+    refused = is_refusal(text) and not has_lines_in_form(text)
     if isinstance(plain, str):
-        return Read("invalid", None, (plain,))
+        return _declined(text) if refused else Read("invalid", None, (plain,))
+    # A choice is a vote, whatever stands around it.
+    if (refused and not plain.decisions) or _only_refuses(plain):
+        return _declined(text)
     return Read("valid", plain)
+
+
+def _declined(reason: str) -> Read:
+    return Read("declined", None, (" ".join(reason.split())[:300],))
+
+
+def _only_refuses(reply: Reply) -> bool:
+    """Whether all that a reply holds is that it could not be written."""
+    said = [f"{item.title}.\n{item.proposal}" for item in reply.items if item.keywords]
+    if reply.items and len(said) < len(reply.items):
+        return False
+    if not said and reply.no_recommendations_because is not None:
+        said = [reply.no_recommendations_because]
+    return bool(said) and not reply.decisions and all(map(tells_of_failure, said))
 
 
 def read_ballot(
@@ -175,8 +196,14 @@ def _read_object(candidates: Sequence[dict[str, Any]], reviewer: str, expected: 
     if errors:
         return Read("invalid", None, errors[:_MOST_ERRORS])
     reply = _reply(model, reviewer, expected)
+    if reply.verdict != "abstain" and _only_refuses(reply):
+        return _declined(_refusal_words(reply))
     state = "abstained" if reply.verdict == "abstain" and not reply.items else "valid"
     return Read(state, reply if state == "valid" else None, _why_abstained(reply, state))
+
+
+def _refusal_words(reply: Reply) -> str:
+    return reply.no_recommendations_because or "; ".join(item.title for item in reply.items)
 
 
 def _why_abstained(reply: Reply, state: str) -> tuple[str, ...]:
@@ -299,13 +326,16 @@ def _grounded(checked: Sequence[str], anchors: Collection[str]) -> bool:
     if not anchors:
         return bool(checked)
     known = {anchor.casefold() for anchor in anchors}
-    for entry in checked:
-        folded = entry.casefold().strip()
-        if folded in known or folded.split(":", 1)[0].strip() in known:
-            return True
-        if any(folded.startswith((a + " ", a + ".", a + ")")) for a in known):
-            return True
-    return False
+    return any(not known.isdisjoint(_places_in(entry.casefold().strip())) for entry in checked)
+
+
+def _places_in(entry: str) -> Iterator[str]:
+    """What may be the anchor in an entry: all of it, or what stands before a mark in it."""
+    yield entry
+    yield entry.split(":", 1)[0].strip()
+    for end, mark in enumerate(entry):
+        if mark in " .)":
+            yield entry[:end]
 
 
 def _unknown(model: Any, place: str) -> Iterator[str]:

@@ -5,6 +5,8 @@ every tag but that of text is refused. Scalars mean what YAML 1.2's core schema 
 `yes`, `on` and dates are text.
 """
 
+import bisect
+import functools
 import json
 import re
 from collections.abc import Callable
@@ -264,8 +266,9 @@ def _json(name: str, text: str) -> Source:
         raise _refused(name, 1, f"it is not JSON that is read here: {words_of(error)}") from error
     if repeated:
         raise refusal(name, _Positions(text).repeated, lambda path: 1)
-    # Only a problem needs lines: they are looked for then.
-    return Source(name, value, lambda path: _Positions(text).line_of(path))
+    # Only a problem needs lines: they are looked for then, once.
+    positions = functools.cache(lambda: _Positions(text))
+    return Source(name, value, lambda path: positions().line_of(path))
 
 
 def _lower(message: str) -> str:
@@ -276,6 +279,7 @@ def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is no number")
 
 
+_LINE_END = re.compile("\n")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ATOM = re.compile(r"[^\s,\]}]+")
@@ -286,6 +290,7 @@ class _Positions:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._ends = [found.start() for found in _LINE_END.finditer(text)]
         self._offsets: dict[Path, int] = {}
         self.repeated: list[Problem] = []
         self._scan()
@@ -296,10 +301,13 @@ class _Positions:
         return self._line(self._offsets.get(path, 0))
 
     def _line(self, offset: int) -> int:
-        return self._text.count("\n", 0, offset) + 1
+        return bisect.bisect_left(self._ends, offset) + 1
 
     def _scan(self) -> None:
-        """One pass; `above` holds the containers around the place, with the key or index now."""
+        """One pass; `above` holds the containers around the place, with the key or index now.
+
+        What is nested deeper than any document may be has the place of what is around it.
+        """
         text, above, position = self._text, list[list[Any]](), 0
         fresh = True  # a value is due, not a comma or an end
         while (position := _after_space(text, position)) < len(text):
@@ -314,7 +322,8 @@ class _Positions:
             elif above and above[-1][1] is not None and fresh:
                 position, fresh = self._key(above, position), False
             else:
-                self._offsets.setdefault(tuple(level[0] for level in above), position)
+                if len(above) <= MOST_DEPTH:
+                    self._offsets.setdefault(tuple(level[0] for level in above), position)
                 position, fresh = self._value(above, position)
 
     def _key(self, above: list[list[Any]], position: int) -> int:
@@ -327,7 +336,8 @@ class _Positions:
             line = self._line(position)
             self.repeated.append(Problem((printable(key),), message, "keep one", line=line))
         level[0], level[1][key] = key, position
-        self._offsets[tuple(each[0] for each in above)] = position
+        if len(above) <= MOST_DEPTH:
+            self._offsets[tuple(each[0] for each in above)] = position
         return _after_space(self._text, end) + 1
 
     def _value(self, above: list[list[Any]], position: int) -> tuple[int, bool]:

@@ -3,7 +3,8 @@
 import pytest
 
 from inbox_orch.orch.council.model import Decision, DecisionVote, Item, Reply
-from inbox_orch.orch.council.plain import is_refusal, read_plain
+from inbox_orch.orch.council.plain import read_plain
+from inbox_orch.orch.council.refusals import is_refusal
 
 DECISIONS = (Decision("D1", "Which?", ("WAL", "DELETE")), Decision("D.2", "When?", ("now",)))
 WARNING = "plain text: no severities, no evidence"
