@@ -28,6 +28,7 @@ from mcp.server.stdio import stdio_server
 from pydantic import ValidationError
 
 from .errors import EXIT_CODES
+from .json_words import once_each, words_of
 from .tool_calls import Answer, Call, Delivery, Place, carry_out
 from .tools import Described, lean
 
@@ -151,6 +152,9 @@ def _refusal_of(line: str) -> dict[str, Any] | None:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as error:
         return _refusal(line, error.errors(include_url=False)[0]["msg"])
+    repeated = _repeated_key(line)
+    if repeated is not None:
+        return _refusal(line, repeated)
     # With an id that is none a request would be taken for a notification.
     if isinstance(message, types.JSONRPCNotification) and "id" in _loaded(line):
         return _refusal(line, "the id is neither text nor a whole number")
@@ -179,6 +183,16 @@ def _refusal(line: str, reason: str) -> dict[str, Any]:
 def _loaded(line: str) -> Any:
     """The value of a line, without its longest numbers. Raises ValueError and RecursionError."""
     return json.loads(line, parse_int=lambda n: int(n) if len(n) <= _MOST_DIGITS else None)
+
+
+def _repeated_key(line: str) -> str | None:
+    """Which key stands twice in a line, of which the SDK would drop the first value in silence;
+    None when each stands once."""
+    try:
+        json.loads(line, object_pairs_hook=once_each, parse_int=str)
+    except (ValueError, RecursionError) as error:
+        return words_of(error)
+    return None
 
 
 def _tool_of(about: Described) -> types.Tool:

@@ -4,7 +4,7 @@ import json
 from typing import Any, NoReturn
 
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.json_words import whole_number
+from inbox_orch.shared.json_words import once_each, whole_number
 
 DEFAULT_LEASE_SECONDS = 300.0
 MIN_LEASE_SECONDS, MAX_LEASE_SECONDS = 1.0, 24 * 3600.0
@@ -80,7 +80,7 @@ def check_payload(text: str) -> str:
     """The text of a JSON object of at most 1 MiB, exactly as given; error `usage`.
 
     Numbers beyond the range of a double, `NaN` and half characters are refused: they could not
-    be given back as JSON.
+    be given back as JSON. So is a key that stands twice: readers differ in which value they take.
     """
     if len(_encoded("payload", text)) > MAX_PAYLOAD_BYTES:
         raise usage(
@@ -89,7 +89,11 @@ def check_payload(text: str) -> str:
         )
     try:
         value = json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=whole_number
+            text,
+            object_pairs_hook=once_each,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=whole_number,
         )
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError as error:

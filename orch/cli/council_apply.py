@@ -8,7 +8,7 @@ import click
 from inbox_orch.shared.commandline import PATH, Verb
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.inputs import decode_body, read_input
-from inbox_orch.shared.json_words import whole_number, words_of
+from inbox_orch.shared.json_words import once_each, whole_number, words_of
 
 from ..services.council_counting import Settled
 from .council_base import council_option
@@ -41,7 +41,7 @@ def command(context: click.Context, council_name: str | None, file: str) -> None
 def decided(content: str) -> tuple[str | None, list[Settled]]:
     """The council that the file names, and what it decides; error `usage` with a JSON pointer."""
     try:
-        value = json.loads(content, parse_int=whole_number)
+        value = json.loads(content, object_pairs_hook=once_each, parse_int=whole_number)
     except (ValueError, RecursionError) as error:
         raise usage(f"the file is not JSON: {words_of(error)}") from error
     data = value.get("data", value) if isinstance(value, dict) else None

@@ -154,6 +154,7 @@ def test_a_brief_that_is_no_text_is_refused_with_the_place(project):
             '{"items": [{"decision": "merge", "items": ["ada/wal", "eve/journal"], "reason": 1}]}',
             "/items/0/reason",
         ),
+        ('{"items": [], "items": [{"decision": "keep"}]}', "the key 'items' stands twice"),
         (
             '{"council": {"id": "OTHER"}, "items": [{"decision": "keep", "items": ["a", "b"]}]}',
             "council OTHER",

@@ -167,6 +167,8 @@ DEEP = '"payload": ' + '{"a":' * 250 + "1" + "}" * 250
 UNREADABLE = {
     "half a character": (asking(r'"body": "x\ud800"'), -32600, 7),
     "nested too deeply": (asking(DEEP), -32600, 7),
+    "a key twice": (asking('"payload": {"branch": "a", "branch": "b"}'), -32600, 7),
+    "an argument twice": (asking('"to": "a", "to": "b"'), -32600, 7),
     "too many digits": (asking(f'"priority": {"1" * 5000}'), -32600, 7),
     "with an id of text": (asking(r'"body": "x\udfff"', '"a\u00e4"'), -32600, "aä"),
     "with a half id": (asking("", r'"\ud800"'), -32600, "\ud800"),

@@ -178,6 +178,8 @@ def test_a_payload_that_is_nested_too_deeply_is_refused(depth):
         ("{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
         ('{"a": NaN}', "NaN is not JSON"),
         ('{"a": Infinity}', "Infinity is not JSON"),
+        ('{"branch": 1, "branch": 1}', "the key 'branch' stands twice in one object"),
+        ('{"a": [{"b": 1, "c": 2, "b": 3}]}', "the key 'b' stands twice in one object"),
         ('{"a": 1e999}', "1e999 is out of range"),
         ('{"a": -1e999}', "-1e999 is out of range"),
         pytest.param(f'{{"a": -{"9" * 5000}}}', "a number has too many digits", id="digits"),
