@@ -1,12 +1,14 @@
 """Text and bytes that a command is given: in an option, in a file, on standard input."""
 
 import os
+import re
 import select
 import sys
 
 from .errors import usage
-from .ids import printable
+from .ids import printable, quoted
 from .live import refuse_live
+from .output import Output
 
 
 def given_text(text: str | None, path: str | None, most_bytes: int) -> str | None:
@@ -20,6 +22,31 @@ def given_text(text: str | None, path: str | None, most_bytes: int) -> str | Non
     if path is None:
         return text
     return decode_body(read_input(path, most_bytes), most_bytes)
+
+
+# What a shell takes for the end of a text is often quoted where the text begins, and then ends up
+# in it: `EOF'`, or an indented `EOF`.
+_DELIMITER = re.compile(
+    r"(?:EOF|EOT|EOM|HEREDOC|[A-Z][A-Z0-9_]{0,30}_(?:EOF|END))[^\w\s]{0,3}"
+    r"|[A-Z][A-Z0-9_]{1,30}['\"`\\][^\w\s]{0,2}|['\"\\][A-Z][A-Z0-9_]{1,30}['\"]?"
+)
+
+
+def stray_delimiter(text: str) -> str | None:
+    """The last line of a text, if it is nothing but the delimiter of a here-document, which the
+    shell did not take for its end; None for any other text."""
+    last = text.rstrip().rpartition("\n")[2].strip()
+    return last if _DELIMITER.fullmatch(last) and last != text.strip() else None
+
+
+def warn_of_delimiter(text: str, output: Output) -> None:
+    """Tell whoever wrote a text that its here-document did not end where it was meant to."""
+    last = stray_delimiter(text)
+    if last is not None:
+        output.complain(
+            f"warning: the body ends with the line {quoted(last)}, which looks like the end of a "
+            "here-document; give the delimiter on a line of its own, without quotes or blanks"
+        )
 
 
 def decode_body(content: bytes, most_bytes: int) -> str:

@@ -9,7 +9,7 @@ from inbox_orch.shared.blocks import Block, Body, Facts, Sentence, Table, When
 from inbox_orch.shared.commandline import PATH, Number, Shell, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.inputs import given_text, read_input
+from inbox_orch.shared.inputs import given_text, read_input, warn_of_delimiter
 
 from ..domain import limits
 from ..domain.model import Artifact, Lease, Message, Thread
@@ -113,7 +113,7 @@ def mailbox_option(command: Command) -> Command:
         "mailboxes",
         multiple=True,
         metavar="MAILBOX",
-        help="Read this mailbox, too; repeatable.",
+        help="Read this mailbox, too; repeatable. Upper and lower case differ.",
     )(command)
 
 
@@ -143,7 +143,10 @@ wait_option = click.option(
 def body_text(body: str | None, body_file: str | None) -> str | None:
     """The body that the options give, None when they give none; error `usage`."""
     text = given_text(body, body_file, limits.MAX_BODY_BYTES)
-    return None if text is None else limits.check_body(text)
+    if text is None:
+        return None
+    warn_of_delimiter(text, shell_of(click.get_current_context()).output)
+    return limits.check_body(text)
 
 
 def required_body(body: str | None, body_file: str | None) -> str:

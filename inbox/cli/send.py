@@ -28,7 +28,9 @@ from .base import (
         "generate | inbox send --to w1 --subject Data --body-file - --key nightly-7",
     ),
 )
-@click.option("--to", required=True, metavar="MAILBOX", help="Whose mailbox.")
+@click.option(
+    "--to", required=True, metavar="MAILBOX", help="Whose mailbox; upper and lower case differ."
+)
 @click.option("--subject", required=True, metavar="TEXT", help="One line.")
 @body_options
 @payload_option

@@ -9,7 +9,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.inbox.domain.limits import check_body
 from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import Number, shell_of
-from inbox_orch.shared.inputs import given_text
+from inbox_orch.shared.inputs import given_text, warn_of_delimiter
 
 from ..domain import limits
 from ..domain.model import Run
@@ -95,7 +95,10 @@ def base_conflict(key: str, paths: Sequence[str]) -> Sentence:
 def read_body(body: str | None, body_file: str | None) -> str | None:
     """The body that the options give, None when they give none; error `usage`."""
     text = given_text(body, body_file, limits.MAX_TASK_BODY_BYTES)
-    return None if text is None else check_body(limits.check_task_body(text))
+    if text is None:
+        return None
+    warn_of_delimiter(text, shell_of(click.get_current_context()).output)
+    return check_body(limits.check_task_body(text))
 
 
 def obstacle_block(obstacle: str) -> Sentence:

@@ -7,7 +7,7 @@ import click
 from inbox_orch.shared.blocks import Sentence
 from inbox_orch.shared.commandline import PATH, Number, Verb, shell_of
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.inputs import decode_body, read_input
+from inbox_orch.shared.inputs import decode_body, read_input, warn_of_delimiter
 
 from ..domain import councils, limits
 from ..services.council_asking import Asked, check_asked
@@ -131,4 +131,6 @@ def _lens(given: str) -> tuple[str, str]:
 
 
 def _text(path: str, most_bytes: int) -> str:
-    return decode_body(read_input(path, most_bytes), most_bytes)
+    text = decode_body(read_input(path, most_bytes), most_bytes)
+    warn_of_delimiter(text, shell_of(click.get_current_context()).output)
+    return text

@@ -145,3 +145,23 @@ def test_a_program_without_its_command_says_so_in_a_line(
         f"{program}: Missing command.",
         f"hint: `{called} --help` shows how it is called",
     ]
+
+
+def test_a_body_that_ends_with_a_delimiter_is_stored_and_warned_of(project: Project):
+    body = ("--body", "Fix the lexer.\nEOF'")
+    sent = project.json("send", "--agent", "L", "--to", "q", "--subject", "s", *body)
+    replied = project.json("reply", sent.data["thread"]["id"], "--agent", "q", *body)
+
+    for done in (sent, replied):
+        assert done.code == 0
+        assert done.data["message"]["body"] == body[1]
+        assert done.stderr.decode().startswith(
+            'inbox: warning: the body ends with the line "EOF\'", which looks like'
+        )
+
+
+def test_names_of_mailboxes_are_taken_letter_by_letter_and_the_help_says_so(project: Project):
+    project.send()
+
+    assert project.json("claim", "--agent", "w1", "--mailbox", "Workers").code == 8
+    assert "Upper and lower case differ" in " ".join(project.run("claim", "--help").text.split())

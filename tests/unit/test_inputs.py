@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.shared.inputs import given_text
+from inbox_orch.shared.inputs import given_text, stray_delimiter
 from support.buses import refused
 
 
@@ -43,3 +43,21 @@ def test_bytes_that_are_no_text_are_refused_with_their_place(
     with refused("usage") as failure:
         given_text(None, str(path), 100)
     assert failure.value.details["offset"] == offset
+
+
+@pytest.mark.parametrize(
+    "last", ["EOF'", 'EOF"', "'EOF'", "EOF", "  EOF", "EOF)", "BODY'", "\\EOF"]
+)
+def test_a_last_line_that_is_a_delimiter_is_found(last):
+    assert stray_delimiter(f"Fix the lexer.\n{last}\n") == last.strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "EOF", "Fix the lexer.", "Read until EOF", "Done.\nOK", "See\nFAQ", "a\nEOF\nb"),
+        *("The values are\n'a'", "It ends\nso.", "SEE\n(THE FAQ)", "It's\n# EOF handling"),
+    ],
+)
+def test_other_texts_end_with_no_delimiter(text):
+    assert stray_delimiter(text) is None
