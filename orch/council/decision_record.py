@@ -20,6 +20,7 @@ def madr(tally: Tally) -> str:
         "## Context and Problem Statement",
         "",
         f"A council of {len(tally.council.seats)} reviewed it. {escaped(status_line(tally))}.",
+        *(escaped(banner) for banner in tally.banners),
         "",
         "## Considered Options",
         "",

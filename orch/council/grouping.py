@@ -7,21 +7,31 @@ group would push out those that are unlike it. Every merge keeps its reason.
 
 import heapq
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .likeness import Likeness
+from .linking import (
+    Word,
+    about_groups,
+    by_place,
+    rests_on,
+    words_in_replies,
+    words_on_ballots,
+)
 from .model import Merge, Override, Parameters, Vote
 
 
 class Grouped(NamedTuple):
     """Groups of places in the sequence of items, each with its merges, and what could not be
-    done as it was asked. `adjusted` are the numbers of the overrides that touched a group."""
+    done as it was asked. `adjusted` are the numbers of the overrides that touched a group;
+    `said_same` are pairs that one reviewer alone calls the same, with the rule."""
 
     groups: tuple[tuple[int, ...], ...]
     merges: tuple[tuple[Merge, ...], ...]
     adjusted: tuple[tuple[int, ...], ...]
     warnings: tuple[str, ...]
+    said_same: Mapping[tuple[int, int], str]
 
 
 def group(
@@ -43,6 +53,10 @@ def group(
     return grouping.result(overrides)
 
 
+def _ordered(word: Word) -> tuple[int, int]:
+    return min(word.one, word.other), max(word.one, word.other)
+
+
 class _Grouping:
     """Groups in the making; each is known by the smallest place in it."""
 
@@ -54,6 +68,7 @@ class _Grouping:
         self._group_of = list(range(len(self._items)))
         self._merges: dict[int, list[Merge]] = {place: [] for place in self._members}
         self._kept_apart: set[tuple[int, int]] = set()
+        self._said_same: dict[tuple[int, int], str] = {}
         self._warnings: list[str] = []
         pairs = list(itertools.combinations(range(len(self._items)), 2))
         self._scores = {pair: likeness.score(*pair) for pair in pairs}
@@ -94,20 +109,40 @@ class _Grouping:
                 )
 
     def link(self, votes: Sequence[Vote]) -> None:
-        """What reviewers said is the same, in their replies and in the second round."""
-        said = [
-            ((item.id, link.item), "same_as")
-            for item in self._items
-            for link in item.links
-            if link.relation == "same_as"
-        ]
-        said += [((v.item, v.same_as), "ballot same_as") for v in votes if v.same_as is not None]
-        for ids, rule in sorted(said):
-            pair = self._pair(ids)
-            if pair is None:
-                self._warnings.append(f"{ids[0]} is linked to {ids[1]}, which is no item")
-            elif not self._join(pair, rule, forced=False):
-                self._warnings.append(f"{ids[0]} and {ids[1]} are opposed, and stay apart")
+        """What reviewers said is the same, in their replies and then in the second round; the
+        likeliest first, since an item can join one group only."""
+        alike = list(self._group_of)
+        written_by = [item.reviewer for item in self._items]
+        replied, voted = words_in_replies(self._items), words_on_ballots(votes, self._items)
+        self._believe(replied.words, replied.words, alike)
+        groups = about_groups(voted.words, self._group_of, written_by)
+        self._believe(voted.words, [*replied.words, *groups], alike)
+        for one, other in (*replied.unknown, *voted.unknown):
+            self._warnings.append(f"{one} is linked to {other}, which is no item")
+
+    def _believe(self, new: Sequence[Word], known: Sequence[Word], alike: Sequence[int]) -> None:
+        words = by_place(known)
+        for word in sorted(new, key=lambda word: (-self._scores[_ordered(word)], word)):
+            pair = _ordered(word)
+            alone = self._rests_on(pair, alike, words)
+            ids = " and ".join(self._items[place].id for place in (word.one, word.other))
+            if alone is not None:
+                self._warnings.append(
+                    f"{ids} stay apart: that they are the same is the word of {alone} alone, "
+                    "and others wrote what it would make one"
+                )
+                self._said_same.setdefault(pair, word.rule)
+            elif not self._join(pair, word.rule, forced=False):
+                self._warnings.append(f"{ids} are opposed, and stay apart")
+
+    def _rests_on(
+        self, pair: tuple[int, int], alike: Sequence[int], words: Mapping[int, Sequence[Word]]
+    ) -> str | None:
+        """The reviewer on whose word alone the joining of two groups would rest."""
+        groups = {self._group_of[place] for place in pair}
+        places = sorted(place for group in groups for place in self._members[group])
+        written_by = [item.reviewer for item in self._items]
+        return rests_on(places, written_by, alike, words) if len(groups) > 1 else None
 
     # -- what is alike -----------------------------------------------------------------------
 
@@ -203,4 +238,5 @@ class _Grouping:
             tuple(tuple(self._merges[name]) for name in names),
             tuple(tuple(sorted(touched[name])) for name in names),
             tuple(self._warnings),
+            self._said_same,
         )

@@ -79,12 +79,15 @@ class Reply(NamedTuple):
 
 class Seat(NamedTuple):
     """One declared reviewer and how it stands. `reply` is there for the states in `VALID`;
-    `missing_reason` says in one line why it is not."""
+    `missing_reason` says in one line why it is not. `agent` is who held the lease with which the
+    reply was handed in, `voter` the same for the second round; None when it is not known."""
 
     reviewer: str
     state: str
     reply: Reply | None = None
     missing_reason: str | None = None
+    agent: str | None = None
+    voter: str | None = None
 
     @property
     def valid(self) -> bool:

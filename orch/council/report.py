@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from .model import Item
-from .tally import Group, Tally
+from .tally import Group, Tally, bucket, independent
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 _AT_LINE_START = re.compile(r"^(\s*)([-+=]|\d+[.)])", re.M)
@@ -132,11 +132,11 @@ def _buckets(tally: Tally) -> list[list[str]]:
         ("minority", "Minority"),
         ("unconfirmed", "Unconfirmed"),
     ]
-    for bucket, heading in headings:
-        groups = [one for one in tally.groups if one.bucket == bucket]
-        if groups or (bucket != "unconfirmed" and tally.status != "no_quorum"):
+    for name, heading in headings:
+        groups = [one for one in tally.groups if one.bucket == name]
+        if groups or (name != "unconfirmed" and tally.status != "no_quorum"):
             parts.append(_section(tally, heading, groups))
-        if bucket == "majority" and contested:
+        if name == "majority" and contested:
             parts.append(_contested(tally))
     if contested and not any(part and part[0] == "## Contested" for part in parts):
         parts.append(_contested(tally))
@@ -158,6 +158,8 @@ def _group(tally: Tally, one: Group) -> list[str]:
         for word, holds in (("contested", one.contested), ("dismissed", one.dismissed))
         if holds
     ]
+    if _is_of_fewer_hands(tally, one):
+        marks.append(f"the word of {independent(one.raised_by, tally.council.seats)} alone")
     marked = f" ({', '.join(marks)})" if marks else ""
     face = next(item for item in one.members if item.title == one.title)
     lines = [f"- **{escaped(one.title)}**{marked} — {_support(tally, one)}" + _BREAK]
@@ -171,6 +173,13 @@ def _group(tally: Tally, one: Group) -> list[str]:
         lines.append(f"  - adjusted by override {numbers}; by itself: {one.automatic_bucket}")
     lines += [f"  - note: {escaped(note)}" for note in one.notes]
     return lines
+
+
+def _is_of_fewer_hands(tally: Tally, one: Group) -> bool:
+    """Whether a group would be in a lower bucket if seats that one agent answered were one."""
+    seats = tally.council.seats
+    votes = independent(one.raised_by, seats)
+    return one.bucket in ("consensus", "majority") and one.bucket != bucket(votes, len(seats))
 
 
 def _support(tally: Tally, one: Group) -> str:

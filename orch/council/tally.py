@@ -6,7 +6,7 @@ the order of arrival, the machine or the hash seed.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from .grouping import Grouped, group
@@ -236,6 +236,9 @@ class _Counting:
                 if -score >= parameters.suggest_from:
                     pair = (min(place, other), max(place, other))
                     found[pair] = self._pair(*pair, "neighbour")
+        for said, rule in self._grouped.said_same.items():
+            if self._may_be_duplicates(*said):
+                found[said] = self._pair(*said, rule)
         return tuple(sorted(found.values(), key=lambda p: (-p.score, p.items)))
 
     def _may_be_duplicates(self, one: int, other: int) -> bool:
@@ -372,7 +375,41 @@ def _status(council: Council, valid: int) -> str:
     return "complete" if valid == len(council.seats) else "degraded"
 
 
+def hands(seats: Sequence[Seat]) -> dict[str, tuple[str, ...]]:
+    """The seats of each agent that spoke for more than one, in a round or in both."""
+    found: dict[str, list[str]] = {}
+    for seat in seats:
+        spoke = {seat.agent if seat.valid else None, seat.voter} - {None}
+        for agent in spoke:
+            found.setdefault(str(agent), []).append(seat.reviewer)
+    return {agent: tuple(found[agent]) for agent in sorted(found) if len(found[agent]) > 1}
+
+
+def independent(reviewers: Collection[str], seats: Sequence[Seat]) -> int:
+    """How many of these reviewers can have come to it by themselves: seats that one agent spoke
+    for count as one."""
+    group_of = {reviewer: reviewer for reviewer in reviewers}
+    for shared in hands(seats).values():
+        merged = {group_of[reviewer] for reviewer in shared if reviewer in group_of}
+        for reviewer, name in group_of.items():
+            if name in merged:
+                group_of[reviewer] = min(merged)
+    return len(set(group_of.values()))
+
+
 def _banners(seats: Sequence[Seat]) -> tuple[str, ...]:
+    return (*_of_one_model(seats), *_of_one_agent(seats))
+
+
+def _of_one_agent(seats: Sequence[Seat]) -> tuple[str, ...]:
+    return tuple(
+        f"{' and '.join((', '.join(names[:-1]), names[-1]))} were answered by one agent ({agent}): "
+        "not independent. What they agree on is the word of one."
+        for agent, names in hands(seats).items()
+    )
+
+
+def _of_one_model(seats: Sequence[Seat]) -> tuple[str, ...]:
     models = [seat.reply.model for seat in seats if seat.valid and seat.reply is not None]
     if len(models) > 1 and models[0] is not None and len(set(models)) == 1:
         return (f"All {len(models)} replies come from one model ({models[0]}): not independent.",)
@@ -403,6 +440,7 @@ def _seat(seat: Seat) -> dict[str, Any]:
         "model": None if reply is None else reply.model,
         "verdict": None if reply is None else reply.verdict,
         "missing_reason": seat.missing_reason,
+        "agent": seat.agent if seat.valid else None,
         "warnings": [] if reply is None else list(reply.warnings),
     }
 

@@ -163,13 +163,15 @@ class TallyCouncil(Shape):
 
 
 class TallySeat(Shape):
-    """A declared reviewer, and why its reply does not count if it does not."""
+    """A declared reviewer, and why its reply does not count if it does not. `agent` held the
+    lease with which the reply was handed in."""
 
     reviewer: Name
     state: SeatState
     model: str | None
     verdict: Literal["approve", "approve_with_changes", "reject", "abstain"] | None
     missing_reason: str | None
+    agent: Name | None
     warnings: list[str]
 
 

@@ -252,3 +252,15 @@ def test_a_worker_that_dies_three_times_is_a_failed_seat(chamber, run):
     seat = chamber.seats(run)["ada"]
     assert seat.stands.state == "failed"
     assert "no delivery left" in seat.as_json()["missing_reason"]
+
+
+def test_one_agent_that_answers_for_several_seats_is_told(chamber, run):
+    for reviewer in ("ada", "bob", "eve"):
+        claimed = chamber.bus("bob").claim(mailboxes=(reviewer,))
+        reply = json.dumps(chamber.reply(run, WAL))
+        chamber.bus("bob").done(claimed.thread.id, claimed.lease.token, payload=reply)
+
+    counted = chamber.tally(run).tally
+
+    assert [seat.agent for seat in counted.council.seats] == ["bob"] * 3
+    assert "one agent (bob)" in counted.banners[0]

@@ -89,6 +89,7 @@ def test_a_whole_tally_in_json():
                 "model": "m-1",
                 "verdict": "approve",
                 "missing_reason": None,
+                "agent": None,
                 "warnings": ["odd"],
             },
             {
@@ -97,6 +98,7 @@ def test_a_whole_tally_in_json():
                 "model": None,
                 "verdict": "reject",
                 "missing_reason": None,
+                "agent": None,
                 "warnings": [],
             },
             {
@@ -105,6 +107,7 @@ def test_a_whole_tally_in_json():
                 "model": None,
                 "verdict": None,
                 "missing_reason": "no reply before the deadline",
+                "agent": None,
                 "warnings": [],
             },
             {
@@ -113,6 +116,7 @@ def test_a_whole_tally_in_json():
                 "model": None,
                 "verdict": None,
                 "missing_reason": "bad",
+                "agent": None,
                 "warnings": [],
             },
         ],
@@ -537,7 +541,7 @@ def test_a_merge_says_which_override_made_it():
 
 
 def test_what_it_was_before_a_leader_s_word_has_the_ballots_in_it():
-    votes = [Vote("b", "a/1", "agree", same_as="c/3")]
+    votes = [Vote("c", "a/1", "agree", same_as="c/3")]
     items = [item("a/1", "Enable WAL", WAL), item("c/3", "Rotate", LOGS)]
     (counted,) = tally(council_of(items), [over(1, "note", "a/1")], votes).groups
 
