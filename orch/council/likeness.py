@@ -6,29 +6,35 @@ from functools import cached_property
 
 from . import words
 from .model import Item, Parameters
+from .opposition import Opposition, Speech, said_opposed, seen_opposed, speech_of
+from .texts import cosine, likeness_of_phrases, phrases_of, profiles, usual
 
 _NEGATION = re.compile(r"\b(?:not|never|no|without|avoid|stop|don['’]?t|doesn['’]?t)\b", re.I)
+
+_PHRASES_PERCENT, _TEXT_PERCENT = 75, 70
+"""What brings the likeness of phrases and that of texts to the scale of that of single keywords, so
+that one threshold serves: unlike items score about 0, and like ones from 170."""
 
 
 class Likeness:
     """Items compared pair by pair; an item is named by its place in `items`.
 
-    Scores are per mille: eight tenths of them the declared keywords, two tenths the text.
+    A score is per mille: keywords, matched as phrases and by their words, and the whole text with
+    what is usual in this council taken away. The more there is to read, the less keywords count.
     """
 
     def __init__(self, items: Sequence[Item], parameters: Parameters) -> None:
         self.items = items
-        self._tenths = parameters.keyword_tenths
+        self._parameters = parameters
         self._keywords = [words.terms(" ".join(item.keywords)) for item in items]
+        self._phrases = [phrases_of(item) for item in items]
         self._texts = [
             words.terms(f"{item.title} {item.proposal} {item.rationale}") for item in items
         ]
 
     def score(self, one: int, other: int) -> int:
         """How alike two items are, per mille."""
-        keywords = words.likeness(self._keywords[one], self._keywords[other], self._keyword_weights)
-        text = words.likeness(self._texts[one], self._texts[other], self._text_weights)
-        return (self._tenths * keywords + (10 - self._tenths) * text) // 10
+        return self._scores[min(one, other), max(one, other)]
 
     def shared(self, one: int, other: int) -> tuple[str, ...]:
         """The terms that two items have in common, the most telling first."""
@@ -42,18 +48,15 @@ class Likeness:
 
     def opposition(self, one: int, other: int) -> str | None:
         """By which rule two items speak against each other: `opposes`, `choice`, `stance`,
-        `rejects`; None when they do not."""
-        first, second = self.items[one], self.items[other]
-        if _links(first, "opposes", second) or _links(second, "opposes", first):
-            return "opposes"
-        if _rival_choices(first, second):
-            return "choice"
-        stances = {first.stance, second.stance}
-        if None not in stances and len({stance == "do" for stance in stances}) == 2:
-            return "stance"
-        if self._rejects(one, other) or self._rejects(other, one):
-            return "rejects"
-        return None
+        `rejects`; None when nothing shows that they do."""
+        found = self.opposed(one, other)
+        return None if found is None else found.rule
+
+    def opposed(self, one: int, other: int) -> Opposition | None:
+        """What shows that two items speak against each other, if anything does."""
+        first, second = sorted((one, other), key=lambda place: self.items[place].id)
+        said = said_opposed(self.items[first], self.items[second])
+        return said or seen_opposed(self._speeches[first], self._speeches[second])
 
     def may_merge(self, one: int, other: int) -> bool:
         """Whether two items that are alike may become one without anybody saying so."""
@@ -65,11 +68,49 @@ class Likeness:
             and _speaks_for(first) == _speaks_for(second)
         )
 
-    def _rejects(self, one: int, other: int) -> bool:
-        """Whether the first puts aside ("X instead of Y") a keyword of both that the second
-        speaks for: rivals that both say `do`."""
-        rejected = self._rejected[one] & self._keywords[one] & self._keywords[other]
-        return bool(rejected & self._affirmed[other])
+    @cached_property
+    def _speeches(self) -> list[Speech]:
+        return [speech_of(item) for item in self.items]
+
+    @cached_property
+    def _scores(self) -> dict[tuple[int, int], int]:
+        """Every pair of places, the smaller one first."""
+        whole = profiles(self.items)
+        places = range(len(self.items))
+        alike = {(a, b): cosine(whole[a], whole[b]) for b in places for a in range(b)}
+        common = self._usual(alike)
+        return {
+            (a, b): self._score(
+                a, b, text - (common[a] + common[b]) // 2, (whole[a].size, whole[b].size)
+            )
+            for (a, b), text in alike.items()
+        }
+
+    def _usual(self, alike: dict[tuple[int, int], int]) -> list[int]:
+        """What each item has in common with any item of another reviewer."""
+        found: list[list[int]] = [[] for _ in self.items]
+        for (a, b), text in alike.items():
+            if self.items[a].reviewer != self.items[b].reviewer:
+                found[a].append(text)
+                found[b].append(text)
+        return [usual(scores) for scores in found]
+
+    def _score(self, one: int, other: int, text: int, sizes: tuple[int, int]) -> int:
+        keywords = self._by_keywords(one, other)
+        short = self._parameters.short_terms
+        share = 100 * self._parameters.keyword_tenths * short // max(short, min(sizes), 1)
+        rest = _TEXT_PERCENT * max(0, text) // 100
+        return (share * keywords + (1000 - share) * rest) // 1000
+
+    def _by_keywords(self, one: int, other: int) -> int:
+        """How alike the keywords of two items are: half as words, half as phrases."""
+        if self._keywords[one].isdisjoint(self._keywords[other]):
+            return 0
+        by_word = words.likeness(self._keywords[one], self._keywords[other], self._keyword_weights)
+        by_phrase = likeness_of_phrases(
+            self._phrases[one], self._phrases[other], self._telling_weights
+        )
+        return (by_word + _PHRASES_PERCENT * by_phrase // 100) // 2
 
     @cached_property
     def _keyword_weights(self) -> dict[str, int]:
@@ -80,27 +121,14 @@ class Likeness:
         return words.weights(self._texts)
 
     @cached_property
-    def _affirmed(self) -> list[frozenset[str]]:
-        return [words.terms(words.split_rejected(item.title)[0]) for item in self.items]
-
-    @cached_property
-    def _rejected(self) -> list[frozenset[str]]:
-        return [
-            words.terms(words.split_rejected(item.title)[1]) - affirmed
-            for item, affirmed in zip(self.items, self._affirmed, strict=True)
-        ]
-
-
-def _links(item: Item, relation: str, other: Item) -> bool:
-    return any(link.relation == relation and link.item == other.id for link in item.links)
-
-
-def _rival_choices(first: Item, second: Item) -> bool:
-    if first.choice_of is None or second.choice_of is None:
-        return False
-    one, _, chosen = first.choice_of.partition("=")
-    other, _, rival = second.choice_of.partition("=")
-    return one == other and chosen != rival
+    def _telling_weights(self) -> dict[str, int]:
+        """Of what items are about: a word that many use in their proposals makes a poor keyword."""
+        return words.weights(
+            [
+                words.terms(f"{item.title} {item.proposal} {' '.join(item.keywords)}")
+                for item in self.items
+            ]
+        )
 
 
 def _speaks_for(item: Item) -> bool:

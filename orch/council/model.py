@@ -136,12 +136,17 @@ class Override(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """The numbers of the method. Scores are per mille."""
+    """The numbers of the method. Scores are per mille.
 
-    merge_from: int = 165
-    suggest_from: int = 70
+    `keyword_tenths` of a score are the keywords while the shorter of two items has at most
+    `short_terms` different terms; where there is more to read they count less in proportion.
+    """
+
+    merge_from: int = 170
+    suggest_from: int = 90
     neighbours: int = 4
     keyword_tenths: int = 8
+    short_terms: int = 20
     quorum: int = 2
 
     def as_json(self) -> dict[str, Any]:
@@ -179,7 +184,7 @@ class Merge(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two items that belong to one topic and not to one group."""
+    """Two items that belong to one topic and not to one group, and by which rule that is known."""
 
     items: tuple[str, str]
     score: int

@@ -8,16 +8,20 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from .banners import independent
 from .model import Item
-from .tally import Group, Tally, bucket, independent
+from .tally import Group, Tally, bucket
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 _AT_LINE_START = re.compile(r"^(\s*)([-+=]|\d+[.)])", re.M)
 _BREAK = "\\"
 """At the end of a line: the next one begins on a line of its own (CommonMark 6.7)."""
+_MOST_NEAR = 3
 _METHOD = (
-    "Alike from {} of 1000 ({} tenths keywords, the rest text) in every pair of a group. Opposed "
-    "stances, rival choices and the items of one reviewer stay apart."
+    "Alike from {} of 1000 in every pair of a group: {} tenths keywords, the rest text; keywords "
+    "count less where the shorter text has more than {} different terms. What is common in this "
+    "council counts little. Opposed stances, rival choices and the items of one reviewer stay "
+    "apart."
 )
 _STATUS_WORDS = {
     "complete": "complete",
@@ -172,6 +176,12 @@ def _group(tally: Tally, one: Group) -> list[str]:
         numbers = ", ".join(map(str, one.adjusted_by))
         lines.append(f"  - adjusted by override {numbers}; by itself: {one.automatic_bucket}")
     lines += [f"  - note: {escaped(note)}" for note in one.notes]
+    if one.near:
+        titles = {item.id: item.title for group in tally.groups for item in group.members}
+        told = [f"`{name}` {escaped(titles[name])}" for name in one.near[:_MOST_NEAR]]
+        more = len(one.near) - _MOST_NEAR
+        told += [f"and {more} more"] if more > 0 else []
+        lines.append(f"  - near it, not counted: {'; '.join(told)}")
     return lines
 
 
@@ -234,7 +244,9 @@ def _contested(tally: Tally) -> list[str]:
         first, second = (titles[name] for name in one.pair.items)
         lines.append(f"- {_quoted(first)}" + _BREAK)
         lines.append(f"  against {_quoted(second)}" + _BREAK)
-        lines.append(f"  ({one.pair.rule}; likeness {one.pair.score} of 1000)")
+        lines.append(
+            f"  ({one.pair.rule}: {escaped(one.evidence)}; likeness {one.pair.score} of 1000)"
+        )
     return [*lines, ""]
 
 
@@ -278,7 +290,7 @@ def _how(tally: Tally) -> list[str]:
     lines = [
         "## How items were grouped",
         "",
-        _METHOD.format(p.merge_from, p.keyword_tenths),
+        _METHOD.format(p.merge_from, p.keyword_tenths, p.short_terms),
         "",
     ]
     for one in tally.groups:

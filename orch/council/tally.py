@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+from .banners import banners_of
 from .grouping import Grouped, group
 from .likeness import Likeness
 from .model import (
@@ -48,7 +49,8 @@ class Group(NamedTuple):
 
     `raised_by` wrote it by themselves; `endorsed_by`, `opposed_by`, `abstained` answered in the
     second round, `carried` did not answer and keep what they raised. `bucket` is None where one
-    seat was asked. `automatic_bucket` differs from it only where a leader moved items.
+    seat was asked. `automatic_bucket` differs from it only where a leader moved items. `near` are
+    items of other groups that may be about the same: the nearest first.
     """
 
     id: str
@@ -67,6 +69,7 @@ class Group(NamedTuple):
     automatic_bucket: str | None
     dismissed: bool
     notes: tuple[str, ...]
+    near: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -77,20 +80,22 @@ class Group(NamedTuple):
                 name: list(getattr(self, name))
                 for name in (
                     *("raised_by", "endorsed_by", "opposed_by", "abstained", "carried"),
-                    *("adjusted_by", "notes"),
+                    *("adjusted_by", "notes", "near"),
                 )
             },
         }
 
 
 class Contested(NamedTuple):
-    """Two items about one thing that speak against each other, and the groups they are in."""
+    """Two items about one thing that speak against each other, the groups they are in, and by
+    what it can be seen."""
 
     pair: Pair
     groups: tuple[str, str]
+    evidence: str
 
     def as_json(self) -> dict[str, Any]:
-        return {**self.pair.as_json(), "groups": list(self.groups)}
+        return {**self.pair.as_json(), "groups": list(self.groups), "evidence": self.evidence}
 
 
 class Tally(NamedTuple):
@@ -166,7 +171,7 @@ def tally(
         counting.contested(),
         counting.possible_duplicates(),
         tuple(overrides),
-        _banners(council.seats),
+        banners_of(council.seats),
         tuple(_warnings(council.seats, grouped)),
     )
 
@@ -208,8 +213,9 @@ class _Counting:
 
     def groups(self) -> tuple[Group, ...]:
         contested = {name for one in self.contested() for name in one.groups}
+        near = self.possible_duplicates()
         found = [
-            self._group(number, places, contested)
+            self._group(number, places, contested)._replace(near=_near(near, self._ids(places)))
             for number, places in enumerate(self._grouped.groups)
         ]
         return tuple(sorted(found, key=_rank))
@@ -217,8 +223,8 @@ class _Counting:
     def contested(self) -> tuple[Contested, ...]:
         group_of = {self._items[place].id: name for place, name in self._names.items()}
         found = [
-            Contested(pair, (group_of[pair.items[0]], group_of[pair.items[1]]))
-            for pair in self._opposed_pairs
+            Contested(pair, (group_of[pair.items[0]], group_of[pair.items[1]]), evidence)
+            for pair, evidence in self._opposed_pairs
         ]
         return tuple(sorted(found, key=lambda c: (-c.pair.score, c.pair.items)))
 
@@ -255,17 +261,19 @@ class _Counting:
         said = [o.kind for o in self._overrides if o.kind in _ON_PAIRS and set(o.items) == pair]
         return bool(said) and said[-1] == "split"
 
-    def _find_opposed(self) -> list[Pair]:
-        """Opposed pairs that are about one thing: alike enough, or said to be opposed."""
+    def _find_opposed(self) -> list[tuple[Pair, str]]:
+        """Opposed pairs that are about one thing: alike enough, or said to be opposed; with what
+        shows it."""
         threshold = self._council.parameters.merge_from
         found = []
         for one in range(len(self._items)):
             for other in range(one + 1, len(self._items)):
-                rule = self._likeness.opposition(one, other)
-                if rule is None:
+                seen = self._likeness.opposed(one, other)
+                if seen is None:
                     continue
-                if rule == "opposes" or self._likeness.score(one, other) >= threshold:
-                    found.append(self._pair(one, other, rule))
+                if seen.rule == "opposes" or self._likeness.score(one, other) >= threshold:
+                    pair = self._pair(one, other, seen.rule)
+                    found.append((_about_first(pair, seen.terms), seen.evidence))
         return found
 
     def _pair(self, one: int, other: int, rule: str) -> Pair:
@@ -299,6 +307,9 @@ class _Counting:
             dismissed=any(o.kind == "dismiss" for o in about),
             notes=tuple(o.text for o in about if o.kind in ("note", "dismiss")),
         )
+
+    def _ids(self, places: Sequence[int]) -> set[str]:
+        return {self._items[place].id for place in places}
 
     def _face(self, places: Sequence[int]) -> Item:
         """The member that is most like all the others, in its own words."""
@@ -334,12 +345,29 @@ class _Counting:
         return tuple(reviewer for reviewer in raised if reviewer not in answered)
 
 
+def _about_first(pair: Pair, terms: Sequence[str]) -> Pair:
+    """The pair with the terms that it is opposed about before the others that it shares."""
+    rest = tuple(term for term in pair.shared if term not in terms)
+    return pair._replace(shared=(*terms, *rest))
+
+
 def _rank(one: Group) -> tuple[Any, ...]:
     """Most support first, then the gravest, then the most confident."""
     gravest = min(SEVERITIES.index(item.severity) for item in one.members)
     known = [item.confidence for item in one.members if item.confidence is not None]
     mean = sum(known) * 1000 // len(known) if known else 0
     return (-len(one.raised_by), gravest, -mean, one.id)
+
+
+def _near(pairs: Sequence[Pair], mine: Collection[str]) -> tuple[str, ...]:
+    """The items outside of a group that are possible duplicates of one in it, in their order."""
+    found = (
+        other
+        for pair in pairs
+        for this, other in (pair.items, pair.items[::-1])
+        if this in mine and other not in mine
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def _raised(seat: Seat, members: Sequence[Item]) -> bool:
@@ -373,47 +401,6 @@ def _status(council: Council, valid: int) -> str:
     if valid < council.parameters.quorum:
         return "no_quorum"
     return "complete" if valid == len(council.seats) else "degraded"
-
-
-def hands(seats: Sequence[Seat]) -> dict[str, tuple[str, ...]]:
-    """The seats of each agent that spoke for more than one, in a round or in both."""
-    found: dict[str, list[str]] = {}
-    for seat in seats:
-        spoke = {seat.agent if seat.valid else None, seat.voter} - {None}
-        for agent in spoke:
-            found.setdefault(str(agent), []).append(seat.reviewer)
-    return {agent: tuple(found[agent]) for agent in sorted(found) if len(found[agent]) > 1}
-
-
-def independent(reviewers: Collection[str], seats: Sequence[Seat]) -> int:
-    """How many of these reviewers can have come to it by themselves: seats that one agent spoke
-    for count as one."""
-    group_of = {reviewer: reviewer for reviewer in reviewers}
-    for shared in hands(seats).values():
-        merged = {group_of[reviewer] for reviewer in shared if reviewer in group_of}
-        for reviewer, name in group_of.items():
-            if name in merged:
-                group_of[reviewer] = min(merged)
-    return len(set(group_of.values()))
-
-
-def _banners(seats: Sequence[Seat]) -> tuple[str, ...]:
-    return (*_of_one_model(seats), *_of_one_agent(seats))
-
-
-def _of_one_agent(seats: Sequence[Seat]) -> tuple[str, ...]:
-    return tuple(
-        f"{' and '.join((', '.join(names[:-1]), names[-1]))} were answered by one agent ({agent}): "
-        "not independent. What they agree on is the word of one."
-        for agent, names in hands(seats).items()
-    )
-
-
-def _of_one_model(seats: Sequence[Seat]) -> tuple[str, ...]:
-    models = [seat.reply.model for seat in seats if seat.valid and seat.reply is not None]
-    if len(models) > 1 and models[0] is not None and len(set(models)) == 1:
-        return (f"All {len(models)} replies come from one model ({models[0]}): not independent.",)
-    return ()
 
 
 def _warnings(seats: Sequence[Seat], grouped: Grouped) -> list[str]:

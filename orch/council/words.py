@@ -12,6 +12,13 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 # "X instead of Y": what comes after is what the writer does not want.
 _REJECTED = re.compile(r"\b(?:instead of|rather than|in place of)\b(.*?)(?:[.;:,]|$)", re.I | re.S)
+# "Never X", "leave X out": what comes after is what the writer speaks against.
+_NEGATED = re.compile(
+    r"\b(?:never|not|no|without|avoid\w*|stop|don['’]?t|doesn['’]?t|cannot|can['’]?t|drop|remove|"
+    r"refuse|reject|forbid|disable|exclude|defer|postpone|"
+    r"(?:leave|keep)(?=[^.;:,]{0,120}\bout\b))\b(.*?)(?:[.;:,]|$)",
+    re.I | re.S,
+)
 _STOP_WORDS = frozenset(
     """
     a about above after again all also an and any are as at be because been before being below
@@ -26,9 +33,14 @@ _STOP_WORDS = frozenset(
 
 
 def terms(text: str) -> frozenset[str]:
-    """The stems of a text's words: NFKC, camelCase split, folded, without stop words."""
+    """The different stems of a text's words."""
+    return frozenset(listed(text))
+
+
+def listed(text: str) -> list[str]:
+    """The stems of a text's words in order: NFKC, camelCase split, folded, without stop words."""
     normal = _CAMEL.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
-    return frozenset(stem(word) for word in _WORD.findall(normal) if word not in _STOP_WORDS)
+    return [stem(word) for word in _WORD.findall(normal) if word not in _STOP_WORDS]
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -43,6 +55,13 @@ def _stemmer() -> Any:
     import snowballstemmer
 
     return snowballstemmer.stemmer("english")
+
+
+def split_negated(text: str) -> tuple[str, str]:
+    """What a text speaks for, and what it speaks against in whatever form: puts aside, denies,
+    leaves out, takes away or puts off."""
+    kept, rejected = split_rejected(text)
+    return _NEGATED.sub(" ", kept), " ".join((rejected, *_NEGATED.findall(kept)))
 
 
 def split_rejected(text: str) -> tuple[str, str]:

@@ -213,14 +213,16 @@ class Pair(Shape):
 
 
 class Contested(Pair):
-    """Two items that speak against each other, and the groups they are in."""
+    """Two items that speak against each other, the groups they are in, and what shows it."""
 
     groups: list[ItemId]
+    evidence: str
 
 
 class Group(Shape):
     """One recommendation. `id` is that of its smallest item; `bucket` is null where one seat was
-    asked; `automatic_bucket` differs from it where a leader moved items."""
+    asked; `automatic_bucket` differs from it where a leader moved items. `near` are items of other
+    groups that may be about the same."""
 
     id: ItemId
     title: str
@@ -238,6 +240,7 @@ class Group(Shape):
     automatic_bucket: Bucket | None
     dismissed: bool
     notes: list[str]
+    near: list[ItemId]
 
 
 class Override(Shape):

@@ -19,9 +19,11 @@ def labelled(name: str) -> tuple[list[Item], dict[str, str]]:
         item = Item(
             id=f"{row['reviewer']}/i{number:03}",
             reviewer=row["reviewer"],
-            title=row["text"],
+            title=row["text"] if "text" in row else row["title"],
+            proposal=row.get("proposal", ""),
+            rationale=row.get("rationale", ""),
             keywords=tuple(row["keywords"]),
-            stance="do" if row["stance"] == "do" else "avoid",
+            stance={"dont": "avoid"}.get(row["stance"], row["stance"]),
             about=row["anchor"],
         )
         items.append(item)
@@ -31,7 +33,7 @@ def labelled(name: str) -> tuple[list[Item], dict[str, str]]:
 
 def opposed_topics(name: str) -> set[frozenset[str]]:
     """Pairs of groups of a labelled set that speak against each other."""
-    rows = json.loads((DATA / "opposites.json").read_text())[name]
+    rows = json.loads((DATA / "opposites.json").read_text()).get(name, [])
     return {frozenset(row) for row in rows}
 
 

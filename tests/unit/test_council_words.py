@@ -71,24 +71,83 @@ def likeness_of(*items: Item, tenths: int = 8) -> Likeness:
     return Likeness(items, Parameters(keyword_tenths=tenths))
 
 
-@pytest.mark.parametrize("tenths, score", [(10, 333), (0, 666), (8, (8 * 333 + 2 * 666) // 10)])
-def test_a_score_is_so_many_tenths_keywords_and_the_rest_text(tenths, score):
+def test_keywords_alone_count_half_by_their_words_and_half_as_phrases():
     one = item("a/1", "alpha beta", ("alpha", "gamma"))
     other = item("b/2", "alpha beta delta", ("alpha", "epsilon"))
-    # Two texts, so a term of both weighs ln 2, a term of one ln 3.
-    keywords = 1000 * 693 // (693 + 2 * 1099)
-    text = 1000 * 2 * 693 // (2 * 693 + 1099)
-    expected = {10: keywords, 0: text}.get(tenths, (8 * keywords + 2 * text) // 10)
+    # Two items, so a term of both weighs ln 2, a term of one ln 3.
+    by_word = 1000 * 693 // (693 + 2 * 1099)
+    by_phrase = 1000 * 693 // (693 + 1099)
 
-    assert likeness_of(one, other, tenths=tenths).score(0, 1) == expected
+    score = likeness_of(one, other, tenths=10).score(0, 1)
+
+    assert score == (by_word + 75 * by_phrase // 100) // 2
 
 
-def test_the_text_of_an_item_is_its_title_its_proposal_and_its_rationale():
-    other = item("b/2", "alpha beta gamma")
-    parts = {"proposal": "beta", "rationale": "gamma"}
+def test_a_phrase_counts_by_the_words_that_it_shares_with_its_like():
+    one = item("a/1", "t", ("fencing token", "lease"))
+    same, part, none = (
+        likeness_of(one, item("b/2", "u", keywords), tenths=10).score(0, 1)
+        for keywords in (("fencing token", "lease"), ("token", "lease"), ("wal", "sqlite"))
+    )
 
-    assert likeness_of(item("a/1", "alpha", **parts), other, tenths=0).score(0, 1) == 1000
-    assert likeness_of(item("a/1", "alpha", ("beta",)), other, tenths=0).score(0, 1) < 1000
+    assert same > part > none == 0
+
+
+def test_of_short_items_so_many_tenths_are_the_keywords_and_of_long_ones_less():
+    words_of_one = " ".join(f"word{number}" for number in range(200))
+
+    def scores(proposal: str) -> tuple[int, int]:
+        one = item("a/1", "alpha", ("wal", "journal"), proposal=proposal)
+        other = item("b/2", "beta", ("wal", "journal"), proposal=proposal.replace("word", "term"))
+        return tuple(likeness_of(one, other, tenths=tenths).score(0, 1) for tenths in (8, 0))
+
+    short, long = scores("word1"), scores(words_of_one)
+    assert short[0] > 2 * short[1]
+    assert long[0] < short[0] // 3
+
+
+def test_the_text_of_an_item_is_its_title_its_keywords_its_proposal_and_its_rationale():
+    other = item("b/2", "alpha beta gamma delta", ("zeta",))
+
+    def score(**parts: object) -> int:
+        return likeness_of(item("a/1", "alpha", **parts), other, tenths=0).score(0, 1)
+
+    bare = score()
+    assert score(proposal="beta") > bare
+    assert score(rationale="gamma") > bare
+    assert score(proposal="beta") > score(rationale="beta")
+    assert score(keywords=("delta",)) > score(proposal="delta")
+
+
+def test_what_is_common_in_a_council_makes_nothing_alike():
+    shared = "the store of the worker keeps every attempt of a run with its thread"
+    items = [
+        item(f"{name}/{number}", f"thing{name}{number}", (f"key{name}{number}",), proposal=shared)
+        for name in "abc"
+        for number in range(12)
+    ]
+
+    found = likeness_of(*items)
+
+    assert max(found.score(0, other) for other in range(12, 36)) < 90
+
+
+@pytest.mark.parametrize(
+    "title, kept, put_aside",
+    [
+        ("Accept one commit, never the worker's history", "accept commit one", "histori worker"),
+        ("Use tokens instead of sessions", "token", "session"),
+        ("Leave set-up files out of the harvest", "", "file harvest set"),
+        ("Leave tasks as they are", "leav task", ""),
+        ("Do not enable WAL: it is unsafe", "unsaf", "enabl wal"),
+    ],
+)
+def test_a_title_is_split_into_what_it_speaks_for_and_against(title, kept, put_aside):
+    found = [words.terms(part) for part in words.split_negated(title)]
+
+    assert set(kept.split()) - {"one"} <= found[0]
+    assert set(put_aside.split()) <= found[1]
+    assert not found[1] & set(kept.split())
 
 
 def test_shared_terms_come_keywords_first_the_most_telling_first_then_by_letters():

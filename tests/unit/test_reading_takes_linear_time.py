@@ -18,7 +18,7 @@ from inbox_orch.orch.council.plain import read_plain
 from inbox_orch.orch.council.refusals import is_refusal
 from inbox_orch.orch.council.replies import Expected, read, read_ballot
 from inbox_orch.orch.council.report import escaped, fenced
-from inbox_orch.orch.council.words import split_rejected, terms
+from inbox_orch.orch.council.words import split_negated, terms
 from inbox_orch.orch.documents.plan import read_plan
 from inbox_orch.orch.domain.names import run_name
 from inbox_orch.shared.errors import InboxOrchError
@@ -111,7 +111,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a refusal": is_refusal,
     "a brief": lambda text: (prompts.anchors_of(text), prompts.title_of(text)),
     "a text in a report": lambda text: (escaped(text), fenced(text)),
-    "terms": lambda text: (terms(text), split_rejected(text)),
+    "terms": lambda text: (terms(text), split_negated(text)),
     "a payload": limits.check_payload,
     "a plan": plan_of,
     "a title": lambda text: run_name(text, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),

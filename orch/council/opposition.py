@@ -1,0 +1,115 @@
+"""Which items speak against each other, and by what that can be seen.
+
+Nothing is opposed because two texts are alike and two words differ: there is a link, a choice
+between rivals, a pair of stances about one keyword, or a title that puts aside what another speaks
+for. What shows it is kept, for the report.
+"""
+
+import re
+from typing import NamedTuple
+
+from . import words
+from .model import Item
+from .texts import Phrases, phrases_of
+
+_KEEPING = re.compile(r"\W*(?:keep|leave|stay|preserve|retain|remain|stick)\b", re.I)
+
+
+class Opposition(NamedTuple):
+    """`rule` is `opposes`, `choice`, `stance` or `rejects`; `evidence` says it in a sentence;
+    `terms` are what it is about."""
+
+    rule: str
+    evidence: str
+    terms: tuple[str, ...] = ()
+
+
+def said_opposed(first: Item, second: Item) -> Opposition | None:
+    """What reviewers themselves said: a link, or choices that exclude each other."""
+    for one, other in ((first, second), (second, first)):
+        if any(link.relation == "opposes" and link.item == other.id for link in one.links):
+            return Opposition("opposes", f"{one.id} says that it opposes {other.id}")
+    if first.choice_of is None or second.choice_of is None:
+        return None
+    decision, _, chosen = first.choice_of.partition("=")
+    same, _, rival = second.choice_of.partition("=")
+    if decision != same or chosen == rival:
+        return None
+    return Opposition("choice", f"{first.choice_of} against {second.choice_of}")
+
+
+class Speech(NamedTuple):
+    """What an item says in its keywords and its title: what the title speaks for (`kept`) and
+    what it puts aside in so many words, and the same with every form of denial."""
+
+    item: Item
+    phrases: Phrases
+    keywords: frozenset[str]
+    kept: frozenset[str]
+    rejected: frozenset[str]
+    spoken_for: frozenset[str]
+    denied: frozenset[str]
+
+
+def speech_of(item: Item) -> Speech:
+    """An item as its opposition to others is looked for."""
+    kept, rejected = map(words.terms, words.split_rejected(item.title))
+    spoken_for, denied = map(words.terms, words.split_negated(item.title))
+    keywords = words.terms(" ".join(item.keywords))
+    return Speech(item, phrases_of(item), keywords, kept, rejected - kept, spoken_for, denied)
+
+
+def seen_opposed(first: Speech, second: Speech) -> Opposition | None:
+    """What can be seen in two items that are about one thing."""
+    return _by_stance(first, second) or _by_title(first, second) or _by_title(second, first)
+
+
+def _by_stance(first: Speech, second: Speech) -> Opposition | None:
+    """`do` against `avoid` or `keep`, about a keyword of both that a title speaks of.
+
+    Not when the titles say otherwise: "avoid merging the worker's commits" and "do squash them"
+    differ in stance, and agree.
+    """
+    stances = {first.item.stance, second.item.stance}
+    if None in stances or len({stance == "do" for stance in stances}) == 1:
+        return None
+    about = _subject(first, second)
+    doing, other = (first, second) if first.item.stance == "do" else (second, first)
+    if not about or _leans(doing, about) == "against" or _leans(other, about) == "for":
+        return None
+    if other.item.stance == "keep" and _KEEPING.match(doing.item.title):
+        return None
+    terms = tuple(sorted(about))
+    evidence = (
+        f"{doing.item.id} says do, {other.item.id} says {other.item.stance}, "
+        f"both about {' '.join(terms)}"
+    )
+    return Opposition("stance", evidence, terms)
+
+
+def _subject(first: Speech, second: Speech) -> frozenset[str]:
+    """The keywords of both, if they are what the two are about: a title names them, or most
+    keywords are the same."""
+    common = [phrase for phrase in first.phrases if phrase in second.phrases]
+    about = frozenset[str]().union(*common)
+    titles = first.spoken_for | first.denied | second.spoken_for | second.denied
+    most = 2 * len(first.keywords & second.keywords) > len(first.keywords | second.keywords)
+    return about if most or about & titles else frozenset()
+
+
+def _leans(one: Speech, about: frozenset[str]) -> str | None:
+    """Whether the words of a title are `for` or `against` something; None when it is not told."""
+    if about & one.denied:
+        return None if about & (one.spoken_for - one.denied) else "against"
+    return "for" if one.denied and about & one.spoken_for else None
+
+
+def _by_title(one: Speech, other: Speech) -> Opposition | None:
+    """Rivals that both say `do`: the first puts aside ("X instead of Y") a keyword of both that
+    the second speaks for, and there is no other keyword that both speak for."""
+    common = one.keywords & other.keywords
+    terms = tuple(sorted(one.rejected & common & other.spoken_for))
+    if not terms or common & one.kept & other.spoken_for:
+        return None
+    evidence = f"{one.item.id} puts aside what {other.item.id} speaks for: {' '.join(terms)}"
+    return Opposition("rejects", evidence, terms)

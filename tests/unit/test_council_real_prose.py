@@ -1,0 +1,109 @@
+"""Recommendations as reviewers write them: paragraphs, in which every item has many words of every
+other."""
+
+from inbox_orch.orch.council.report import markdown
+from inbox_orch.orch.council.tally import Tally, tally
+from support.councils import council_of, item, labelled
+
+SQUASH = ("squash commit", "git history")
+
+
+def counted_real() -> tuple[Tally, dict[str, str]]:
+    """The tally of the set, and the true group of each item."""
+    items, truth = labelled("set_d")
+    return tally(council_of(items)), truth
+
+
+def groups(counted: Tally) -> list[set[str]]:
+    return [{member.id for member in one.members} for one in counted.groups]
+
+
+def test_no_two_items_of_the_real_set_are_called_opposed():
+    counted, _ = counted_real()
+
+    assert counted.contested == ()
+
+
+def test_the_gravest_two_that_say_the_same_are_one_group():
+    counted, truth = counted_real()
+
+    squash = {name for name, group in truth.items() if group == "squash"}
+    assert squash in groups(counted)
+
+
+def test_all_three_that_agree_about_budgets_are_a_consensus():
+    counted, truth = counted_real()
+
+    budget = {name for name, group in truth.items() if group == "budget"}
+    (one,) = [g for g in counted.groups if {m.id for m in g.members} == budget]
+    assert one.bucket == "consensus"
+
+
+def test_most_of_what_is_merged_is_right_and_no_agreement_is_missed():
+    counted, truth = counted_real()
+
+    merged = [{truth[name] for name in group} for group in groups(counted) if len(group) > 1]
+    wrong = [labels for labels in merged if len(labels) > 1]
+    right = {label for labels in merged if len(labels) == 1 for label in labels}
+    assert len(wrong) <= 1
+    assert right == {"squash", "machine", "budget", "decision", "filters", "compat"}
+
+
+def test_what_is_near_a_group_is_shown_with_it():
+    counted, truth = counted_real()
+    filters = {name for name, group in truth.items() if group == "filters"}
+
+    (left_out,) = [g for g in counted.groups if len(g.members) == 1 and g.id in filters]
+    (found,) = [g for g in counted.groups if len({m.id for m in g.members} & filters) == 2]
+
+    assert left_out.id in found.near
+    assert set(left_out.near) & {member.id for member in found.members}
+    assert f"`{left_out.id}`" in markdown(counted, {}).split("near it, not counted: ", 1)[1]
+    near = counted.as_json()["groups"][0]["near"]
+    assert isinstance(near, list)
+
+
+# -- opposition needs evidence -------------------------------------------------------------
+
+
+def contested(*items) -> list[tuple[str, str]]:
+    return [(one.pair.rule, one.evidence) for one in tally(council_of(items)).contested]
+
+
+def test_two_that_put_the_same_aside_are_not_opposed():
+    one = item("a/1", "Accept a rebuilt commit, never the worker's own history", SQUASH)
+    other = item("b/1", "Accept one commit instead of the worker's history", SQUASH)
+
+    assert contested(one, other) == []
+    assert groups(tally(council_of([one, other]))) == [{"a/1", "b/1"}]
+
+
+def test_a_stance_against_what_another_speaks_against_is_no_opposition():
+    one = item("a/1", "Do not merge the worker's git history", SQUASH, stance="avoid")
+    other = item("b/1", "Drop the worker's git history at the merge", SQUASH)
+
+    assert contested(one, other) == []
+
+
+def test_keeping_what_another_wants_left_as_it_is_is_no_opposition():
+    one = item("a/1", "Tasks without gates", ("compatibility", "default"), stance="keep")
+    other = item("b/1", "Leave tasks without gates as they are", ("compatibility", "default"))
+
+    assert contested(one, other) == []
+
+
+def test_the_report_says_which_stances_and_about_what():
+    one = item("a/1", "Squash the git history", SQUASH)
+    other = item("b/1", "Do not squash the git history", SQUASH, stance="avoid")
+
+    ((rule, evidence),) = contested(one, other)
+    assert rule == "stance"
+    assert evidence == "a/1 says do, b/1 says avoid, both about commit git histori squash"
+    assert evidence in markdown(tally(council_of([one, other])), {}).replace("\\", "")
+
+
+def test_a_common_word_that_no_title_speaks_of_opposes_nothing():
+    one = item("a/1", "Wait for the lock", ("busy handler", "lock", "sqlite"))
+    other = item("b/1", "Do not enable WAL mode", ("wal", "sqlite", "lock file"), stance="avoid")
+
+    assert contested(one, other) == []
