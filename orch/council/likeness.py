@@ -3,10 +3,11 @@
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import combinations
 
 from . import words
 from .model import Item, Parameters
-from .opposition import Opposition, Speech, said_opposed, seen_opposed, speech_of
+from .opposition import Opposition, said_opposed, seen_opposed, speech_of
 from .texts import cosine, likeness_of_phrases, phrases_of, profiles, usual
 
 _NEGATION = re.compile(r"\b(?:not|never|no|without|avoid|stop|don['’]?t|doesn['’]?t)\b", re.I)
@@ -54,9 +55,7 @@ class Likeness:
 
     def opposed(self, one: int, other: int) -> Opposition | None:
         """What shows that two items speak against each other, if anything does."""
-        first, second = sorted((one, other), key=lambda place: self.items[place].id)
-        said = said_opposed(self.items[first], self.items[second])
-        return said or seen_opposed(self._speeches[first], self._speeches[second])
+        return self._oppositions.get((min(one, other), max(one, other)))
 
     def may_merge(self, one: int, other: int) -> bool:
         """Whether two items that are alike may become one without anybody saying so."""
@@ -69,15 +68,23 @@ class Likeness:
         )
 
     @cached_property
-    def _speeches(self) -> list[Speech]:
-        return [speech_of(item) for item in self.items]
+    def _oppositions(self) -> dict[tuple[int, int], Opposition]:
+        """Of every opposed pair of places, the smaller one first."""
+        speeches = [speech_of(item) for item in self.items]
+        found = {}
+        for pair in combinations(range(len(self.items)), 2):
+            first, second = sorted((speeches[p] for p in pair), key=lambda one: one.item.id)
+            seen = said_opposed(first.item, second.item) or seen_opposed(first, second)
+            if seen is not None:
+                found[pair] = seen
+        return found
 
     @cached_property
     def _scores(self) -> dict[tuple[int, int], int]:
         """Every pair of places, the smaller one first."""
         whole = profiles(self.items)
-        places = range(len(self.items))
-        alike = {(a, b): cosine(whole[a], whole[b]) for b in places for a in range(b)}
+        places = combinations(range(len(self.items)), 2)
+        alike = {(a, b): cosine(whole[a], whole[b]) for a, b in places}
         common = self._usual(alike)
         return {
             (a, b): self._score(

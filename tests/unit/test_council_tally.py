@@ -92,7 +92,7 @@ def test_a_round_that_is_not_closed_is_open():
 # -- the same bytes, every item once -------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["set_a", "set_b"])
+@pytest.mark.parametrize("name", ["set_a", "set_b", "set_d"])
 def test_the_order_of_arrival_changes_no_byte(name):
     items, _ = labelled(name)
     outputs = set()
