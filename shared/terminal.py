@@ -213,6 +213,8 @@ def _without_its_middle(cell: Text, width: int) -> Text:
     head = (width - 1) // 4
     begun, ended = cell.copy(), cell.copy()
     begun.truncate(head)
+    # Cut down to about its end at once; what is left takes a step for each character.
+    ended = ended[-8 * width :] if len(ended) > 8 * width else ended
     while ended.cell_len > width - 1 - begun.cell_len:
         ended = ended[1:]
     return begun.append("…").append(ended)

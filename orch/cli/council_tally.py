@@ -75,6 +75,7 @@ def _blocks(counted: Counted) -> list[Block]:
     )
     blocks: list[Block] = [
         *council_blocks(counted.view),
+        *(Sentence(banner, ("banner", banner)) for banner in tally.banners),
         Table(
             ("GROUP", "BUCKET", "", "TITLE", "RAISED BY", "ENDORSED BY", "ITEM"),
             groups,

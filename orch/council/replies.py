@@ -52,6 +52,8 @@ def read(raw: str | bytes, *, reviewer: str, expected: Expected) -> Read:
     candidates = [value for value in found.objects if _is_of(value, REPLY_SCHEMA, "verdict")]
     if candidates:
         return _read_object(candidates, reviewer, expected)
+    if has_lines_in_form(text) and REPLY_SCHEMA not in text and '"recommendations"' not in text:
+        return _read_prose(text, reviewer, expected)  # braces in it are examples
     if found.trouble is not None:
         return Read("invalid", None, (found.trouble,))
     if found.objects:

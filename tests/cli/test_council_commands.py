@@ -17,8 +17,11 @@ def project(tmp_path: Path) -> Enterprise:
     return Enterprise(tmp_path / "project")
 
 
-def ended(project: Enterprise, valid: int, *, closed: bool = True) -> None:
-    """A council of three with so many valid replies; the others have declined, or not come."""
+def ended(
+    project: Enterprise, valid: int, *, closed: bool = True, agent: str | None = None
+) -> None:
+    """A council of three with so many valid replies; the others have declined, or not come. With
+    `agent` that one answers for all."""
     council = orch_cells_council.opened(project)
     with project.scheduler() as scheduler:
         sha256 = scheduler.view(scheduler.council(None)).council.brief_sha256
@@ -32,14 +35,23 @@ def ended(project: Enterprise, valid: int, *, closed: bool = True) -> None:
         "verdict": "approve",
     }
     for number, reviewer in enumerate(REVIEWERS):
-        with project.bus(reviewer) as bus:
+        with project.bus(agent or reviewer) as bus:
             if number < valid:
-                claimed = bus.claim()
+                claimed = bus.claim(mailboxes=(reviewer,))
                 token = str(claimed.lease.token)
                 bus.done(claimed.thread.id, token, payload=json.dumps(reply))
             elif closed:
                 claimed = bus.claim()
                 bus.fail(claimed.thread.id, str(claimed.lease.token), body="declined")
+
+
+@pytest.mark.parametrize("command", ["tally", "report", "report --format madr"])
+def test_three_seats_of_one_agent_are_told_in_every_text(project, command):
+    ended(project, 3, agent="bob")
+
+    told = project.orch("council", *command.split()).text.replace("\\", "")
+
+    assert "ada, bob and eve were answered by one agent (bob): not independent." in told
 
 
 @pytest.mark.parametrize("command", ["wait --wait 0", "tally", "report"])

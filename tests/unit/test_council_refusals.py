@@ -137,6 +137,19 @@ def test_lines_in_the_form_count_whatever_stands_before_them(opening):
     assert [item.title for item in found.reply.items] == ["Enable WAL mode"]
 
 
+@pytest.mark.parametrize("example", ['{"wal": true}', '{"wal": tru', "```json\n{]\n```"])
+def test_lines_in_the_form_count_beside_an_example_in_braces(example):
+    found = looked_at(f"For example {example}\n- [do] Enable WAL mode :: wal, sqlite, journal\n")
+
+    assert [item.title for item in found.reply.items] == ["Enable WAL mode"]
+
+
+def test_a_broken_reply_is_sent_back_though_it_quotes_lines_in_the_form():
+    broken = json.dumps(reply())[:-1]
+
+    assert looked_at(f"{broken}\n- [do] Enable WAL mode :: wal\n").state == "invalid"
+
+
 def test_a_choice_is_a_vote_whatever_stands_around_it():
     found = looked_at("Sorry, short of time.\nD1=WAL\n")
 
