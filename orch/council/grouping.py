@@ -69,6 +69,7 @@ class _Grouping:
         self._merges: dict[int, list[Merge]] = {place: [] for place in self._members}
         self._kept_apart: set[tuple[int, int]] = set()
         self._said_same: dict[tuple[int, int], str] = {}
+        self._resting: dict[tuple[int, ...], str | None] = {}
         self._warnings: list[str] = []
         pairs = list(itertools.combinations(range(len(self._items)), 2))
         self._scores = {pair: likeness.score(*pair) for pair in pairs}
@@ -122,6 +123,7 @@ class _Grouping:
 
     def _believe(self, new: Sequence[Word], known: Sequence[Word], alike: Sequence[int]) -> None:
         words = by_place(known)
+        self._resting.clear()
         for word in sorted(new, key=lambda word: (-self._scores[_ordered(word)], word)):
             pair = _ordered(word)
             alone = self._rests_on(pair, alike, words)
@@ -139,10 +141,16 @@ class _Grouping:
         self, pair: tuple[int, int], alike: Sequence[int], words: Mapping[int, Sequence[Word]]
     ) -> str | None:
         """The reviewer on whose word alone the joining of two groups would rest."""
-        groups = {self._group_of[place] for place in pair}
-        places = sorted(place for group in groups for place in self._members[group])
-        written_by = [item.reviewer for item in self._items]
-        return rests_on(places, written_by, alike, words) if len(groups) > 1 else None
+        one, other = sorted(self._group_of[place] for place in pair)
+        if one == other:
+            return None
+        # Groups only grow, so that their sizes tell whether they are as they were.
+        known = (one, len(self._members[one]), other, len(self._members[other]))
+        if known not in self._resting:
+            places = sorted(self._members[one] + self._members[other])
+            written_by = [item.reviewer for item in self._items]
+            self._resting[known] = rests_on(places, written_by, alike, words)
+        return self._resting[known]
 
     # -- what is alike -----------------------------------------------------------------------
 

@@ -67,16 +67,16 @@ def about_groups(
     members: dict[int, list[int]] = {}
     for place, group in enumerate(group_of):
         members.setdefault(group, []).append(place)
-
-    def meant(place: int, by: str) -> list[int]:
-        return [place] if written_by[place] == by else members[group_of[place]]
-
-    return [
-        word._replace(one=one, other=other)
-        for word in words
-        for one in meant(word.one, word.by)
-        for other in meant(word.other, word.by)
-    ]
+    found = dict.fromkeys(words)
+    for word in list(found):
+        for voted in (word.one, word.other):
+            if written_by[voted] != word.by:
+                # A star is enough: whoever is linked to one of a group is linked to all of it.
+                others = members[group_of[voted]]
+                found |= dict.fromkeys(
+                    word._replace(one=voted, other=other) for other in others if other != voted
+                )
+    return list(found)
 
 
 def by_place(words: Iterable[Word]) -> dict[int, list[Word]]:
@@ -100,11 +100,12 @@ def rests_on(
     `alike` names for each place the group that likeness made. What several say, or what holds
     without anybody's word, rests on nobody.
     """
+    within = set(places)
     inside = [
         word
         for place in places
         for word in words.get(place, ())
-        if word.one == place and word.other in places
+        if word.one == place and word.other in within
     ]
     for reviewer in sorted({word.by for word in inside}):
         others = [place for place in places if written_by[place] != reviewer]

@@ -1,5 +1,6 @@
 """No reviewer votes for another, and seats that one agent answered are no independent voices."""
 
+import time
 from typing import Any
 
 import pytest
@@ -165,3 +166,17 @@ def test_a_seat_that_does_not_count_is_nobodys_second_hand():
     council = answered(council_of([item("a/1", "Enable WAL", WAL)]), a="x", absent0="x")
 
     assert tally(council).banners == ()
+
+
+def test_many_words_about_many_items_are_weighed_in_a_moment():
+    names = [f"{reviewer}/{number}" for reviewer in "abcdefg" for number in range(25)]
+    items = [
+        item(name, f"Thing {name}", (f"k{n}", f"m{n}"), links=same_as(*names[n % 7 :: 7]))
+        for n, name in enumerate(names)
+    ]
+    votes = [Vote(name[0], name, "agree", names[-n]) for n, name in enumerate(names)]
+
+    began = time.process_time()
+    tally(council_of(items, seats=7), (), votes)
+
+    assert time.process_time() - began < 10
