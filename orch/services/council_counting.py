@@ -22,15 +22,16 @@ from ..domain.councils import (
     StoredReport,
 )
 from ..domain.model import Run
-from ..store import attempts, councils
+from ..store import councils
 from .council_desk import (
     REPLIES,
     VOTES,
-    CouncilDesk,
     CouncilView,
     SeatView,
+    answered_by,
     decisions_of,
     missing_reason,
+    voted_by,
 )
 from .council_settling import CouncilSettling
 
@@ -109,7 +110,7 @@ class CouncilCounting(CouncilSettling):
             title=view.run.title,
             brief_sha256=view.council.brief_sha256,
             seats=tuple(
-                self._seat_model(view, seat)._replace(voter=self._voter(view, seat))
+                self._seat_model(view, seat)._replace(voter=voted_by(self, view, seat))
                 for seat in view.seats_of(REPLIES)
             ),
             decisions=decisions_of(view.council),
@@ -123,13 +124,6 @@ class CouncilCounting(CouncilSettling):
         reply = self._reply_of(view, seat) if missing_reason(seat) is None else None
         agent = None if reply is None else answered_by(self, seat)
         return Seat(seat.seat.reviewer, state, reply, missing_reason(seat), agent)
-
-    def _voter(self, view: CouncilView, seat: SeatView) -> str | None:
-        """Who answered for a seat in the second round, once that is over."""
-        if len(view.rounds) < VOTES or view.rounds[VOTES - 1].open:
-            return None
-        voting = [v for v in view.seats_of(VOTES) if v.seat.reviewer == seat.seat.reviewer]
-        return answered_by(self, voting[0]) if voting and not missing_reason(voting[0]) else None
 
     def _reply_of(self, view: CouncilView, seat: SeatView) -> Reply | None:
         stored = seat.stands.reply
@@ -435,19 +429,6 @@ def _is_repeat(stored: Sequence[Override], wanted: Settled) -> bool:
 def _touched(tally: "Tally", given: Sequence[Settled]) -> list["Group"]:
     names = {name for each in given for name in each.items}
     return [g for g in tally.groups if names & {item.id for item in g.members}]
-
-
-def answered_by(desk: CouncilDesk, seat: SeatView) -> str | None:
-    """The agent that held the lease with which a seat's reply was handed in; None when that is
-    not known any more."""
-    if seat.stands.reply is None:
-        return None
-    with desk.database.snapshot() as connection:
-        attempt = attempts.get(connection, seat.stands.reply.attempt_id)
-    if attempt is None or attempt.thread_id is None:
-        return None
-    lease = desk.bus.last_lease(attempt.thread_id)
-    return None if lease is None else lease.holder
 
 
 def _override(row: StoredOverride) -> Override:

@@ -238,6 +238,27 @@ def missing_reason(view: SeatView) -> str | None:
     return on_the_way(view)
 
 
+def answered_by(desk: CouncilDesk, seat: SeatView) -> str | None:
+    """The agent that held the lease with which a seat's reply was handed in; None when that is
+    not known any more."""
+    if seat.stands.reply is None:
+        return None
+    with desk.database.snapshot() as connection:
+        attempt = attempts.get(connection, seat.stands.reply.attempt_id)
+    if attempt is None or attempt.thread_id is None:
+        return None
+    lease = desk.bus.last_lease(attempt.thread_id)
+    return None if lease is None else lease.holder
+
+
+def voted_by(desk: CouncilDesk, view: CouncilView, seat: SeatView) -> str | None:
+    """The agent that answered for a seat in the second round, once that is over."""
+    if len(view.rounds) < VOTES or view.rounds[VOTES - 1].open:
+        return None
+    voting = [v for v in view.seats_of(VOTES) if v.seat.reviewer == seat.seat.reviewer]
+    return answered_by(desk, voting[0]) if voting and not missing_reason(voting[0]) else None
+
+
 def on_the_way(view: SeatView) -> str:
     """How far a seat has come that has not replied."""
     again = " to mend its reply" if view.attempt is not None and view.attempt.number > 1 else ""
