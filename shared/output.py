@@ -22,6 +22,12 @@ from .errors import EXITS_WITH_DATA, InboxOrchError
 _PIECE_BYTES = 64 * 1024
 
 
+def escapes_allowed() -> bool:
+    """Whether escape sequences may be written at all, be it for colours or to paint anew: not
+    with NO_COLOR (no-color.org), and not on a terminal that says it knows none."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 class ReaderGone(Exception):
     """The reader of standard output has closed it (EPIPE); the process ends as by SIGPIPE."""
 
@@ -46,8 +52,8 @@ class Output:
     @property
     def paints(self) -> bool:
         """Whether a picture can be kept at the lower end of what is shown."""
-        terminal = os.environ.get("TERM", "dumb")
-        return self._on_terminal() and not self.as_json and terminal not in ("dumb", "")
+        known = bool(os.environ.get("TERM")) and escapes_allowed()
+        return self._on_terminal() and not self.as_json and known
 
     @property
     def on_terminal(self) -> bool:

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from .errors import usage
-from .output import Output
+from .output import Output, escapes_allowed
 
 # xterm's alternate screen, bracketed paste (xterm control sequences, "Private Modes"); ECMA-48.
 _ENTER = b"\x1b[?1049h\x1b[?2004h\x1b[?25l\x1b[2J"
@@ -57,7 +57,7 @@ class Screen:
         """Whether there is a terminal to read from and to paint on."""
         there = sys.stdin is not None and sys.stdin.isatty()
         there = there and sys.stdout is not None and sys.stdout.isatty()
-        return there and os.environ.get("TERM", "dumb") not in ("dumb", "")
+        return there and bool(os.environ.get("TERM")) and escapes_allowed()
 
     def __enter__(self) -> "Screen":
         self._settings = termios.tcgetattr(0)
@@ -156,6 +156,11 @@ class Screen:
 
 def require_terminal(hint: str) -> None:
     """Error `usage` where there is no terminal to show a view on."""
+    if os.environ.get("NO_COLOR"):
+        raise usage(
+            "this view has to paint, and NO_COLOR refuses escape sequences",
+            hint=f"set NO_COLOR to nothing for this command; {hint}",
+        )
     if not Screen.possible():
         raise usage("this is a view for a terminal, and there is none", hint=hint)
 

@@ -5,7 +5,6 @@ is escaped. NO_COLOR and FORCE_COLOR are honoured (no-color.org, force-color.org
 """
 
 import io
-import os
 import shutil
 from collections.abc import Sequence
 
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from .blocks import Block, Body, Facts, Lines, Page, Sentence, Table, When, harmless
 from .clock import rfc3339
+from .output import escapes_allowed
 
 _GAP = 2
 _NARROW = 6
@@ -112,7 +112,7 @@ def _printed(lines: Sequence[Text], columns: int) -> list[str]:
 
 
 def _console(columns: int | None = None) -> Console:
-    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    plain = not escapes_allowed()
     return Console(
         file=io.StringIO(),
         force_terminal=not plain,

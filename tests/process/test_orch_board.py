@@ -115,6 +115,17 @@ def test_it_goes_from_run_to_run(project: Enterprise, board: Viewed):
     board.until(lambda screen: has(screen, "a  "))
 
 
+def test_a_view_that_has_to_paint_is_refused_together_with_colours(project: Enterprise):
+    project.tasks("a")
+    viewed = Viewed(command_path("orch"), "board", folder=project.folder, NO_COLOR="1")
+    try:
+        assert viewed.ended() == 2
+        assert "\x1b" not in viewed.sent
+        assert "NO_COLOR" in viewed.sent
+    finally:
+        viewed.close()
+
+
 def test_without_a_terminal_it_names_what_tells_the_same(project: Enterprise):
     project.tasks("a")
     ended = project.orch("board")

@@ -21,7 +21,6 @@ from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run
 from support.processes import until, until_idle, usage
 from support.runs import commit
-from support.terminals import SGR
 from support.timing import PATIENCE_SECONDS
 
 
@@ -290,5 +289,8 @@ def test_a_terminal_that_knows_no_more_gets_plain_lines(project: Enterprise):
     assert "2 succeeded" in text
 
 
-def test_colours_can_be_refused(project: Enterprise):
-    assert SGR.search(watched(project, NO_COLOR="1")) is None
+def test_whoever_refuses_colours_gets_no_escape_sequence_at_all(project: Enterprise):
+    text = watched(project, NO_COLOR="1")
+
+    assert "\x1b" not in text
+    assert "attempt 1 is with `workers`" in text
