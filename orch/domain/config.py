@@ -5,17 +5,15 @@ Pure: a frozen value and its one form as JSON. How a file becomes one is the aff
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .limits import CANCEL_GRACE_SECONDS, DEFAULT_MAX_ATTEMPTS
+from .masking import MASK, masked
 from .model import Limits, Run
 
 DEFAULT_SETUP_SECONDS = 600.0
 LFS = ("skip", "smudge")
-MASK = "***"
-MIN_MASKED_LINE = 4
-"""A line of a secret of several lines is masked by itself from so many characters on."""
 
 
 class Setup(NamedTuple):
@@ -145,24 +143,3 @@ def from_given(given: Mapping[str, Any]) -> Config:
         if name in values:
             values[name] = tuple(values[name])
     return Config(**values)
-
-
-def masked(text: str, values: Iterable[str]) -> str:
-    """Text in which no secret stands any more: the longest are masked first, so that one which
-    is a part of another leaves nothing of it; of several lines, each long enough by itself."""
-    parts = {part for value in values if value for part in _parts(value)}
-    for part in sorted(parts, key=lambda p: (-len(p), p)):
-        text = text.replace(part, MASK)
-    return text
-
-
-def masked_bytes(content: bytes, values: Iterable[str]) -> bytes:
-    """The same for output that need not be text."""
-    return masked(content.decode("utf-8", "surrogateescape"), values).encode(
-        "utf-8", "surrogateescape"
-    )
-
-
-def _parts(value: str) -> list[str]:
-    lines = [line.strip() for line in value.splitlines()]
-    return [value, *(line for line in lines if len(line) >= MIN_MASKED_LINE)]

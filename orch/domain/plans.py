@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import graph, limits
-from .config import Config, masked
+from .config import Config
+from .masking import masked
 from .model import Limits
 
 MOST_SUGGESTED = 20

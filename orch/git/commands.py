@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.signals import postponed
 
-from ..domain.config import masked
+from ..domain.masking import masked
 from .failures import named_failures, shown
 
 # Called from a hook, git's own variables would send our commands into the user's index. These

@@ -6,7 +6,6 @@ that have not passed are run again.
 """
 
 import contextlib
-import os
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,14 @@ from inbox_orch.shared.signals import Signalled
 from inbox_orch.shared.store.engine import Transaction
 
 from ..domain.checks import Checked, brief_command, objection, report
-from ..domain.config import config_of, masked
+from ..domain.config import config_of
 from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
+from ..domain.masking import masked
 from ..domain.model import Attempt, Run, Task
 from ..git.repository import is_there
 from ..store import attempts, tasks
 from ..store.attempts import Intent
-from .surroundings import command_environment
+from .surroundings import command_environment, secrets_of
 from .turns import finished
 from .verifying import Verdict, Verifying, checks_of, details_with, needs_checks, was_seen
 
@@ -197,7 +197,7 @@ class Checking(Verifying):
                         check, begins=lambda group: self._note_group(attempt, group), wanted=wanted
                     )
                 except OSError as error:
-                    raise self._not_started(folder, command, error) from error
+                    raise self._not_started(check, error) from error
                 results.append(self._result(check, outcome))
                 if not note(results):
                     raise Withdrawn("another leader has taken it over")
@@ -218,7 +218,7 @@ class Checking(Verifying):
             folder,
             command_environment(self.database, run, task, attempt, config, folder),
             task.limits.check_seconds or DEFAULT_CHECK_SECONDS,
-            config.secret_values(os.environ),
+            secrets_of(config),
             name,
         )
 
@@ -238,16 +238,17 @@ class Checking(Verifying):
         # What nobody has to act on is in the artifact alone.
         return result._replace(output_tail="") if result.passed else result
 
-    def _not_started(self, folder: str, command: str, error: OSError) -> Exception:
+    def _not_started(self, check: "Check", error: OSError) -> Exception:
         from .running import Withdrawn
 
-        if not is_there(folder):
+        if not is_there(check.folder):
             return Withdrawn("its worktree has gone away")
+        command = brief_command(masked(check.command, check.secrets))
         return InboxOrchError(
             "io_error",
-            f"the check `{brief_command(command)}` could not be started: {error.strerror}",
+            f"the check `{command}` could not be started: {error.strerror}",
             hint="the attempt stays submitted; try again once that is put right",
-            details={"folder": folder},
+            details={"folder": check.folder},
         )
 
     # -- what is written down ----------------------------------------------------------------

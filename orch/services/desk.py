@@ -23,6 +23,7 @@ from ..git.repository import Repository
 from ..store import attempts, councils, runs, tasks
 from ..store.attempts import Intent, Owner
 from .bases import Heads
+from .surroundings import secrets_of
 
 
 class Answer(NamedTuple):
@@ -114,7 +115,7 @@ class Desk:
                 f"run {run.name} has no repository",
                 hint="its tasks can only be added with --no-worktree",
             )
-        keep_secret(config_of(run).secret_values(os.environ))
+        keep_secret(secrets_of(config_of(run)))
         repository = Repository(run.repository)
         if not os.path.isdir(run.repository) or repository.identity() != run.repository_identity:
             raise InboxOrchError(

@@ -18,6 +18,7 @@ from ..git.copying import copy_untracked
 from ..git.filling import Filling
 from ..git.repository import Repository
 from ..git.worktrees import Hold, Place
+from .surroundings import secrets_of
 
 
 class SetupFailed(Exception):
@@ -83,7 +84,7 @@ def _set_up(
 
     setup, environment = wanted.config.setup, wanted.environment
     assert setup is not None
-    secrets = wanted.config.secret_values(environment)
+    secrets = secrets_of(wanted.config, environment)
     check = Check(setup.command, place.path, environment, setup.timeout_seconds, secrets)
     try:
         with Runner(database.notice, (hold.descriptor,)) as runner:

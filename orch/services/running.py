@@ -23,7 +23,7 @@ from inbox_orch.shared.kept import Kept
 from inbox_orch.shared.noting import Signals
 
 from ..domain.checks import MAX_TAIL_BYTES
-from ..domain.config import masked_bytes
+from ..domain.masking import MaskedStream
 from .turns import finished
 
 GRACE_SECONDS = 5.0
@@ -73,27 +73,19 @@ class Interrupted(Exception):
 
 
 class Masked(Kept):
-    """Output in which no secret stands, also where it was cut between two chunks."""
+    """Output in which no secret stands, however it was cut into chunks."""
 
     def __init__(self, name: str, by: str, secrets: Sequence[str]) -> None:
         super().__init__(name, by)
-        self._secrets = tuple(secrets)
-        self._longest = max((len(os.fsencode(s)) for s in secrets), default=0)
-        self._held = b""
+        self._stream = MaskedStream(secrets)
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes of the stream; so many are held back as a secret may need."""
-        self._held = masked_bytes(self._held + chunk, self._secrets) if self._secrets else chunk
-        keep = max(0, self._longest - 1)
-        told = len(self._held) - keep
-        if told > 0:
-            super().add(self._held[:told])
-            self._held = self._held[told:]
+        """Take the next bytes of the stream; some are held back while they may be a secret's."""
+        super().add(self._stream.add(chunk))
 
     def finish(self) -> None:
         """The stream has ended."""
-        super().add(self._held)
-        self._held = b""
+        super().add(self._stream.finish())
 
 
 class Runner:

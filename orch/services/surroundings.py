@@ -1,5 +1,6 @@
 """What a command that `orch` runs in a worktree finds in its environment."""
 
+import contextlib
 import os
 from collections.abc import Mapping
 
@@ -39,6 +40,18 @@ def environment_for(config: Config, about: Mapping[str, str | None]) -> dict[str
     inherited = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
     known = {name: value for name, value in about.items() if value is not None}
     return {**inherited, **config.environment, **known}
+
+
+def secrets_of(config: Config, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """What is to be masked for a run, with the values from this environment, else from that of
+    the process. In a locale that is not UTF-8, Python reads variables by that locale, while what
+    commands print of them is read as UTF-8: then both readings are secrets."""
+    values = config.secret_values(os.environ if environment is None else environment)
+    found = dict.fromkeys(values)
+    for value in values:
+        with contextlib.suppress(UnicodeEncodeError):  # then no command can be given it, either
+            found[os.fsencode(value).decode("utf-8", "surrogateescape")] = None
+    return tuple(found)
 
 
 def _is_passed_on(name: str) -> bool:

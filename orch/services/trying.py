@@ -16,9 +16,10 @@ from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.signals import Signalled
 
 from ..domain.checks import brief_command
-from ..domain.config import config_of, masked
+from ..domain.config import config_of
 from ..domain.integration import Tried
 from ..domain.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
+from ..domain.masking import masked
 from ..domain.model import Run
 from ..git import worktrees
 from ..git.repository import Repository
@@ -29,7 +30,7 @@ from .checking import end_orphan
 from .dispatching import Dispatching
 from .equipping import Equipment, SetupFailed, equip
 from .merging import Plan
-from .surroundings import environment_for
+from .surroundings import environment_for, secrets_of
 
 if TYPE_CHECKING:
     from .running import Check, Runner
@@ -93,9 +94,10 @@ class Trying(Dispatching):
                 check, begins=lambda group: self._note_check(number, group), wanted=lambda: True
             )
         except OSError as error:
+            shown = brief_command(masked(command, check.secrets))
             raise InboxOrchError(
                 "io_error",
-                f"the check `{brief_command(command)}` could not be started: {error.strerror}",
+                f"the check `{shown}` could not be started: {error.strerror}",
                 hint="nothing was moved; try again once that is put right",
                 details={"folder": folder},
             ) from error
@@ -110,7 +112,7 @@ class Trying(Dispatching):
     def _what_to_run(self, run: Run, plan: Plan, folder: str, command: str) -> "Check":
         from .running import Check
 
-        secrets = config_of(run).secret_values(os.environ)
+        secrets = secrets_of(config_of(run))
         environment = self._environment(run, plan, folder)
         return Check(command, folder, environment, _limit(run), secrets)
 
@@ -201,7 +203,7 @@ def _failed_setup(run: Run, failure: SetupFailed) -> Tried:
     config, details = config_of(run), failure.details
     assert config.setup is not None
     return Tried(
-        masked(config.setup.command, config.secret_values(os.environ)),
+        masked(config.setup.command, secrets_of(config)),
         Ending(details["exit_status"], details["signal"], details["timed_out_seconds"]),
         details["seconds"],
         details["output_tail"],

@@ -261,6 +261,20 @@ def test_no_check_starts_after_the_deadline(site: Site, run, tmp_path: Path):
     assert site.attempts(run, "a")[-1].state == "submitted"
 
 
+def test_what_cannot_be_started_is_told_without_the_secrets_in_it(site: Site, monkeypatch):
+    monkeypatch.setenv("TOKEN", "s3cret-of-mine")
+    run = site.open_run(config=Config(secrets=("TOKEN",)))
+    submitted(site, run, "curl s3cret-of-mine")
+    site.scheduler.reconcile(run, checks=False)
+    monkeypatch.setenv("HUGE", "x" * 300_000)  # execve(2): E2BIG
+
+    with refused("io_error") as failure:
+        site.scheduler.reconcile(run)
+
+    assert "`curl ***` could not be started" in failure.value.message
+    assert "s3cret" not in repr(list(site.worker.export()))
+
+
 def test_a_check_that_cannot_be_started_counts_nothing(site: Site, run, monkeypatch):
     submitted(site, run, "true")
     site.scheduler.reconcile(run, checks=False)

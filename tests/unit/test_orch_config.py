@@ -9,7 +9,7 @@ import yaml
 
 from inbox_orch.orch.documents import reading
 from inbox_orch.orch.documents.config import read_config
-from inbox_orch.orch.domain.config import Config, Setup, from_given, masked, masked_bytes
+from inbox_orch.orch.domain.config import Config, Setup, from_given
 from inbox_orch.orch.domain.model import Limits
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -170,14 +170,6 @@ def test_words_that_only_yaml_1_1_converts_stay_text(tmp_path, text):
     assert read(tmp_path, f"environment: {{A: {text}}}").environment == {"A": text}
 
 
-def test_no_secret_is_left_in_masked_text():
-    values = ("abc", "abcdef", "first line\nsecond line", "")
-    text = "x abcdef y abc z second line"
-
-    assert masked(text, values) == "x *** y *** z ***"
-    assert masked_bytes(b"\xff abc \xfe", values) == b"\xff *** \xfe"
-
-
 def test_secrets_come_from_the_config_and_from_the_environment(tmp_path):
     config = read(tmp_path, WHOLE)
 
@@ -227,10 +219,6 @@ def test_without_the_c_library_yaml_reads_alike(tmp_path, monkeypatch, text):
     first = outcome()
     monkeypatch.setattr(reading, "_LOADER", yaml.SafeLoader)
     assert outcome() == first
-
-
-def test_a_line_of_a_secret_is_masked_from_four_characters_on():
-    assert masked("abcd abc\n", ("abcd\nabc",)) == "*** abc\n"
 
 
 def test_equal_configs_have_one_text_in_which_keys_are_sorted_and_nothing_is_escaped():
