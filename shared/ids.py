@@ -1,11 +1,13 @@
 """Identifiers: ULIDs for things, random tokens for leases, and the rules for names.
 
 `python-ulid` is imported only where an id is made, because the import costs more than most
-commands do.
+commands do. `send` is called so often that it goes without.
 """
 
+import _thread
 import os
 import re
+import time
 
 from .errors import InboxOrchError, usage
 
@@ -13,6 +15,11 @@ MAILBOX_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 # Not compiled here: each takes 0.1 ms, and no command needs all of them.
 _ULID_PATTERN = r"[0-9A-HJKMNP-TV-Z]{26}"
 MAX_KEY_BYTES = 256
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32
+_RANDOM_BITS = 80
+
+_making = _thread.allocate_lock()
+_last_number = 0
 
 
 def new_id() -> str:
@@ -20,6 +27,19 @@ def new_id() -> str:
     from ulid import ULID
 
     return str(ULID())
+
+
+def new_thread_id() -> str:
+    """A new ULID as `new_id` makes it, without the library; within one process, each sorts after
+    those of the same millisecond."""
+    global _last_number
+    with _making:
+        number = time.time_ns() // 1_000_000 << _RANDOM_BITS | int.from_bytes(os.urandom(10))
+        if number >> _RANDOM_BITS == _last_number >> _RANDOM_BITS and number <= _last_number:
+            # Not simply the next one: a process that was forked just now has the same last one.
+            number = _last_number + 1 + int.from_bytes(os.urandom(4))
+        _last_number = number
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def new_token() -> str:

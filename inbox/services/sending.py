@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import check_id, check_key, check_name, new_id
+from inbox_orch.shared.ids import check_id, check_key, check_name, new_thread_id
 from inbox_orch.shared.requests import digest_of
 from inbox_orch.shared.store.engine import Transaction
 
@@ -67,8 +67,7 @@ class Sending(Reaping):
             **draft.facts(),
         }
         digest = digest_of(request)
-        # Before the transaction: the library that makes ids is slow to load, and others wait.
-        new_thread = new_id() if thread_id is None else check_id(thread_id, "thread")
+        new_thread = new_thread_id() if thread_id is None else check_id(thread_id, "thread")
         with self.database.transaction() as tx:
             earlier = self.replay(tx, "send", author, key, digest)
             if earlier is not None:
