@@ -4,60 +4,28 @@ A program is a `Program` (a group that loads a command's module only when it is 
 commands are `Verb`s. Whatever goes wrong becomes one error in the one envelope.
 """
 
-import contextlib
-import gc
 import importlib
-import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .errors import EXIT_MEANINGS, EXIT_READER_GONE, InboxOrchError, usage
-from .output import Output, ReaderGone
-from .signals import Signalled, signal_behind
-from .values import PATH as PATH
-from .values import TEXT as TEXT
-from .values import Number as Number
-from .values import Text as Text
+from .declaring import Declared, clicks_keywords, common
+from .errors import EXIT_MEANINGS, InboxOrchError, usage
+from .execution import execute as execute
+from .execution import guarded as guarded
+from .output import Output
+from .shell import Shell as Shell
+from .shell import helpful
+from .shell import shell_of as shell_of
+from .value_types import PATH as PATH
+from .value_types import TEXT as TEXT
+from .value_types import Number as Number
+from .value_types import Text as Text
 from .values import parse_number as parse_number
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-
-class Shell:
-    """What the options that every command takes have said; the object of a click context."""
-
-    def __init__(self, output: Output) -> None:
-        self.output = output
-        self.database: str | None = None
-        self.database_named = False
-        self.database_id: str | None = None
-        self.agent: str | None = None
-        self.json = False
-
-    @property
-    def busy_seconds(self) -> float:
-        """How long a write waits for other writers (INBOX_BUSY_TIMEOUT, in seconds)."""
-        text = os.environ.get("INBOX_BUSY_TIMEOUT", "")
-        return parse_number("INBOX_BUSY_TIMEOUT", text, 0, 3600) if text else 10.0
-
-    @property
-    def expected_id(self) -> str | None:
-        """The database id to insist on. A --db given by hand overrides INBOX_DB_ID, which
-        belongs to the INBOX_DB beside it."""
-        if self.database_id is not None or self.database_named:
-            return self.database_id
-        return os.environ.get("INBOX_DB_ID") or None
-
-
-def shell_of(context: click.Context) -> Shell:
-    """The shell of a command's context."""
-    shell = context.find_object(Shell)
-    assert shell is not None
-    return shell
 
 
 def _read_as_text(parameters: Iterable[click.Parameter]) -> None:
@@ -79,63 +47,19 @@ def _store(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
             return
         if value == "":
             raise usage(f"{parameter.opts[0]} is empty", hint="a variable may not be set")
-        setattr(shell, field, value)
-        if field == "database":
-            shell.database_named = True
+        shell.keep(field, value)
 
     return keep
 
 
 def _common_options(*, agent: bool) -> list[click.Parameter]:
-    options: list[click.Parameter] = [
-        click.Option(
-            ["--json"],
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_store("json"),
-            help="Print one JSON value.",
-        ),
-        click.Option(
-            ["--db"],
-            type=PATH,
-            metavar="PATH",
-            expose_value=False,
-            callback=_store("database"),
-            help="The database file.  [env: INBOX_DB]",
-        ),
-        click.Option(
-            ["--db-id"],
-            type=TEXT,
-            metavar="ID",
-            expose_value=False,
-            callback=_store("database_id"),
-            help="Refuse any other database.  [env: INBOX_DB_ID]",
-        ),
-    ]
-    if agent:
-        options.append(
-            click.Option(
-                ["--agent"],
-                type=TEXT,
-                metavar="NAME",
-                expose_value=False,
-                callback=_store("agent"),
-                help="Who is acting.  [env: INBOX_AGENT]",
-            )
-        )
+    options: list[click.Parameter] = []
+    for field, each in common(agent=agent).items():
+        keywords = clicks_keywords(each)
+        keywords |= {"expose_value": False, "callback": _store(field)}
+        options.append(click.Option([*each.names], **keywords))
+    _read_as_text(options)
     return options
-
-
-@contextlib.contextmanager
-def _helpful(context: click.Context) -> Iterator[None]:
-    """Give a wrong call that has no hint the one that always helps."""
-    try:
-        yield
-    except InboxOrchError as error:
-        if error.code == "usage" and error.hint is None:
-            error.hint = f"`{context.command_path} --help` shows how it is called"
-        raise
 
 
 class Verb(click.Command):
@@ -159,18 +83,13 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; what is wrong and has no hint of its own leads to the help."""
-        with _helpful(ctx):
+        with helpful(ctx.command_path):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, with the garbage collector that `program.run` has stopped."""
-        shell = shell_of(ctx)
-        # Only now is it sure whether --json was an option, and not the value of one.
-        shell.output.as_json = shell.json
-        if not gc.isenabled():
-            gc.freeze()
-            gc.enable()
-        with _helpful(ctx):
+        """Run the command."""
+        shell_of(ctx).begin()
+        with helpful(ctx.command_path):
             return super().invoke(ctx)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -211,7 +130,7 @@ class Program(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; what is wrong and has no hint of its own leads to the help."""
-        with _helpful(ctx):
+        with helpful(ctx.command_path):
             return super().parse_args(ctx, args)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
@@ -227,6 +146,8 @@ class Program(click.Group):
         if cmd_name not in self._modules:
             return None
         command = importlib.import_module(self._modules[cmd_name][0]).command
+        if isinstance(command, Declared):
+            command = command.for_click()
         assert isinstance(command, click.Command)
         return command
 
@@ -330,51 +251,9 @@ def _say_and_exit(context: click.Context, data: Mapping[str, str], text: str) ->
 # -- running -------------------------------------------------------------------------------
 
 
-def execute(name: str, load: Callable[[], click.Group], arguments: Sequence[str]) -> int:
-    """Run one command line; returns the exit code. Never raises an `Exception`."""
-    output = Output(f"{name}/1", as_json=_asks_for_json(arguments))
-
-    def run() -> int:
-        if f"_{name.upper()}_COMPLETE" in os.environ:
-            from .completion import answer
-
-            return answer(name, load, _shell(output), output)
-        return invoke(name, load(), arguments, output)
-
-    return guarded(output, run)
-
-
-def guarded(output: Output, run: Callable[[], int]) -> int:
-    """What `run` returns; what it raises is reported, and its exit code returned."""
-    try:
-        try:
-            return run()
-        except ReaderGone:
-            return EXIT_READER_GONE
-        except (Exception, Signalled) as raised:  # noqa: BLE001 - the last line of defence
-            error = _error_for(raised)
-        return _report(output, error)
-    except ReaderGone:
-        return EXIT_READER_GONE
-
-
-def _error_for(raised: BaseException) -> InboxOrchError:
-    """What the caller is told; anything unforeseen is a bug, exit 1."""
-    signalled = signal_behind(raised)
-    if signalled is not None:
-        code = "interrupted" if signalled.number == signal.SIGINT else "terminated"
-        hint = "what was asked for has been done or not at all"
-        return InboxOrchError(code, "stopped by a signal", hint=hint)
-    if isinstance(raised, InboxOrchError):
-        return raised
-    if isinstance(raised, click.ClickException):
-        return _usage_error(raised)
-    return _internal(raised)
-
-
 def invoke(name: str, program: click.Group, arguments: Sequence[str], output: Output) -> int:
     """Parse a command line and run its command; returns the exit code. Errors: all."""
-    shell = _shell(output)
+    shell = Shell.of_environment(output)
     try:
         with program.make_context(
             name, [*arguments], obj=shell, max_content_width=80, terminal_width=_help_width()
@@ -385,65 +264,17 @@ def invoke(name: str, program: click.Group, arguments: Sequence[str], output: Ou
     return output.exit_code
 
 
-def _shell(output: Output) -> Shell:
-    """The shell, with what the environment says."""
-    shell = Shell(output)
-    shell.database = os.environ.get("INBOX_DB") or None
-    shell.agent = os.environ.get("INBOX_AGENT") or None
-    return shell
-
-
 def _help_width() -> int:
     return 80
 
 
-def _report(output: Output, error: InboxOrchError) -> int:
-    try:
-        output.error(error)
-    except InboxOrchError as unwritten:
-        output.complain(error.message)
-        if error.code != unwritten.code:
-            output.complain(unwritten.message)
-        if unwritten.hint:
-            output.notice(f"hint: {unwritten.hint}")
-    return error.exit_code
-
-
-def _asks_for_json(arguments: Sequence[str]) -> bool:
-    """Whether --json stands among the options, so that a usage error is JSON, too."""
-    for argument in arguments:
-        if argument == "--":
-            return False
-        if argument == "--json":
-            return True
-    return False
-
-
-def _usage_error(error: click.ClickException) -> InboxOrchError:
-    context = getattr(error, "ctx", None)
+def usage_error(raised: BaseException) -> InboxOrchError | None:
+    """What click says is wrong with a call, as an error of ours; None for any other error."""
+    if not isinstance(raised, click.ClickException):
+        return None
+    context = getattr(raised, "ctx", None)
     path = context.command_path if context is not None else None
     return usage(
-        error.format_message(),
+        raised.format_message(),
         hint=None if path is None else f"`{path} --help` shows how it is called",
-    )
-
-
-def _internal(error: BaseException) -> InboxOrchError:
-    if isinstance(error, FileNotFoundError):
-        try:
-            os.getcwd()
-        except OSError as gone:
-            return InboxOrchError(
-                "io_error",
-                f"the working folder cannot be told: {gone.strerror}",
-                hint="change to a folder that is there, or give whole paths",
-            )
-    if os.environ.get("INBOX_DEBUG"):
-        import traceback
-
-        traceback.print_exception(error)
-    return InboxOrchError(
-        "internal",
-        f"unexpected {type(error).__name__}: {error}",
-        hint="this is a bug; INBOX_DEBUG=1 shows where it happened",
     )

@@ -14,9 +14,12 @@ from .signals import listen, signal_behind
 if TYPE_CHECKING:
     import click
 
+    from .execution import Find
 
-def run(name: str, load: Callable[[], "click.Group"]) -> NoReturn:
-    """Run the command line of the program `name` and end the process with its exit code.
+
+def run(name: str, load: Callable[[], "click.Group"], find: "Find | None" = None) -> NoReturn:
+    """Run the command line of the program `name` and end the process with its exit code; `load`
+    and `find` are as in `execute`.
 
     The process ends without the interpreter's own tidying up, which costs more than most
     commands do; everything that matters has been closed and flushed by then.
@@ -25,12 +28,12 @@ def run(name: str, load: Callable[[], "click.Group"]) -> NoReturn:
         listen()
         _fill_standard_descriptors()
         # Modules make many objects and no garbage; looking for it while they load takes 2 ms.
-        # `execute` turns the collector on again before a command runs.
+        # A shell turns the collector on again before a command runs.
         gc.disable()
-        from .commandline import execute
+        from .execution import execute
 
         # Inside the `try`, so that there is no moment at which a signal is not caught.
-        os._exit(execute(name, load, sys.argv[1:]))
+        os._exit(execute(name, load, sys.argv[1:], find))
     except BaseException as error:
         signalled = signal_behind(error)
         if signalled is None:

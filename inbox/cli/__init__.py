@@ -3,14 +3,16 @@
 A command has no SQL, no rule and no print in it.
 """
 
-from typing import Any
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-import click
+if TYPE_CHECKING:
+    from inbox_orch.shared.declaring import Declared
 
-from inbox_orch.shared.commandline import Program, shell_of
-from inbox_orch.shared.errors import InboxOrchError
+    from .tree import program
 
-from .base import overview
+__all__ = ["COMMANDS", "HOOKS", "find", "program"]
 
 _HERE = "inbox_orch.inbox.cli"
 
@@ -49,42 +51,27 @@ COMMANDS = {
     "help": (f"{_HERE}.help", "About exit codes, the environment, JSON, or a command."),
 }
 
-
-class Inbox(Program):
-    """The program, of which nothing blocks an agent that calls it as a hook."""
-
-    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        """Parse the options before the command."""
-        words = [*arguments[1]]
-        try:
-            return super().make_context(*arguments, **options)
-        except (InboxOrchError, click.ClickException) as error:
-            if "hook" not in words:
-                raise
-            from .hooking import let_pass
-
-            let_pass(options["obj"].output, error)
+HOOKS = {
+    "session-start": (f"{_HERE}.hook_session_start", "What waits when a session begins."),
+    "stop": (f"{_HERE}.hook_stop", "Go on when there is something new."),
+    "post-tool": (f"{_HERE}.hook_post_tool", "What is new, after a tool was used."),
+}
 
 
-@click.command(
-    "inbox",
-    cls=Inbox,
-    commands_in=COMMANDS,
-    names_in=f"{_HERE}.names",
-    invoke_without_command=True,
-    examples=(
-        "inbox init",
-        "inbox send --to workers --subject 'Fix the parser' --body-file task.md",
-        "inbox claim --agent w1 --mailbox workers --json",
-        "inbox work --agent w1 --mailbox workers -- ./my-script.sh",
-    ),
-    version=True,
-)
-@click.pass_context
-def program(context: click.Context) -> None:
-    """A durable bus for worker processes, in one SQLite file, with no server.
+def find(words: Sequence[str]) -> "tuple[Declared, int] | None":
+    """The command that the first words name, and how many words that are; None where only the
+    whole program can tell."""
+    from inbox_orch.shared.declaring import Declared
 
-    Without a command: what waits for this agent.
-    """
-    if context.invoked_subcommand is None:
-        overview(shell_of(context), context)
+    commands, count = (HOOKS, 2) if words[:1] == ["hook"] else (COMMANDS, 1)
+    known = commands.get(words[count - 1]) if len(words) >= count else None
+    command = None if known is None else importlib.import_module(known[0]).command
+    return (command, count) if isinstance(command, Declared) else None
+
+
+def __getattr__(name: str) -> Any:
+    if name == "program":
+        from .tree import program
+
+        return program
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,35 +1,31 @@
 """`inbox ask`."""
 
-import click
-
-from inbox_orch.shared.commandline import Number, Verb
+from inbox_orch.shared.declaring import Context, Number, option, verb
 
 from ..domain import limits
 from ..services.holding import Holding
 from .base import body_options, held, key_option, lease_arguments, open_group, required_body, say
 
 
-@click.command(
+@verb(
     "ask",
-    cls=Verb,
     agent=True,
     examples=("inbox ask --body 'Which one?' --option old --option new && inbox wait-reply",),
 )
 @lease_arguments
 @body_options
-@click.option(
+@option(
     "--option", "options", multiple=True, metavar="TEXT", help="An answer to offer; repeatable."
 )
-@click.option(
+@option(
     "--deadline",
     type=Number(0.001, limits.MAX_DELAY_SECONDS),
     metavar="SECONDS",
     help="Go on unanswered after this.",
 )
 @key_option
-@click.pass_context
 def command(
-    context: click.Context,
+    context: Context,
     thread: str | None,
     token: str | None,
     body: str | None,

@@ -1,27 +1,23 @@
 """`inbox backup`."""
 
-import click
-
 from inbox_orch.shared.blocks import Sentence
-from inbox_orch.shared.commandline import PATH, Verb, shell_of
+from inbox_orch.shared.declaring import PATH, Context, argument, option, shell_of, verb
 
 from .base import open_bus
 
 
-@click.command(
+@verb(
     "backup",
-    cls=Verb,
     examples=("inbox backup ~/bus-monday.db", "inbox backup --artifacts /mnt/backup/project.db"),
 )
-@click.argument("file", type=PATH)
-@click.option(
+@argument("file", type=PATH)
+@option(
     "--artifacts",
     is_flag=True,
     help="Copy the attached files, too: to FILE.artifacts, or `artifacts` beside a bus.db.",
 )
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
-@click.pass_context
-def command(context: click.Context, file: str, artifacts: bool, force: bool) -> None:
+@option("--force", is_flag=True, help="Replace FILE if it is there.")
+def command(context: Context, file: str, artifacts: bool, force: bool) -> None:
     """Copy the live database into FILE, whole or not at all, while others go on.
 
     Look into the copy with `--db FILE`. Never use `cp`: the newest changes of a live database

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
 from inbox_orch.shared.blocks import Block, Body, Facts, Sentence, Table, When
-from inbox_orch.shared.commandline import PATH, Number, Shell, shell_of
+from inbox_orch.shared.declaring import PATH, Context, Number, argument, option, shell_of
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.inputs import given_text, read_input
+from inbox_orch.shared.shell import Shell
 
 from ..domain import limits
 from ..domain.model import Artifact, Lease, Message, Thread
@@ -22,16 +21,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Group = TypeVar("Group", bound=Desk)
 
 
-def open_bus(context: click.Context) -> "Bus":
+def open_bus(context: Context) -> "Bus":
     """The bus that the options lead to; closed when the command ends."""
     from ..bus import Bus
 
     return open_group(context, Bus)
 
 
-def open_group(
-    context: click.Context, group: type[Group], *, most_busy_seconds: float = 3600
-) -> Group:
+def open_group(context: Context, group: type[Group], *, most_busy_seconds: float = 3600) -> Group:
     """The same, but only one group of the services: a short command loads no more than it
     needs. `most_busy_seconds` is for a caller that must not stand still for long."""
     shell = shell_of(context)
@@ -51,13 +48,13 @@ def open_group(
 
 def lease_arguments(command: Command) -> Command:
     """`[THREAD] --token T`, for the commands of a holder."""
-    token = click.option(
+    token = option(
         "--token",
         envvar="INBOX_TOKEN",
         metavar="TOKEN",
         help="The lease's token.  [env: INBOX_TOKEN]",
     )
-    thread = click.argument("thread", required=False, envvar="INBOX_THREAD", metavar="[THREAD]")
+    thread = argument("thread", required=False, envvar="INBOX_THREAD", metavar="[THREAD]")
     return thread(token(command))
 
 
@@ -75,23 +72,23 @@ def held(thread: str | None, token: str | None) -> tuple[str, str]:
 
 def body_options(command: Command) -> Command:
     """`--body-file PATH|-` and `--body TEXT`."""
-    file = click.option(
+    file = option(
         "--body-file", type=PATH, metavar="PATH|-", help="Read the body from a file or stdin."
     )
-    text = click.option("--body", metavar="TEXT", help="The body itself.")
+    text = option("--body", metavar="TEXT", help="The body itself.")
     return file(text(command))
 
 
 def attach_option(command: Command) -> Command:
     """`--attach F`, repeatable."""
-    return click.option(
+    return option(
         "--attach", type=PATH, multiple=True, metavar="FILE", help="Attach a file; repeatable."
     )(command)
 
 
 def payload_option(command: Command) -> Command:
     """`--payload-file F`."""
-    return click.option(
+    return option(
         "--payload-file",
         type=PATH,
         metavar="FILE|-",
@@ -101,14 +98,14 @@ def payload_option(command: Command) -> Command:
 
 def key_option(command: Command) -> Command:
     """`--key K`."""
-    return click.option(
+    return option(
         "--key", metavar="KEY", help="Makes a repeat of this call return its first result."
     )(command)
 
 
 def mailbox_option(command: Command) -> Command:
     """`--mailbox M`, repeatable."""
-    return click.option(
+    return option(
         "--mailbox",
         "mailboxes",
         multiple=True,
@@ -122,7 +119,7 @@ DELAY = Number(0, limits.MAX_DELAY_SECONDS)
 WAIT = Number(0, limits.MAX_DELAY_SECONDS, forever=True)
 LIMIT = Number(1, limits.MAX_LIST_LIMIT, whole=True)
 
-wait_default_option = click.option(
+wait_default_option = option(
     "--wait",
     "wait_seconds",
     type=WAIT,
@@ -131,7 +128,7 @@ wait_default_option = click.option(
     metavar="SECONDS",
     help="How long to wait; 0 looks once, `inf` blocks.",
 )
-wait_option = click.option(
+wait_option = option(
     "--wait",
     "wait_seconds",
     type=WAIT,
@@ -246,7 +243,7 @@ def artifact_table(artifacts: Sequence[Artifact]) -> Table:
     )
 
 
-def say(context: click.Context, written: Written, sentence: str) -> None:
+def say(context: Context, written: Written, sentence: str) -> None:
     """The result of a writing command; the sentence may use {thread}."""
     thread = written.thread
     text = sentence.format(thread=thread.id, mailbox=thread.mailbox, state=thread.state)
@@ -260,7 +257,7 @@ def say(context: click.Context, written: Written, sentence: str) -> None:
     )
 
 
-def overview(shell: Shell, context: click.Context) -> None:
+def overview(shell: Shell, context: Context) -> None:
     """`inbox` by itself: what waits for this agent."""
     bus = open_bus(context)
     seen = bus.overview()

@@ -2,10 +2,8 @@
 
 import os
 
-import click
-
 from inbox_orch.shared.blocks import Block, Facts, harmless
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, argument, option, shell_of, verb
 from inbox_orch.shared.errors import usage
 
 from ..domain import limits
@@ -21,18 +19,17 @@ from .base import (
 )
 
 
-@click.command(
+@verb(
     "claim",
-    cls=Verb,
     agent=True,
     examples=(
         "inbox claim --agent w1 --mailbox workers --wait 90 --json",
         'eval "$(inbox claim --agent w1 --mailbox workers --export)"',
     ),
 )
-@click.argument("thread", required=False, metavar="[THREAD]")
+@argument("thread", required=False, metavar="[THREAD]")
 @mailbox_option
-@click.option(
+@option(
     "--lease",
     type=LEASE,
     default=limits.DEFAULT_LEASE_SECONDS,
@@ -41,10 +38,9 @@ from .base import (
     help="How long the lease lasts without a renewal.",
 )
 @wait_option
-@click.option("--export", "export", is_flag=True, help="Print shell `export` lines.")
-@click.pass_context
+@option("--export", "export", is_flag=True, help="Print shell `export` lines.")
 def command(
-    context: click.Context,
+    context: Context,
     thread: str | None,
     mailboxes: tuple[str, ...],
     lease: float,

@@ -1,24 +1,20 @@
 """`inbox doctor`."""
 
-import click
-
 from inbox_orch.shared.blocks import Block, Facts, Sentence, Table
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, option, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..services.examining import Examined, recovery_hint
 from .base import open_bus
 
 
-@click.command(
+@verb(
     "doctor",
-    cls=Verb,
     examples=("inbox doctor", "inbox doctor --verify --json", "inbox doctor --fix"),
 )
-@click.option("--verify", is_flag=True, help="Fold the events and compare everything with them.")
-@click.option("--fix", is_flag=True, help="Repair what needs no guessing; say the rest.")
-@click.pass_context
-def command(context: click.Context, verify: bool, fix: bool) -> None:
+@option("--verify", is_flag=True, help="Fold the events and compare everything with them.")
+@option("--fix", is_flag=True, help="Repair what needs no guessing; say the rest.")
+def command(context: Context, verify: bool, fix: bool) -> None:
     """Check the database and what lies beside it, as of one commit. Writes only with --fix.
 
     Exit 0: clean, warnings allowed. Exit 11: problems found, all in the result. Exit 6,

@@ -1,8 +1,6 @@
 """`inbox done`."""
 
-import click
-
-from inbox_orch.shared.commandline import Verb
+from inbox_orch.shared.declaring import Context, verb
 
 from ..services.holding import Holding
 from .base import (
@@ -18,9 +16,8 @@ from .base import (
 )
 
 
-@click.command(
+@verb(
     "done",
-    cls=Verb,
     agent=True,
     examples=("inbox done --body-file result.md --attach report.html",),
 )
@@ -28,9 +25,8 @@ from .base import (
 @body_options
 @payload_option
 @attach_option
-@click.pass_context
 def command(
-    context: click.Context,
+    context: Context,
     thread: str | None,
     token: str | None,
     body: str | None,

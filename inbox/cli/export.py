@@ -1,19 +1,15 @@
 """`inbox export`."""
 
-import click
-
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, shell_of, verb
 
 from .base import open_bus
 
 
-@click.command(
+@verb(
     "export",
-    cls=Verb,
     examples=("inbox export > bus.jsonl", "inbox export | jq 'select(.type == \"message\")'"),
 )
-@click.pass_context
-def command(context: click.Context) -> None:
+def command(context: Context) -> None:
     """Print everything as JSON Lines, as of one commit, sealed threads included.
 
     Types: meta, thread, message (with its whole body), artifact (without its content), lease

@@ -1,31 +1,27 @@
 """`inbox fail`."""
 
-import click
-
-from inbox_orch.shared.commandline import Verb
+from inbox_orch.shared.declaring import Context, option, verb
 
 from ..services.holding import Holding
 from .base import DELAY, body_options, held, lease_arguments, open_group, required_body, say
 
 
-@click.command(
+@verb(
     "fail",
-    cls=Verb,
     agent=True,
     examples=("inbox fail --body 'no network' --retry-in 60", "inbox fail --body 'no such file'"),
 )
 @lease_arguments
 @body_options
-@click.option(
+@option(
     "--retry-in",
     type=DELAY,
     metavar="SECONDS",
     help="Hand it back for another try, while deliveries are left.",
 )
-@click.option("--fatal", is_flag=True, help="Tell a scheduler not to try again.")
-@click.pass_context
+@option("--fatal", is_flag=True, help="Tell a scheduler not to try again.")
 def command(
-    context: click.Context,
+    context: Context,
     thread: str | None,
     token: str | None,
     body: str | None,

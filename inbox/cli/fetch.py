@@ -1,9 +1,7 @@
 """`inbox fetch`."""
 
-import click
-
 from inbox_orch.shared.blocks import Block, Sentence, Table
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, option, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..domain.model import Message, Thread
@@ -11,9 +9,8 @@ from ..services.fetching import DEFAULT_FETCH_LIMIT, Fetched, Fetching
 from .base import LIMIT, mailbox_option, open_group, refuse_read_only, wait_option
 
 
-@click.command(
+@verb(
     "fetch",
-    cls=Verb,
     agent=True,
     examples=(
         "inbox fetch --agent w1 --mailbox workers --json",
@@ -21,8 +18,8 @@ from .base import LIMIT, mailbox_option, open_group, refuse_read_only, wait_opti
     ),
 )
 @mailbox_option
-@click.option("--peek", is_flag=True, help="Do not move the cursor.")
-@click.option(
+@option("--peek", is_flag=True, help="Do not move the cursor.")
+@option(
     "--limit",
     type=LIMIT,
     default=DEFAULT_FETCH_LIMIT,
@@ -31,9 +28,8 @@ from .base import LIMIT, mailbox_option, open_group, refuse_read_only, wait_opti
     help="At most this many.",
 )
 @wait_option
-@click.pass_context
 def command(
-    context: click.Context,
+    context: Context,
     mailboxes: tuple[str, ...],
     peek: bool,
     limit: int,

@@ -1,16 +1,11 @@
 """`inbox guide`."""
 
-import click
-
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, shell_of, verb
 from inbox_orch.shared.texts import packaged
 
 
-@click.command(
-    "guide", cls=Verb, examples=("inbox guide", "inbox guide >> AGENTS.md", "inbox guide --json")
-)
-@click.pass_context
-def command(context: click.Context) -> None:
+@verb("guide", examples=("inbox guide", "inbox guide >> AGENTS.md", "inbox guide --json"))
+def command(context: Context) -> None:
     """Print a few lines for the AGENTS.md of a repository whose agents use `inbox`.
 
     Nothing is written; add them where they fit. Needs no database.

@@ -2,19 +2,14 @@
 
 import click
 
-from .hooking import HookProgram
-
-_HERE = "inbox_orch.inbox.cli"
+from . import HOOKS
+from .hook_group import HookProgram
 
 
 @click.command(
     "hook",
     cls=HookProgram,
-    commands_in={
-        "session-start": (f"{_HERE}.hook_session_start", "What waits when a session begins."),
-        "stop": (f"{_HERE}.hook_stop", "Go on when there is something new."),
-        "post-tool": (f"{_HERE}.hook_post_tool", "What is new, after a tool was used."),
-    },
+    commands_in=HOOKS,
     examples=(
         "inbox hook session-start --mailbox workers",
         "inbox hook stop --mailbox workers",

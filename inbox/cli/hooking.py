@@ -16,11 +16,9 @@ import os
 import select
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-import click
-
-from inbox_orch.shared.commandline import Program, Verb, shell_of
+from inbox_orch.shared.declaring import Context, Declared, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.output import Output
 
@@ -58,48 +56,25 @@ STOP = Moment("stop", lambda text: {"decision": "block", "reason": text})
 POST_TOOL = Moment("post-tool", _context("PostToolUse"))
 
 
-class HookProgram(Program):
-    """The group `hook`: what goes wrong in it is said, and never blocks anybody."""
-
-    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        """Parse the options of the group."""
-        parent = options.get("parent")
-        assert isinstance(parent, click.Context)
-        try:
-            return super().make_context(*arguments, **options)
-        except (InboxOrchError, click.ClickException) as error:
-            let_pass(shell_of(parent).output, error)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Parse and run the command."""
-        try:
-            return super().invoke(ctx)
-        except (InboxOrchError, click.ClickException) as error:
-            let_pass(shell_of(ctx).output, error)
-
-
-def let_pass(output: Output, error: InboxOrchError | click.ClickException) -> NoReturn:
-    """Say what is wrong and end with 0; raise it for those who want the exit code."""
+def let_pass(output: Output, error: InboxOrchError) -> None:
+    """Say what is wrong, and no more; raise it for those who want the exit code."""
     if output.as_json or _typed():
         raise error
-    message = error.message if isinstance(error, InboxOrchError) else error.format_message()
-    output.complain(message)
-    raise click.exceptions.Exit(0)
+    output.complain(error.message)
 
 
-def hook_command(moment: Moment, text: str) -> click.Command:
+def hook_command(moment: Moment, text: str) -> Declared:
     """The command for one event; `text` is its help."""
 
-    @click.command(
+    @verb(
         moment.name,
-        cls=Verb,
         agent=True,
         examples=(f"inbox hook {moment.name} --agent w1 --mailbox workers",),
-        help=text,
+        text=text,
+        lenient=let_pass,
     )
     @mailbox_option
-    @click.pass_context
-    def command(context: click.Context, mailboxes: tuple[str, ...]) -> None:
+    def command(context: Context, mailboxes: tuple[str, ...]) -> None:
         decision = _decide(context, moment, mailboxes, _given())
         output = shell_of(context).output
         if output.as_json:
@@ -111,7 +86,7 @@ def hook_command(moment: Moment, text: str) -> click.Command:
 
 
 def _decide(
-    context: click.Context, moment: Moment, mailboxes: tuple[str, ...], given: Decision
+    context: Context, moment: Moment, mailboxes: tuple[str, ...], given: Decision
 ) -> Decision | None:
     """What is printed, None for nothing."""
     if given.get("agent_id") is not None:

@@ -1,21 +1,18 @@
 """`inbox init`."""
 
-import click
-
 from inbox_orch.shared import creating, database
 from inbox_orch.shared.blocks import Sentence
-from inbox_orch.shared.commandline import PATH, Verb, shell_of
+from inbox_orch.shared.declaring import PATH, Context, argument, option, shell_of, verb
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.folders import refuse_links
 from inbox_orch.shared.layout import database_in
 from inbox_orch.shared.locate import absolute, project_root, working_folder
 
 
-@click.command("init", cls=Verb, examples=("inbox init", "inbox init ~/project"))
-@click.argument("folder", type=PATH, required=False, metavar="[DIR]")
-@click.option("--force", is_flag=True, help="Also on a file system where WAL is not safe.")
-@click.pass_context
-def command(context: click.Context, folder: str | None, force: bool) -> None:
+@verb("init", examples=("inbox init", "inbox init ~/project"))
+@argument("folder", type=PATH, required=False, metavar="[DIR]")
+@option("--force", is_flag=True, help="Also on a file system where WAL is not safe.")
+def command(context: Context, folder: str | None, force: bool) -> None:
     """Make the database of a project, in DIR/.inbox or at --db. Doing it again changes nothing.
 
     Without DIR: at the top of the repository that this folder belongs to (its main working

@@ -3,33 +3,28 @@
 import click
 
 from inbox_orch.shared.blocks import Block, Sentence
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, option, shell_of, verb
 
 from ..domain import limits, states
 from ..services.reading import Reading
 from .base import LIMIT, open_group, thread_table
 
 
-@click.command(
+@verb(
     "list",
-    cls=Verb,
     agent=True,
     examples=("inbox list --state pending --mailbox workers", "inbox list --limit 20 --json"),
 )
-@click.option(
+@option(
     "--state",
     "states_wanted",
     multiple=True,
     type=click.Choice(states.THREAD_STATES),
     help="Only these; repeatable.",
 )
-@click.option(
-    "--mailbox", "mailboxes", multiple=True, metavar="MAILBOX", help="Only these; repeatable."
-)
-@click.option(
-    "--from", "senders", multiple=True, metavar="NAME", help="Only from these; repeatable."
-)
-@click.option(
+@option("--mailbox", "mailboxes", multiple=True, metavar="MAILBOX", help="Only these; repeatable.")
+@option("--from", "senders", multiple=True, metavar="NAME", help="Only from these; repeatable.")
+@option(
     "--limit",
     type=LIMIT,
     default=limits.DEFAULT_LIST_LIMIT,
@@ -37,11 +32,10 @@ from .base import LIMIT, open_group, thread_table
     metavar="N",
     help="At most this many.",
 )
-@click.option("--after", metavar="CURSOR", help="Go on from a `next_cursor`.")
-@click.option("--count", is_flag=True, help="Also count them all.")
-@click.pass_context
+@option("--after", metavar="CURSOR", help="Go on from a `next_cursor`.")
+@option("--count", is_flag=True, help="Also count them all.")
 def command(
-    context: click.Context,
+    context: Context,
     states_wanted: tuple[str, ...],
     mailboxes: tuple[str, ...],
     senders: tuple[str, ...],

@@ -2,9 +2,7 @@
 
 import os
 
-import click
-
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.texts import packaged
@@ -16,9 +14,8 @@ from .base import open_group
 _LONGEST_PATH = 300
 
 
-@click.command("prime", cls=Verb, agent=True, examples=("inbox prime --agent w1", "inbox prime"))
-@click.pass_context
-def command(context: click.Context) -> None:
+@verb("prime", agent=True, examples=("inbox prime --agent w1", "inbox prime"))
+def command(context: Context) -> None:
     """Print what an agent must know to use `inbox` correctly, in at most 2,000 bytes.
 
     The rules come first; then which database it is, and who the agent is. Without a database it
@@ -34,7 +31,7 @@ def command(context: click.Context) -> None:
         shell.output.text(text)
 
 
-def _database(context: click.Context) -> tuple[str | None, str | None]:
+def _database(context: Context) -> tuple[str | None, str | None]:
     """(path, id) of the database, (None, None) where there is none. Errors: those of opening."""
     try:
         desk = open_group(context, Desk)

@@ -1,21 +1,18 @@
 """`inbox prune`."""
 
-import click
-
 from inbox_orch.shared.blocks import Facts
-from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.declaring import Context, Number, option, shell_of, verb
 
 from ..services.caring import MOST_DAYS
 from .base import open_bus
 
 
-@click.command(
+@verb(
     "prune",
-    cls=Verb,
     agent=True,
     examples=("inbox prune --older-than 30 --dry-run", "inbox prune --older-than 0.5 --json"),
 )
-@click.option(
+@option(
     "--older-than",
     "days",
     type=Number(0, MOST_DAYS),
@@ -23,9 +20,8 @@ from .base import open_bus
     metavar="DAYS",
     help="Threads that have been final for at least so long.",
 )
-@click.option("--dry-run", is_flag=True, help="Only count.")
-@click.pass_context
-def command(context: click.Context, days: float, dry_run: bool) -> None:
+@option("--dry-run", is_flag=True, help="Only count.")
+def command(context: Context, days: float, dry_run: bool) -> None:
     """Remove bodies, payloads, artifacts and keys of old final threads.
 
     Rows and events stay, marked `pruned`. Files that no thread refers to are removed, too, and

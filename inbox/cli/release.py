@@ -1,22 +1,17 @@
 """`inbox release`."""
 
-import click
-
-from inbox_orch.shared.commandline import Verb
+from inbox_orch.shared.declaring import Context, option, verb
 
 from ..services.holding import Holding
 from .base import DELAY, body_options, body_text, held, lease_arguments, open_group, say
 
 
-@click.command("release", cls=Verb, agent=True, examples=("inbox release --delay 30",))
+@verb("release", agent=True, examples=("inbox release --delay 30",))
 @lease_arguments
 @body_options
-@click.option(
-    "--delay", type=DELAY, default=0, metavar="SECONDS", help="May be claimed only after this."
-)
-@click.pass_context
+@option("--delay", type=DELAY, default=0, metavar="SECONDS", help="May be claimed only after this.")
 def command(
-    context: click.Context,
+    context: Context,
     thread: str | None,
     token: str | None,
     body: str | None,

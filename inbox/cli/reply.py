@@ -1,26 +1,22 @@
 """`inbox reply`."""
 
-import click
-
-from inbox_orch.shared.commandline import Verb
+from inbox_orch.shared.declaring import Context, argument, verb
 
 from ..services.sending import Sending
 from .base import attach_option, body_options, key_option, open_group, required_body, say
 
 
-@click.command(
+@verb(
     "reply",
-    cls=Verb,
     agent=True,
     examples=("inbox reply THREAD --agent leader --body 'the new one'",),
 )
-@click.argument("thread")
+@argument("thread")
 @body_options
 @attach_option
 @key_option
-@click.pass_context
 def command(
-    context: click.Context,
+    context: Context,
     thread: str,
     body: str | None,
     body_file: str | None,

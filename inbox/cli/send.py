@@ -1,8 +1,6 @@
 """`inbox send`."""
 
-import click
-
-from inbox_orch.shared.commandline import Number, Verb
+from inbox_orch.shared.declaring import Context, Number, option, verb
 
 from ..domain import limits
 from ..services.sending import Sending
@@ -19,21 +17,20 @@ from .base import (
 )
 
 
-@click.command(
+@verb(
     "send",
-    cls=Verb,
     agent=True,
     examples=(
         "inbox send --agent leader --to workers --subject 'Fix it' --body-file task.md",
         "generate | inbox send --to w1 --subject Data --body-file - --key nightly-7",
     ),
 )
-@click.option("--to", required=True, metavar="MAILBOX", help="Whose mailbox.")
-@click.option("--subject", required=True, metavar="TEXT", help="One line.")
+@option("--to", required=True, metavar="MAILBOX", help="Whose mailbox.")
+@option("--subject", required=True, metavar="TEXT", help="One line.")
 @body_options
 @payload_option
 @attach_option
-@click.option(
+@option(
     "--priority",
     type=Number(limits.MIN_PRIORITY, limits.MAX_PRIORITY, whole=True),
     default=0,
@@ -41,10 +38,8 @@ from .base import (
     metavar="N",
     help="Higher is claimed first.",
 )
-@click.option(
-    "--delay", type=DELAY, default=0, metavar="SECONDS", help="May be claimed only after this."
-)
-@click.option(
+@option("--delay", type=DELAY, default=0, metavar="SECONDS", help="May be claimed only after this.")
+@option(
     "--max-deliveries",
     type=Number(1, limits.MOST_DELIVERIES, whole=True),
     default=limits.DEFAULT_MAX_DELIVERIES,
@@ -52,12 +47,11 @@ from .base import (
     metavar="N",
     help="After this many claims without a result the thread fails.",
 )
-@click.option("--sealed", is_flag=True, help="Show it to nobody else until `unseal`.")
-@click.option("--strict", is_flag=True, help="Refuse a mailbox that nobody has ever read.")
+@option("--sealed", is_flag=True, help="Show it to nobody else until `unseal`.")
+@option("--strict", is_flag=True, help="Refuse a mailbox that nobody has ever read.")
 @key_option
-@click.pass_context
 def command(
-    context: click.Context,
+    context: Context,
     to: str,
     subject: str,
     body: str | None,

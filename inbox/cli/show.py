@@ -3,10 +3,8 @@
 import os
 from typing import BinaryIO
 
-import click
-
 from inbox_orch.shared.blocks import Block, Sentence
-from inbox_orch.shared.commandline import PATH, Verb, shell_of
+from inbox_orch.shared.declaring import PATH, Context, argument, option, shell_of, verb
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.output import Output
 from inbox_orch.shared.writing import write_file
@@ -18,16 +16,15 @@ from .base import artifact_table, mailbox_option, message_block, open_group, thr
 _CHUNK = 1024 * 1024
 
 
-@click.command(
+@verb(
     "show",
-    cls=Verb,
     agent=True,
     examples=("inbox show THREAD --full --json", "inbox show THREAD --artifact log --output -"),
 )
-@click.argument("thread")
-@click.option("--full", is_flag=True, help="Every message, every body whole.")
-@click.option("--artifact", metavar="NAME", help="The newest artifact of this name instead.")
-@click.option(
+@argument("thread")
+@option("--full", is_flag=True, help="Every message, every body whole.")
+@option("--artifact", metavar="NAME", help="The newest artifact of this name instead.")
+@option(
     "--output",
     "target",
     type=PATH,
@@ -35,9 +32,8 @@ _CHUNK = 1024 * 1024
     help="Where to write the artifact; needed on a terminal.",
 )
 @mailbox_option
-@click.pass_context
 def command(
-    context: click.Context,
+    context: Context,
     thread: str,
     full: bool,
     artifact: str | None,

@@ -1,21 +1,16 @@
 """`inbox stats`."""
 
-import click
-
 from inbox_orch.shared.blocks import Facts, Table
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, option, shell_of, verb
 
 from ..domain import states
 from ..services.reading import Reading
 from .base import open_group
 
 
-@click.command("stats", cls=Verb, agent=True, examples=("inbox stats", "inbox stats --json"))
-@click.option(
-    "--mailbox", "mailboxes", multiple=True, metavar="MAILBOX", help="Only these; repeatable."
-)
-@click.pass_context
-def command(context: click.Context, mailboxes: tuple[str, ...]) -> None:
+@verb("stats", agent=True, examples=("inbox stats", "inbox stats --json"))
+@option("--mailbox", "mailboxes", multiple=True, metavar="MAILBOX", help="Only these; repeatable.")
+def command(context: Context, mailboxes: tuple[str, ...]) -> None:
     """Print how many threads are in which state, by mailbox. Changes nothing."""
     seen = open_group(context, Reading).stats(mailboxes=mailboxes)
     rows = tuple(

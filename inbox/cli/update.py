@@ -1,8 +1,6 @@
 """`inbox update`."""
 
-import click
-
-from inbox_orch.shared.commandline import Number, Verb
+from inbox_orch.shared.declaring import Context, Number, option, verb
 
 from ..services.holding import Holding
 from .base import (
@@ -17,17 +15,14 @@ from .base import (
 )
 
 
-@click.command(
-    "update", cls=Verb, agent=True, examples=("inbox update --progress 40 --body 'tests written'",)
-)
+@verb("update", agent=True, examples=("inbox update --progress 40 --body 'tests written'",))
 @lease_arguments
 @body_options
-@click.option("--progress", type=Number(0, 100, whole=True), metavar="0-100", help="In per cent.")
+@option("--progress", type=Number(0, 100, whole=True), metavar="0-100", help="In per cent.")
 @attach_option
 @key_option
-@click.pass_context
 def command(
-    context: click.Context,
+    context: Context,
     thread: str | None,
     token: str | None,
     body: str | None,

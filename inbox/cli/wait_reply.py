@@ -1,20 +1,17 @@
 """`inbox wait-reply`."""
 
-import click
-
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, option, shell_of, verb
 from inbox_orch.shared.errors import InboxOrchError
 
 from .base import held, lease_arguments, message_block, open_bus, wait_default_option
 
 
-@click.command("wait-reply", cls=Verb, agent=True, examples=("inbox wait-reply --wait 90 --json",))
+@verb("wait-reply", agent=True, examples=("inbox wait-reply --wait 90 --json",))
 @lease_arguments
 @wait_default_option
-@click.option("--after", metavar="N", help="Only what came after this message id.")
-@click.pass_context
+@option("--after", metavar="N", help="Only what came after this message id.")
 def command(
-    context: click.Context,
+    context: Context,
     thread: str | None,
     token: str | None,
     wait_seconds: float,

@@ -1,28 +1,24 @@
 """`inbox watch`."""
 
-import click
-
-from inbox_orch.shared.commandline import Verb, shell_of
+from inbox_orch.shared.declaring import Context, option, shell_of, verb
 
 from .base import open_bus, wait_default_option
 
 
-@click.command(
+@verb(
     "watch",
-    cls=Verb,
     agent=True,
     examples=("inbox watch --after 0 --wait 0", "inbox watch --mailbox workers --wait inf"),
 )
-@click.option("--after", metavar="SEQ", help="After this event id; default: from now on.")
-@click.option("--thread", metavar="THREAD", help="Only of this thread.")
-@click.option(
+@option("--after", metavar="SEQ", help="After this event id; default: from now on.")
+@option("--thread", metavar="THREAD", help="Only of this thread.")
+@option(
     "--mailbox", "mailboxes", multiple=True, metavar="MAILBOX", help="Only of these; repeatable."
 )
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only these; repeatable.")
+@option("--kind", "kinds", multiple=True, metavar="KIND", help="Only these; repeatable.")
 @wait_default_option
-@click.pass_context
 def command(
-    context: click.Context,
+    context: Context,
     after: str | None,
     thread: str | None,
     mailboxes: tuple[str, ...],

@@ -1,17 +1,14 @@
 """`inbox where`."""
 
-import click
-
 from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.shared.blocks import Facts
-from inbox_orch.shared.commandline import Verb, shell_of
 from inbox_orch.shared.database import Database
+from inbox_orch.shared.declaring import Context, shell_of, verb
 from inbox_orch.shared.locate import locate
 
 
-@click.command("where", cls=Verb, examples=("inbox where", "inbox where --json"))
-@click.pass_context
-def command(context: click.Context) -> None:
+@verb("where", examples=("inbox where", "inbox where --json"))
+def command(context: Context) -> None:
     """Print which database is used, the rule that found it, its id and its schema version.
 
     Rules: `option` (--db), `environment` (INBOX_DB), `folder` (walking up), `worktree`,

@@ -3,7 +3,7 @@
 import click
 
 from inbox_orch.shared.blocks import Sentence
-from inbox_orch.shared.commandline import Number, Verb, shell_of
+from inbox_orch.shared.declaring import Context, Number, argument, option, shell_of, verb
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.output import Output
 from inbox_orch.shared.signals import Signalled
@@ -19,9 +19,8 @@ from .base import DELAY, LEASE, mailbox_option, open_group
 _MOST_BUSY_SECONDS = 2.0
 
 
-@click.command(
+@verb(
     "work",
-    cls=Verb,
     agent=True,
     examples=(
         "inbox work --agent w1 --mailbox workers -- ./my-script.sh",
@@ -30,7 +29,7 @@ _MOST_BUSY_SECONDS = 2.0
     ),
 )
 @mailbox_option
-@click.option(
+@option(
     "--lease",
     type=LEASE,
     default=limits.DEFAULT_LEASE_SECONDS,
@@ -38,7 +37,7 @@ _MOST_BUSY_SECONDS = 2.0
     metavar="SECONDS",
     help="The length of each lease; renewed at a third of it.",
 )
-@click.option(
+@option(
     "--slots",
     type=Number(1, MAX_SLOTS, whole=True),
     default=1,
@@ -46,29 +45,28 @@ _MOST_BUSY_SECONDS = 2.0
     metavar="N",
     help=f"How many threads at once, 1 to {MAX_SLOTS}.",
 )
-@click.option("--once", is_flag=True, help="Take one thread, run it to its end, and exit 0.")
-@click.option(
+@option("--once", is_flag=True, help="Take one thread, run it to its end, and exit 0.")
+@option(
     "--idle-exit",
     type=DELAY,
     metavar="SECONDS",
     help="Exit 0 after so long with nothing to do.",
 )
-@click.option(
+@option(
     "--timeout",
     type=Number(0.001, limits.MAX_DELAY_SECONDS),
     metavar="SECONDS",
     help="The longest that one run of CMD may take; then TERM, and KILL.",
 )
-@click.option(
+@option(
     "--retry-in",
     type=DELAY,
     metavar="SECONDS",
     help="Hand a failed thread back for another try after so long.",
 )
-@click.argument("command_line", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
-@click.pass_context
+@argument("command_line", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
 def command(
-    context: click.Context,
+    context: Context,
     mailboxes: tuple[str, ...],
     lease: float,
     slots: int,

@@ -10,9 +10,9 @@ import pytest
 
 from support.timing import PATIENCE_SECONDS
 
-BASE = "import click, sqlite3, json"
+BASE = "import contextlib, json, sqlite3, threading, typing"
 # Of the standard library, beyond what the base loads: signals, the gate, bells, small digests.
-MORE = {"_sha2", "_sha256", "fcntl", "gc", "select", "signal"}
+MORE = {"_sha2", "_sha256", "errno", "fcntl", "gc", "importlib", "select", "signal"}
 
 
 class Caller:
@@ -69,7 +69,7 @@ def test_the_version_is_told_without_the_library_for_it(tmp_path, inbox_bin):
     assert "importlib.metadata" not in modules(done.stderr)
 
 
-def test_the_commands_of_a_worker_load_nothing_beyond_click_sqlite3_and_json(call):
+def test_the_commands_of_a_worker_load_nothing_beyond_sqlite3_and_json(call):
     as_worker = ("--agent", "w1")
     loaded = {}
 
@@ -92,11 +92,17 @@ def test_the_commands_of_a_worker_load_nothing_beyond_click_sqlite3_and_json(cal
     loaded["release"], _ = call("release", *claim("three"))
     loaded["prime"], _ = call("prime", *as_worker)
     loaded["hook"], _ = call("hook", "post-tool", *as_worker)
-    loaded["list"], _ = call("list")
+    loaded["guide"], _ = call("guide")
     loaded["stats"], _ = call("stats")
 
     assert len(loaded) == 16
     assert {verb: foreign(names) for verb, names in loaded.items() if foreign(names)} == {}
+
+
+def test_what_is_not_plain_is_read_by_click(call):
+    plain, _ = call("list", "--help")
+
+    assert "click" in foreign(plain)
 
 
 def test_the_look_at_what_is_loaded_sees_a_foreign_module(call):

@@ -1,0 +1,82 @@
+"""The types of `values` as click has types: they convert, and complete.
+
+Re-exported by `commandline`, where commands take them from that are declared with click.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import values
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class Number(values.Number, click.ParamType[float]):
+    """A number in a range; `whole` gives an int. `forever` also takes `inf`."""
+
+    def __init__(
+        self, low: float, high: float, *, whole: bool = False, forever: bool = False
+    ) -> None:
+        super().__init__(low, high, whole=whole, forever=forever)
+        self.name = "integer" if whole else "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | int:
+        """The number; error `usage` with the option's name and the range."""
+        return value if isinstance(value, (int, float)) else self.read(value, _called(param))
+
+
+class Text(values.Text, click.ParamType[str]):
+    """Text, as the bytes that were typed, decoded as UTF-8: the type of every plain option."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text; error `usage` with the offset of the first wrong byte."""
+        return self.read(value, _called(param))
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list["CompletionItem"]:
+        """The names in the database that begin so, as the program knows them."""
+        from .completion import suggestions
+
+        return suggestions(ctx, param, incomplete)
+
+
+class FilePath(values.FilePath, click.ParamType[str]):
+    """The name of a file: whatever bytes the file system has."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The path; error `usage` for an empty one, which names nothing."""
+        return self.read(str(value), _called(param))
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list["CompletionItem"]:
+        """The shell's own completion of files."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
+TEXT = Text()
+PATH = FilePath()
+
+
+def for_click(kind: object) -> object:
+    """Click's type for one of `values`; what click knows already stays."""
+    if isinstance(kind, click.ParamType):
+        return kind
+    if isinstance(kind, values.Number):
+        return Number(kind.low, kind.high, whole=kind.whole, forever=kind.forever)
+    return {values.TEXT: TEXT, values.PATH: PATH}.get(kind, kind)
+
+
+def _called(parameter: click.Parameter | None) -> str | None:
+    return parameter.opts[0] if parameter is not None and parameter.opts else None
