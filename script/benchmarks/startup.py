@@ -1,15 +1,18 @@
 """Start-up: the whole process of one short command, beside a bare Python with the same imports.
 
 Every round runs each command once, one after the other, so that a busy moment of the machine
-meets all of them alike.
+meets all of them alike. With --before it compares two installs instead: each command once of
+either, in turn, and then the ratios of these pairs.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,15 +21,7 @@ from common import machine, parser, report, say, scratch, summary, table
 
 BASE = "import click, sqlite3, json"
 # Of the time of BASE; None where there is no promise.
-ALLOWED = {
-    "send": 2.2,
-    "fetch": 1.35,
-    "claim": 1.35,
-    "renew": 1.35,
-    "update": 1.35,
-    "show": 1.35,
-    "done": 1.35,
-}
+ALLOWED = dict.fromkeys(("send", "fetch", "claim", "renew", "update", "show", "done", "prime"), 1.0)
 
 
 class Ran(NamedTuple):
@@ -79,8 +74,20 @@ def main() -> None:
     options_parser = parser(__doc__.splitlines()[0])
     options_parser.add_argument("--rounds", type=int, default=60)
     options_parser.add_argument("--no-peers", action="store_true")
+    options_parser.add_argument("--before", metavar="BIN", help="another install's commands")
+    options_parser.add_argument(
+        "--after",
+        metavar="BIN",
+        default=str(Path(sys.executable).parent),
+        help="those to compare with it; by default the installed package's",
+    )
     options = options_parser.parse_args()
     facts = machine()
+    if options.before:
+        pairs = compared(options)
+        figures = {"benchmark": "startup", "machine": facts, "pairs": pairs}
+        report(options, figures, pairs_as_text(options, pairs))
+        return
     with scratch() as folder:
         watch = Stopwatch(folder)
         measure(watch, options)
@@ -108,18 +115,88 @@ def measure(watch: Stopwatch, options: argparse.Namespace) -> None:
 
 
 def one_round(watch: Stopwatch, bin_folder: str) -> None:
-    """A thread from sending to its end."""
-    inbox, python = f"{bin_folder}inbox", f"{bin_folder}python"
+    """What the figures are compared with, and a thread from sending to its end."""
+    python = f"{bin_folder}python"
     watch.run("python -c pass", python, "-c", "pass")
     watch.run("base", python, "-c", BASE)
-    watch.run("send", inbox, "send", "--to", "worker", "--subject", "s", "--body", "text", "--json")
-    watch.run("fetch", inbox, "fetch", "--json")
-    claimed = json.loads(watch.run("claim", inbox, "claim", "--json"))["data"]
-    thread, token = claimed["thread"]["id"], claimed["lease"]["token"]
-    watch.run("renew", inbox, "renew", thread, "--token", token, "--json")
-    watch.run("update", inbox, "update", thread, "--token", token, "--body", "half", "--json")
-    watch.run("show", inbox, "show", thread, "--json")
-    watch.run("done", inbox, "done", thread, "--token", token, "--body", "result", "--json")
+    for _ in one_thread(watch, f"{bin_folder}inbox"):
+        pass
+
+
+def one_thread(watch: Stopwatch, inbox: str) -> Iterator[None]:
+    """A thread from sending to its end, with a turn for others after each command."""
+
+    def run(verb: str, *words: str) -> bytes:
+        return watch.run(verb, inbox, verb, *words, "--json")
+
+    sent = ("--to", "worker", "--subject", "s", "--body", "text")
+    for verb, words in (("prime", ()), ("send", sent), ("fetch", ())):
+        run(verb, *words)
+        yield
+    claimed = json.loads(run("claim"))["data"]
+    yield
+    thread = claimed["thread"]["id"]
+    held = (thread, "--token", claimed["lease"]["token"])
+    for verb, words in (
+        ("renew", held),
+        ("update", (*held, "--body", "half")),
+        ("show", (thread,)),
+        ("done", (*held, "--body", "result")),
+    ):
+        run(verb, *words)
+        yield
+
+
+def compared(options: argparse.Namespace) -> dict[str, Any]:
+    """The times of both installs, and the ratios after/before of the pairs."""
+    inboxes = [str(Path(folder) / "inbox") for folder in (options.before, options.after)]
+    rounds = 2 if options.quick else options.rounds
+    with scratch() as before, scratch() as after:
+        watches = [Stopwatch(before), Stopwatch(after)]
+        for watch, inbox in zip(watches, inboxes, strict=True):
+            watch.run(None, inbox, "init", ".")
+        for number in range(rounds + 1):
+            if number == 1:
+                for watch in watches:
+                    watch.times.clear()
+            turns = [one_thread(*pair) for pair in zip(watches, inboxes, strict=True)]
+            # Who comes first changes, because the second finds the disk cache as the first left it.
+            for _ in zip(*turns[:: 1 if number % 2 else -1], strict=True):
+                pass
+            if number % 20 == 0:
+                say(f"round {number} of {rounds}")
+    first, second = (watch.times for watch in watches)
+    return {name: _pair(times, second[name]) for name, times in first.items()}
+
+
+def _pair(before: list[Ran], after: list[Ran]) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    for what in ("wall", "processor"):
+        taken = [[getattr(ran, what) for ran in runs] for runs in (before, after)]
+        ratios = [late / early for early, late in zip(*taken, strict=True)]
+        figures[what] = {
+            "before": summary(taken[0]),
+            "after": summary(taken[1]),
+            "ratio": statistics.median(ratios),
+        }
+    return figures
+
+
+def pairs_as_text(options: argparse.Namespace, pairs: dict[str, Any]) -> str:
+    """The table of two installs."""
+    rows = [
+        (
+            f"`{name}`",
+            *(pair["wall"][side]["p50_ms"] for side in ("before", "after")),
+            pair["wall"]["ratio"],
+            *(pair["processor"][side]["p50_ms"] for side in ("before", "after")),
+            pair["processor"]["ratio"],
+        )
+        for name, pair in pairs.items()
+    ]
+    headings = ("command", "ms before", "ms after", "x", "CPU ms before", "CPU ms after", "CPU x")
+    head = f"before: {options.before}\nafter: {options.after}\nmedians; x is that of the pairs"
+    return f"{head}\n\n" + table(headings, rows)
 
 
 def one_round_of_peers(watch: Stopwatch, bin_folder: str, number: int) -> None:

@@ -33,9 +33,20 @@ def test_startup_measures_each_command_that_has_a_promise(tmp_path):
     commands = bench("startup", tmp_path)["commands"]
 
     promised = {name for name, command in commands.items() if command["allowed"]}
-    assert promised == {"send", "fetch", "claim", "renew", "update", "show", "done"}
+    assert promised == {"send", "fetch", "claim", "renew", "update", "show", "done", "prime"}
     assert all(command["wall"]["count"] == 2 for command in commands.values())
     assert commands["base"]["ratio"] == 1
+
+
+def test_startup_measures_two_installs_in_pairs(tmp_path):
+    folder = Path(sys.executable).parent
+    pairs = bench("startup", tmp_path, "--before", str(folder))["pairs"]
+
+    assert {"claim", "fetch", "renew", "update", "done", "send", "prime"} <= pairs.keys()
+    for pair in pairs.values():
+        for figures in (pair["wall"], pair["processor"]):
+            assert figures["before"]["count"] == figures["after"]["count"] == 2
+            assert figures["ratio"] > 0
 
 
 def test_scale_compares_the_largest_size_with_the_smallest(tmp_path):
