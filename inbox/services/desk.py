@@ -490,7 +490,7 @@ def _thaw_message(stored: dict[str, Any]) -> Message | None:
     return message._replace(to=tuple(message.to), options=tuple(message.options))
 
 
-def _thing(kind: type[Kind], stored: dict[str, Any]) -> Kind | None:
+def _thing(kind: type[Kind], stored: dict[str, Any]) -> "Kind | None":
     return kind._make(_values(kind, stored)) if stored else None
 
 
