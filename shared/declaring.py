@@ -13,6 +13,7 @@ from .shell import Context as Context
 from .shell import shell_of as shell_of
 from .values import PATH as PATH
 from .values import TEXT as TEXT
+from .values import Choice as Choice
 from .values import Number as Number
 
 if TYPE_CHECKING:

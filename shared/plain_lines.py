@@ -11,13 +11,14 @@ from typing import Any
 
 from .declaring import Declared, Parameter, common
 from .errors import InboxOrchError
-from .values import TEXT, FilePath, Number, Text
+from .values import TEXT, Choice, FilePath, Number, Text
 
 _UNDERSTOOD = frozenset(
     {"default", "envvar", "is_flag", "multiple", "required", "type"}
     # These say nothing about what is read.
     | {"help", "is_eager", "metavar", "show_default"}
 )
+_TYPES = (Choice, FilePath, Number, Text)
 # What the words give a command, and what they have said to every command, by name.
 Line = tuple[dict[str, Any], dict[str, Any]]
 
@@ -50,7 +51,7 @@ def _by_name(parameters: Iterable[Parameter]) -> dict[str, Parameter]:
     for each in parameters:
         typed = [name for name in each.names if not name.isidentifier()]
         kind = each.keywords.get("type", TEXT)
-        known = isinstance(kind, (Number, Text, FilePath)) and each.keywords.keys() <= _UNDERSTOOD
+        known = isinstance(kind, _TYPES) and each.keywords.keys() <= _UNDERSTOOD
         if not known or not isinstance(each.keywords.get("default", 0), (int, float)):
             raise _NotPlain
         if each.kind == "option":

@@ -75,6 +75,8 @@ def for_click(kind: object) -> object:
         return kind
     if isinstance(kind, values.Number):
         return Number(kind.low, kind.high, whole=kind.whole, forever=kind.forever)
+    if isinstance(kind, values.Choice):
+        return click.Choice(kind.words)
     return {values.TEXT: TEXT, values.PATH: PATH}.get(kind, kind)
 
 

@@ -5,6 +5,7 @@ They know nothing of click; `value_types` makes click's types of them.
 
 import os
 import re
+from collections.abc import Sequence
 
 from .errors import usage
 
@@ -70,7 +71,18 @@ class FilePath:
         return text
 
 
-Value = Number | Text | FilePath
+class Choice:
+    """One of a few words."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+
+    def read(self, text: str, called: str | None) -> str:
+        """The word; error `usage` for any other one."""
+        if text not in self.words:
+            raise usage(f"{called or 'the word'} must be one of {', '.join(self.words)}")
+        return text
+
 
 TEXT = Text()
 PATH = FilePath()

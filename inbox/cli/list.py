@@ -1,9 +1,7 @@
 """`inbox list`."""
 
-import click
-
 from inbox_orch.shared.blocks import Block, Sentence
-from inbox_orch.shared.declaring import Context, option, shell_of, verb
+from inbox_orch.shared.declaring import Choice, Context, option, shell_of, verb
 
 from ..domain import limits, states
 from ..services.reading import Reading
@@ -19,7 +17,7 @@ from .base import LIMIT, open_group, thread_table
     "--state",
     "states_wanted",
     multiple=True,
-    type=click.Choice(states.THREAD_STATES),
+    type=Choice(states.THREAD_STATES),
     help="Only these; repeatable.",
 )
 @option("--mailbox", "mailboxes", multiple=True, metavar="MAILBOX", help="Only these; repeatable.")

@@ -92,7 +92,7 @@ def test_the_commands_of_a_worker_load_nothing_beyond_sqlite3_and_json(call):
     loaded["release"], _ = call("release", *claim("three"))
     loaded["prime"], _ = call("prime", *as_worker)
     loaded["hook"], _ = call("hook", "post-tool", *as_worker)
-    loaded["guide"], _ = call("guide")
+    loaded["list"], _ = call("list", "--state", "done")
     loaded["stats"], _ = call("stats")
 
     assert len(loaded) == 16

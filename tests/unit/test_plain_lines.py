@@ -29,8 +29,8 @@ def declared() -> dict[str, Declared]:
 
 DECLARED = declared()
 MOST_CALLED = ("claim", "fetch", "renew", "update", "done", "reply", "send", "prime")
-# With a type of click's: click alone can read them.
-CLICKS_OWN = {"list", "work"}
+# With a type of click's: click alone can read it.
+CLICKS_OWN = {"work"}
 VARIABLES = ("INBOX_THREAD", "INBOX_TOKEN", "INBOX_DB", "INBOX_DB_ID", "INBOX_AGENT")
 
 
@@ -121,6 +121,7 @@ PLAIN = [
     ("send", "--to w --subject s --body b --priority -5 --delay 0.5 --max-deliveries 3 --sealed"),
     ("send", "--subject= --to= --strict"),
     ("prime", "--agent w1 --json"),
+    ("list", "--state pending --state done --mailbox workers --limit 20 --json"),
     ("hook stop", "--agent w1 --mailbox workers"),
     ("hook session-start", ""),
     ("hook post-tool", "--json"),
@@ -151,6 +152,8 @@ NOT_PLAIN = [
     ("send", "--to w"),
     ("send", "--to w --subject s --priority 1.0"),
     ("where", "--agent w1"),
+    ("list", "--state Pending"),
+    ("list", "--state"),
     ("hook stop", "extra"),
     ("hook stop", "--wait 5"),
 ]
