@@ -8,8 +8,8 @@ opened it.
 import contextlib
 import os
 import sqlite3
-import threading
 import time
+from _thread import get_ident
 from collections.abc import Callable, Generator, Iterator
 
 from inbox_orch.migrations import APPLICATION_ID, SCHEMA_VERSION
@@ -54,7 +54,7 @@ class Database:
         self._busy_seconds = busy_seconds
         self.notice = notice
         self._process = os.getpid()
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self._closed = False
         self._current: Transaction | None = None
         self._synchronous = "FULL"
@@ -271,7 +271,7 @@ class Database:
                 "the database was opened before the fork of this process",
                 hint="open it in the child process",
             )
-        if self._thread != threading.get_ident():
+        if self._thread != get_ident():
             raise usage("the database was opened in another thread", hint="open it in each thread")
         if self._closed:
             raise usage("the database has been closed", hint="open it again")

@@ -7,7 +7,6 @@ fastest one's share); the kernel's queue on flock(2) serves them in turn.
 import errno
 import fcntl
 import os
-import threading
 
 from .errors import InboxOrchError
 from .folders import unsafe_link
@@ -61,7 +60,7 @@ class Gate:
             raise file_failure(self._path, error) from error
 
 
-class _Line(threading.Thread):
+class _Line:
     """A place in the kernel's queue, held by a thread so that a deadline and signals are kept.
 
     The descriptor is the waiter's again once the lock was granted; if it has left before, the
@@ -69,14 +68,25 @@ class _Line(threading.Thread):
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
-        super().__init__(daemon=True)
+        import threading  # few writers have to queue, and all would load it
+
+        self._thread = threading.Thread(target=self.run, daemon=True)
         self._descriptor = descriptor
         self._path = path
         self._settled = threading.Lock()
         self._granted = threading.Event()
         self._left = False
 
+    def start(self) -> None:
+        """Queue, in a thread of its own."""
+        self._thread.start()
+
+    def join(self, timeout_seconds: float | None = None) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join(timeout_seconds)
+
     def run(self) -> None:
+        """Hold the place until the lock is granted."""
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         with self._settled:
             if self._left:

@@ -6,7 +6,7 @@ at its deadline before it gives up.
 """
 
 import os
-import threading
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
@@ -56,11 +56,11 @@ class Interruption:
     @contextmanager
     def for_this_thread(self) -> Iterator[None]:
         """It is this thread's until the end of the block."""
-        _own.interruption = self
+        _of_threads[get_ident()] = self
         try:
             yield
         finally:
-            _own.interruption = None
+            _of_threads.pop(get_ident(), None)
 
     def close(self) -> None:
         """The thread has ended: from now on firing it does nothing."""
@@ -69,12 +69,11 @@ class Interruption:
         os.close(self._writer)
 
 
-_own = threading.local()
+_of_threads: dict[int, Interruption] = {}
 
 
 def _interruption() -> Interruption | None:
-    found: Interruption | None = getattr(_own, "interruption", None)
-    return found
+    return _of_threads.get(get_ident())
 
 
 def _refuse_when_interrupted(interruption: Interruption | None) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from support.timing import PATIENCE_SECONDS
 
-BASE = "import contextlib, json, sqlite3, threading, typing"
+BASE = "import contextlib, json, sqlite3, typing"
 # Of the standard library, beyond what the base loads: signals, the gate, bells, small digests.
 MORE = {"_sha2", "_sha256", "errno", "fcntl", "gc", "importlib", "select", "signal"}
 
