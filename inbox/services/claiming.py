@@ -100,8 +100,8 @@ def claim_now(
     while chosen is None:
         with desk.database.transaction() as tx:
             more = reaping.reap_in(desk, tx, reads)
-            threads.make_due_available(tx, reads, tx.now.wall_ms, _MOST_MADE_DUE)
-            if thread_id is None and not _first_is_known(tx, reads, more):
+            more |= threads.make_due_available(tx, reads, tx.now.wall_ms, _MOST_MADE_DUE)
+            if more and thread_id is None and not _first_is_known(tx, reads):
                 continue  # so many in one commit: others want to write, too
             chosen = _choose(desk, tx, reads, thread_id)
             if isinstance(chosen, str):
@@ -213,16 +213,15 @@ def due(desk: Desk, reads: Sequence[str], thread_id: str | None) -> waits.Look:
     return look._replace(due_wall_ms=min(times, default=None))
 
 
-def _first_is_known(tx: Transaction, reads: Sequence[str], more: bool) -> bool:
+def _first_is_known(tx: Transaction, reads: Sequence[str]) -> bool:
     """Whether none of those that are free again, and not taken in yet, would come before the
-    thread that is first of the others. `more`: there may be leases left that are over."""
+    thread that is first of the others. To be asked where as many were taken in as one commit
+    takes: else none is left."""
     due = threads.due_delayed(tx, reads)
     if due is not None and due <= tx.now.wall_ms:
         return False
     if threads.overdue_questions(tx, tx.now.wall_ms, 1):
         return False
-    if not more:
-        return True
     first = threads.next_claimable(tx, reads)
     left = leases.expired_by_rank(tx, reads, tx.now, 1)
     if not left:

@@ -34,18 +34,20 @@ def anything_due(desk: Desk, tx: Session, mailboxes: Sequence[str], now: Moment)
 
 def reap_in(desk: Desk, tx: Transaction, mailboxes: Sequence[str]) -> bool:
     """End leases and questions whose time is over, in the caller's transaction: at most 32 of
-    each, first those whose threads would be claimed first. Returns whether there may be more."""
+    each, of leases first those whose threads would be claimed first. Returns whether there may be
+    more of either."""
     over = leases.expired_in(tx, mailboxes, tx.now, limits.MAX_REAPED)
     more = len(over) == limits.MAX_REAPED
     if more:
         over = leases.expired_by_rank(tx, mailboxes, tx.now, limits.MAX_REAPED)
     for thread_id in over:
         expire_lease(desk, tx, desk.thread_now(tx, thread_id))
-    for thread_id in threads.overdue_questions(tx, tx.now.wall_ms, limits.MAX_REAPED):
+    overdue = threads.overdue_questions(tx, tx.now.wall_ms, limits.MAX_REAPED)
+    for thread_id in overdue:
         # The lease first, also of a mailbox that has not been looked at yet: a holder whose
         # lease is over does not get the thread back.
         reap_thread(desk, tx, desk.thread_now(tx, thread_id))
-    return more
+    return more or len(overdue) == limits.MAX_REAPED
 
 
 def reap_thread(desk: Desk, tx: Transaction, thread: Thread) -> Thread:

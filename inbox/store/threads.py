@@ -129,15 +129,19 @@ def mark_claimed(tx: Session, thread_id: str, *, holder: str, now_ms: int) -> Ro
     return rows[0] if rows else None
 
 
-def make_due_available(tx: Session, mailboxes: Sequence[str], now_ms: int, limit: int) -> None:
-    """Put delayed threads whose time has come among the claimable ones."""
-    for mailbox in mailboxes:
+def make_due_available(tx: Session, mailboxes: Sequence[str], now_ms: int, limit: int) -> bool:
+    """Put delayed threads whose time has come among the claimable ones, at most `limit` of each
+    mailbox. Returns whether there may be more."""
+    made = [
         tx.run(
             "UPDATE thread SET delayed = 0 WHERE number IN (SELECT number FROM thread"
             " WHERE mailbox = ? AND delayed = 1 AND available_at <= ?"
             " ORDER BY available_at LIMIT ?)",
             (mailbox, now_ms, limit),
         )
+        for mailbox in mailboxes
+    ]
+    return limit in made
 
 
 def is_delayed(tx: Session, thread_id: str, now_ms: int) -> bool:

@@ -55,8 +55,9 @@ def test_of_many_whose_question_nobody_answered_the_first_is_taken(office):
     assert office.bus("z").claim(mailboxes=["q"]).thread.priority == MANY - 1
 
 
-def test_of_many_whose_time_has_come_the_first_is_taken(office, monkeypatch):
-    monkeypatch.setattr(claiming, "_MOST_MADE_DUE", 10)
+@pytest.mark.parametrize("at_once", [10, 24, 25, 26])
+def test_of_many_whose_time_has_come_the_first_is_taken(office, monkeypatch, at_once):
+    monkeypatch.setattr(claiming, "_MOST_MADE_DUE", at_once)
     _sent(office, 25, delay_seconds=5)
     office.clock.advance(6)
     assert office.bus("z").claim(mailboxes=["q"]).thread.priority == 24
