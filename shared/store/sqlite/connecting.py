@@ -13,8 +13,9 @@ from inbox_orch.migrations import APPLICATION_ID
 
 from ...clock import Clock
 from ...errors import InboxOrchError
+from ..engine import Session
 from ..layout import Layout
-from .refusals import named, patiently, primary_code
+from .refusals import named, patiently, primary_code, without_tables
 
 SLICE_MS = 50
 LOG_BYTES = 4 * 1024 * 1024
@@ -112,13 +113,14 @@ def schema_version(layout: Layout, connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def refuse_newer(connection: sqlite3.Connection, known: int) -> None:
-    """Error `schema_newer` when the schema is that of a later release than `known`."""
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > known:
-        raise InboxOrchError(
-            "schema_newer",
-            f"the database has schema {version}, this program knows {known}",
-            hint="use the newer release of inbox-orch; nothing was changed",
-            details={"schema": version, "supported": known},
-        )
+def database_id(layout: Layout, session: Session) -> str:
+    """The id of the database; error `corrupt` when there is nothing in it that has one."""
+    try:
+        row = session.one("SELECT value FROM meta WHERE key = 'database_id'")
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorname", None) != "SQLITE_ERROR":
+            raise
+        row = None  # there is no such table
+    if row is None:
+        raise without_tables(layout)
+    return str(row[0])

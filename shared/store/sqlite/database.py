@@ -22,14 +22,16 @@ from ..layout import Layout, layout_of
 from . import bells, connecting, live
 from .committing import settle
 from .connecting import Opening
-from .gate import Gate
+from .gate import Gate, file_failure
 from .log import Log
 from .older import Upgraded
 from .refusals import (
-    file_identity,
     is_locked_out,
     missing,
     named,
+    not_to_be_upgraded,
+    of_later_release,
+    other_database,
     out_of_place,
     patiently,
     require_file,
@@ -82,7 +84,7 @@ class Database:
         `expected_id`), `schema_newer`, `corrupt`, `read_only`, `busy`, `unsafe_link`.
         """
         layout = layout_of(path)
-        identity = file_identity(layout)
+        identity = _file_identity(layout)
         if identity is None:
             raise missing(layout)
         require_file(layout)
@@ -202,7 +204,7 @@ class Database:
         deadline = time.monotonic() + self._busy_seconds
         self._gate.acquire(self._busy_seconds)
         self._begin_immediate(deadline)
-        connecting.refuse_newer(self._connection, SCHEMA_VERSION)
+        self._refuse_newer()
         self.check_in_place()
         return Transaction(self._connection, self.clock.now(), durable=durable)
 
@@ -286,10 +288,16 @@ class Database:
         for the recovery or the removal of the log can refuse for a moment."""
         self._connection.execute("BEGIN")
         try:
-            connecting.refuse_newer(self._connection, SCHEMA_VERSION)
+            self._refuse_newer()
         except BaseException:
             self._roll_back()
             raise
+
+    def _refuse_newer(self) -> None:
+        """Error `schema_newer`: another process may have changed the schema since it was opened."""
+        version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        if version > SCHEMA_VERSION:
+            raise of_later_release(version, SCHEMA_VERSION)
 
     def version(self) -> int:
         """A number that changes when another connection has committed."""
@@ -318,7 +326,7 @@ class Database:
         """Error `no_database` or `wrong_database` when the file was removed or replaced since
         it was opened: a write would be lost with this connection, a wait would be for nothing.
         """
-        identity = file_identity(self.layout)
+        identity = _file_identity(self.layout)
         if identity == self._identity:
             return
         raise out_of_place(self.layout, removed=identity is None)
@@ -396,32 +404,10 @@ class Database:
                 give_up_reserve(self.layout)
             if not self._looks:
                 self._bring_up_to_date()
-        self.id = self._read_id()
+        with self.snapshot() as snapshot:
+            self.id = connecting.database_id(self.layout, snapshot)
         if expected_id is not None and expected_id != self.id:
-            raise InboxOrchError(
-                "wrong_database",
-                f"{self.layout.database} is database {self.id}, not {expected_id}",
-                hint="`inbox where` shows which database a folder leads to",
-                details={"path": self.layout.database, "id": self.id, "expected": expected_id},
-            )
-
-    def _read_id(self) -> str:
-        try:
-            with self.snapshot() as snapshot:
-                row = snapshot.one("SELECT value FROM meta WHERE key = 'database_id'")
-        except InboxOrchError as error:
-            if error.details.get("sqlite") != "SQLITE_ERROR":
-                raise
-            row = None  # there is no such table
-        if row is None:
-            raise InboxOrchError(
-                "corrupt",
-                f"{self.layout.database} is marked as ours, but its tables are missing",
-                hint="nothing was written; a copy made with `cp` can look like this: "
-                "use `inbox backup`",
-                details={"path": self.layout.database},
-            )
-        return str(row[0])
+            raise other_database(self.layout, self.id, expected_id)
 
     def _bring_up_to_date(self) -> None:
         """Before the first write. A command that only looks leaves the database as it is."""
@@ -435,12 +421,7 @@ class Database:
         from inbox_orch.migrations.apply import migrate
 
         if not self.writable:
-            raise InboxOrchError(
-                "read_only",
-                f"{self.layout.database} has an older schema and cannot be written",
-                hint="run any command once as a user who may write it",
-                details={"path": self.layout.database},
-            )
+            raise not_to_be_upgraded(self.layout)
         deadline = time.monotonic() + self._busy_seconds
         self._gate.acquire(self._busy_seconds)
         try:
@@ -452,3 +433,14 @@ class Database:
             raise
         finally:
             self._gate.release()
+
+
+def _file_identity(layout: Layout) -> tuple[int, int] | None:
+    """Which file the path leads to: (device, inode); looked at without opening it."""
+    try:
+        status = os.stat(layout.database)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise file_failure(layout.database, error) from error
+    return status.st_dev, status.st_ino

@@ -1,4 +1,5 @@
-"""What stands in the way of SQLite, as named errors: locks, full disks, damage, missing files.
+"""What stands in the way of SQLite, as named errors: locks, full disks, damage, files that are
+missing or are not what they should be.
 
 Also who that is, where the system tells. Opens nothing of the database and decides nothing.
 """
@@ -13,7 +14,6 @@ from typing import Any, TypeVar
 
 from ...errors import InboxOrchError
 from ..layout import DATABASE_NAME, Layout, database_in
-from .gate import file_failure
 
 Result = TypeVar("Result")
 
@@ -141,17 +141,6 @@ def require_file(layout: Layout) -> None:
     )
 
 
-def file_identity(layout: Layout) -> tuple[int, int] | None:
-    """Which file the path leads to: (device, inode); looked at without opening it."""
-    try:
-        status = os.stat(layout.database)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise file_failure(layout.database, error) from error
-    return status.st_dev, status.st_ino
-
-
 def out_of_place(layout: Layout, *, removed: bool) -> InboxOrchError:
     """The database file was removed, or replaced by another, while it was open."""
     path = layout.database
@@ -167,6 +156,46 @@ def out_of_place(layout: Layout, *, removed: bool) -> InboxOrchError:
         f"{path} was replaced by another file while it was in use",
         hint="call again to use the new one",
         details={"path": path},
+    )
+
+
+def other_database(layout: Layout, found: str, expected: str) -> InboxOrchError:
+    """A database was opened, and another one was meant; `found` and `expected` are ids."""
+    return InboxOrchError(
+        "wrong_database",
+        f"{layout.database} is database {found}, not {expected}",
+        hint="`inbox where` shows which database a folder leads to",
+        details={"path": layout.database, "id": found, "expected": expected},
+    )
+
+
+def without_tables(layout: Layout) -> InboxOrchError:
+    """The file says that it is one of ours, and has nothing of ours in it."""
+    return InboxOrchError(
+        "corrupt",
+        f"{layout.database} is marked as ours, but its tables are missing",
+        hint="nothing was written; a copy made with `cp` can look like this: use `inbox backup`",
+        details={"path": layout.database},
+    )
+
+
+def of_later_release(version: int, known: int) -> InboxOrchError:
+    """The schema is `version`, that of a later release; this one knows them up to `known`."""
+    return InboxOrchError(
+        "schema_newer",
+        f"the database has schema {version}, this program knows {known}",
+        hint="use the newer release of inbox-orch; nothing was changed",
+        details={"schema": version, "supported": known},
+    )
+
+
+def not_to_be_upgraded(layout: Layout) -> InboxOrchError:
+    """The schema is that of an older release, and this process may not write the file."""
+    return InboxOrchError(
+        "read_only",
+        f"{layout.database} has an older schema and cannot be written",
+        hint="run any command once as a user who may write it",
+        details={"path": layout.database},
     )
 
 
