@@ -41,7 +41,7 @@ def may_carry_out(desk: Desk, run: Run, attempt_id: str) -> bool:
 
 
 def _is_ours(desk: Desk, intent: Intent) -> bool:
-    if intent.owner == owners.this_process(desk):
+    if intent.owner == desk.database.owner():
         return True
     return owners.is_abandoned(desk, intent) and take_over(desk, intent)
 
@@ -86,9 +86,7 @@ def _finish(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
 
 def take_over(desk: Desk, intent: Intent) -> bool:
     with desk.database.transaction() as tx:
-        return journal_rows.take_over_intent(
-            tx, intent.number, intent.owner, owners.this_process(desk)
-        )
+        return journal_rows.take_over_intent(tx, intent.number, intent.owner, desk.database.owner())
 
 
 def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
@@ -114,7 +112,7 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
         present = attempts.get(snapshot, attempt.id)
-        mine = journal_rows.owns_intent(snapshot, attempt.id, "dispatch", owners.this_process(desk))
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "dispatch", desk.database.owner())
         now = runs.get(snapshot, run.id)
     assert present is not None
     if present.state != "allocating" or not mine:
@@ -230,7 +228,7 @@ def _confirmed(
     present = _as_it_is(tx, attempt)
     if present.state != "allocating":
         return None
-    me = owners.this_process(desk)
+    me = desk.database.owner()
     if outcome is None:
         mine = journal_rows.owns_intent(tx, attempt.id, "dispatch", me)
     else:
@@ -252,7 +250,7 @@ def _clear_away(desk: Desk, run: Run, attempt: Attempt) -> bool:
     except InboxOrchError:
         return False
     with desk.database.transaction() as tx:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         return journal_rows.close_intent(tx, attempt.id, "dispatch", "undone", me, tx.now.wall_ms)
 
 

@@ -6,7 +6,6 @@ from inbox_orch.inbox.domain.model import Thread, WorkTimes
 from inbox_orch.shared.store import waits
 from inbox_orch.shared.store.engine import Session
 
-from ..journal import owners
 from ..journal import rows as journal_rows
 from ..runs import states
 from ..runs import task_rows as tasks
@@ -104,7 +103,7 @@ def due(desk: Desk, run: Run) -> waits.Look:
     wall = [t for t in (question, next_clock(desk, run), *graces) if t is not None]
     ends = [desk.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
     monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
-    if any(intent.owner != owners.this_process(desk) for intent in begun):
+    if any(intent.owner != desk.database.owner() for intent in begun):
         # That a process has died is no change of the database: nothing else tells of it.
         monotonic.append(now.monotonic_ms + int(OTHERS_LOOK_SECONDS * 1000))
     return waits.Look(None, min(wall, default=None), min(monotonic, default=None))

@@ -13,7 +13,6 @@ from inbox_orch.shared.store.engine import Session, Transaction
 from ..gates.surroundings import command_environment
 from ..git import worktrees
 from ..git.worktrees import Filling, Hold, Place
-from ..journal import owners
 from ..journal import rows as journal_rows
 from ..runs import run_rows as runs
 from ..runs.config import config_of
@@ -52,7 +51,7 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
 def _is_wanted_still(desk: Desk, run: Run, attempt: Attempt) -> bool:
     with desk.database.snapshot() as snapshot:
         present = attempts.get(snapshot, attempt.id)
-        mine = journal_rows.owns_intent(snapshot, attempt.id, "dispatch", owners.this_process(desk))
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "dispatch", desk.database.owner())
     wanted = mine and present is not None and present.state == "allocating"
     return wanted and not is_cancelled(desk, run)
 

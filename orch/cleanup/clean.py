@@ -203,7 +203,7 @@ def _begin_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> boo
             attempt,
             "cleanup",
             plan.as_data(),
-            owner=owners.this_process(desk),
+            owner=desk.database.owner(),
             now_ms=tx.now.wall_ms,
         )
         return True
@@ -241,7 +241,7 @@ def _undo(desk: Desk, repository: Repository, attempt: Attempt, plan: Removal) -
         with worktrees.locked(repository):
             repository.drop(salvage.ref_of(attempt.id), plan.salvage)
     with desk.database.transaction() as tx:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         journal_rows.close_intent(tx, attempt.id, "cleanup", "undone", me, tx.now.wall_ms)
 
 
@@ -266,7 +266,7 @@ def _confirm_removal(
     deleted: Sequence[Deletion],
     trash: Trash,
 ) -> None:
-    me, now_ms = owners.this_process(desk), tx.now.wall_ms
+    me, now_ms = desk.database.owner(), tx.now.wall_ms
     if not journal_rows.close_intent(tx, attempt.id, "cleanup", "done", me, now_ms):
         return  # another leader has taken it over, and does the same
     present = attempts.get(tx, attempt.id)
@@ -307,7 +307,7 @@ def finish_cleanups(desk: Desk, run: Run) -> int:
 def _is_left(desk: Desk, intent: Intent) -> bool:
     """Whether no process is working on it: this one, too, may have come to no end with it
     earlier. Should it still be working on it, it has the attempt's lock."""
-    return intent.owner == owners.this_process(desk) or owners.is_abandoned(desk, intent)
+    return intent.owner == desk.database.owner() or owners.is_abandoned(desk, intent)
 
 
 def _finish_cleanup(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:

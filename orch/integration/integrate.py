@@ -186,7 +186,7 @@ def _begin(desk: Desk, run: Run, plan: Plan) -> int | None:
             tx,
             run_id=run.id,
             data=_facts(plan),
-            owner=owners.this_process(desk),
+            owner=desk.database.owner(),
             now_ms=tx.now.wall_ms,
         )
 
@@ -215,7 +215,7 @@ def _moved(repository: Repository, plan: Plan) -> bool:
 def _confirm(desk: Desk, tx: Transaction, run: Run, number: int, facts: dict[str, Any]) -> None:
     """The branch has moved: say so, and give back what conflicts, unless another leader has
     taken this over and done it."""
-    me = owners.this_process(desk)
+    me = desk.database.owner()
     if not journal_rows.close_by_number(tx, number, "done", me, tx.now.wall_ms):
         return
     present = runs.get(tx, run.id)

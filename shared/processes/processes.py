@@ -1,5 +1,6 @@
 """Telling one process from another, also after its number has been given out again."""
 
+import functools
 import os
 
 from ..clock import boot_time_shift_ns
@@ -47,6 +48,13 @@ def namespace() -> int:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:
         return 0
+
+
+@functools.lru_cache(maxsize=1)
+def known_by(own: int) -> tuple[int, int, int]:
+    """By what this process, whose number is `own`, is known again: that number, when it began, and
+    in which PID namespace. None of it changes; after a fork the number is another one."""
+    return own, start_time(own) or 0, namespace()
 
 
 def inside(folder: str) -> tuple[int, ...]:

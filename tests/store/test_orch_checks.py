@@ -14,7 +14,6 @@ import pytest
 from inbox_orch.orch.attempts import borrow, fold, judge
 from inbox_orch.orch.attempts import verify as verifying
 from inbox_orch.orch.gates import running
-from inbox_orch.orch.journal import owners
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Limits
@@ -435,8 +434,8 @@ def test_a_verification_that_another_leader_has_taken_over_is_left_to_it(
     """Both have seen that the verifier is gone; whoever comes second must clear nothing away."""
     submitted(site, run, "true")
     dying, slow = site.leader(), site.leader()
-    gone = owners.this_process(dying.desk)._replace(process=4194303, started=1)
-    only_for(monkeypatch, dying, owners, "this_process", lambda: gone)
+    gone = dying.database.owner()._replace(process=4194303, started=1)
+    monkeypatch.setattr(dying.database, "owner", lambda: gone)
     fold.fold(dying.desk, run)
     verifying.verify(dying.desk, run)
     judge._begin_checks(dying.desk, run, site.attempts(run, "a")[-1])
@@ -471,7 +470,7 @@ def test_a_verifier_that_has_lost_its_attempt_decides_nothing(
         other = site.leader()
         if loss == "taken over":
             (intent,) = site.open_intents(run)
-            elsewhere = owners.this_process(other.desk)._replace(process=4194303, started=1)
+            elsewhere = other.database.owner()._replace(process=4194303, started=1)
             with other.database.transaction() as tx:
                 assert journal_rows.take_over_intent(tx, intent.number, intent.owner, elsewhere)
         else:
@@ -497,7 +496,7 @@ def test_the_check_of_a_verifier_that_is_gone_is_ended_and_nobody_elses(site: Si
     own = subprocess.Popen(["sleep", "600"], start_new_session=True)
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
-        me, boot_id = owners.this_process(site.scheduler.desk), site.clock.now().boot_id
+        me, boot_id = site.scheduler.database.owner(), site.clock.now().boot_id
         for process, started in ((own, 0), (other, 2)):  # ticks; one is lost by rounding
             data = {"group": process.pid}
             data["group_started"] = (processes.start_time(process.pid) or 0) + started

@@ -12,7 +12,6 @@ from inbox_orch.orch.git import integrating as git_integrating
 from inbox_orch.orch.git import worktrees
 from inbox_orch.orch.integration import integrate
 from inbox_orch.orch.integration.rules import branch_of
-from inbox_orch.orch.journal import owners
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.shared.store.sqlite.gate import Gate
 from support.buses import refused
@@ -537,7 +536,7 @@ def test_the_branch_of_the_integration_is_not_moved_under_somebody_who_works_on_
 
 def begun_by_one_that_is_gone(site: Site, run, tip: str, conflicts=()) -> None:
     facts = {"step": "move", "branch": branch_of(run), "before": None, "tip": tip}
-    gone = owners.this_process(site.scheduler.desk)._replace(process=4194303, started=1)
+    gone = site.scheduler.database.owner()._replace(process=4194303, started=1)
     with site.scheduler.database.transaction() as tx:
         journal_rows.open_integration(
             tx,

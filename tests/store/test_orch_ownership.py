@@ -32,16 +32,14 @@ def run(site: Site):
 def seen_from_another_container(monkeypatch: pytest.MonkeyPatch, scheduler: Scheduler) -> None:
     """The scheduler's owner is as a process of another PID namespace writes it down: no process
     here has its number and its start."""
-    elsewhere = owners.this_process(scheduler.desk)._replace(
-        process=4194303, started=1, namespace=1
-    )
-    only_for(monkeypatch, scheduler, owners, "this_process", lambda: elsewhere)
+    elsewhere = scheduler.database.owner()._replace(process=4194303, started=1, namespace=1)
+    monkeypatch.setattr(scheduler.database, "owner", lambda: elsewhere)
 
 
 def seen_as_gone(monkeypatch: pytest.MonkeyPatch, scheduler: Scheduler) -> None:
     """The scheduler's owner is as a process that has ended leaves it."""
-    gone = owners.this_process(scheduler.desk)._replace(process=4194303, started=1)
-    only_for(monkeypatch, scheduler, owners, "this_process", lambda: gone)
+    gone = scheduler.database.owner()._replace(process=4194303, started=1)
+    monkeypatch.setattr(scheduler.database, "owner", lambda: gone)
 
 
 def while_it_makes_the_worktree(monkeypatch, scheduler: Scheduler, happening) -> None:
@@ -320,7 +318,7 @@ def test_the_brief_is_in_the_thread_too(site: Site, run):
 
 
 def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run):
-    me = owners.this_process(site.scheduler.desk)
+    me = site.scheduler.database.owner()
     other, third = me._replace(process=4194303), me._replace(started=1)
     attempt = site.dispatch(run)["a"]["id"]
     with site.scheduler.database.transaction() as tx:
@@ -345,7 +343,7 @@ def test_only_the_owner_of_an_intent_notes_closes_or_hands_it_on(site: Site, run
 
 
 def test_only_the_owner_of_an_integration_notes_or_closes_it(site: Site, run):
-    me = owners.this_process(site.scheduler.desk)
+    me = site.scheduler.database.owner()
     other = me._replace(started=1)
     with site.scheduler.database.transaction() as tx:
         connection, now_ms = tx, tx.now.wall_ms
@@ -372,7 +370,7 @@ def test_a_change_for_a_state_that_has_passed_changes_nothing(site: Site, run):
 
 def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
     """Its number alone may have been given out again."""
-    me = owners.this_process(site.scheduler.desk)
+    me = site.scheduler.database.owner()
 
     def is_abandoned(owner) -> bool:
         intent = journal_rows.Intent(1, "run", "attempt", "dispatch", {}, site.clock.wall_ms, owner)
