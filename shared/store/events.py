@@ -94,11 +94,12 @@ def append(
             _encode(data),
         ),
     )
-    transaction.ring(EVERYTHING)
+    topics = [EVERYTHING]
     if about.thread_id is not None:
-        transaction.ring(thread_topic(about.thread_id))
+        topics.append(thread_topic(about.thread_id))
     if about.run_id is not None:
-        transaction.ring(run_topic(about.run_id))
+        topics.append(run_topic(about.run_id))
+    transaction.ring(*topics)
     return number
 
 
