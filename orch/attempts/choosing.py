@@ -9,16 +9,31 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..git.joining import is_unrelated
+from ..git.repository import Repository
 from ..git.standing import require_apart
 from ..runs import readiness
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Run, Task
-from ..runs.readiness import Picture, Slots
+from ..runs.readiness import Heads, Picture, Slots, basis_of
 from . import moving
 from . import named as named_tasks
 from . import rows as attempts
-from .bases import Base, Heads, base_for
+
+
+class Base(NamedTuple):
+    """The commit, the ref as it was asked for, where it came from.
+
+    `source` is `option`, `run`, `HEAD`, `task`, `merge`, or where the task's own next base came
+    from (`integration`, `attempt`); `heads` are the commits that it was computed from;
+    `conflicts` are paths, and then there is no commit.
+    """
+
+    commit: str | None
+    ref: str | None
+    source: str
+    heads: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
 
 
 class Chosen(NamedTuple):
@@ -180,3 +195,58 @@ def _conflict(task: Task, base: Base, *, named: bool) -> dict[str, Any]:
             details=shape,
         )
     return shape
+
+
+# -- the base --------------------------------------------------------------------------------
+
+
+def base_for(
+    repository: Repository,
+    run: Run,
+    task: Task,
+    heads: tuple[str, ...],
+    option: str | None,
+    within: str | None = None,
+) -> Base:
+    """The base of the next attempt. Makes objects at most; no ref, no working tree is touched.
+
+    `option` and HEAD are read in the folder `within`, where the call was made: a linked worktree
+    has a HEAD of its own.
+    Errors: `usage` (a ref that names no commit), `dep_not_in_base`.
+    """
+    basis = basis_of(task, heads)
+    if option is not None:
+        commit = repository.commit_of(option, within)
+        missing = [head for head in heads if not repository.contains(commit, head)]
+        if missing:
+            raise InboxOrchError(
+                "dep_not_in_base",
+                f"{option} lacks work that task {task.key} depends on: {', '.join(missing)}",
+                hint="leave --base out, or merge that work into it first",
+                details={"task": task.key, "base": commit, "missing": missing},
+            )
+        return Base(commit, option, "option", basis)
+    if task.next_base is not None:
+        return _own_base(repository, run, task, heads)
+    if not heads:
+        if run.base_commit is not None:
+            return Base(run.base_commit, run.base_ref, "run")
+        return Base(repository.commit_of("HEAD", within), "HEAD", "HEAD")
+    independent = repository.independent(heads)
+    if len(independent) == 1:
+        return Base(independent[0], None, "task", heads)
+    merged = repository.merge(independent, f"Base of task {task.key} in run {run.name}")
+    return Base(merged.commit, None, "merge", heads, merged.conflicts)
+
+
+def _own_base(repository: Repository, run: Run, task: Task, heads: tuple[str, ...]) -> Base:
+    """Where the task is told to start, with what it depends on merged in as far as it is not
+    there yet."""
+    start, basis = task.next_base, basis_of(task, heads)
+    assert start is not None and task.next_base_source is not None
+    missing = [head for head in heads if not repository.contains(start, head)]
+    if not missing:
+        return Base(start, None, task.next_base_source, basis)
+    added = repository.independent(missing)
+    merged = repository.merge((start, *added), f"Base of task {task.key} in run {run.name}")
+    return Base(merged.commit, None, "merge", basis, merged.conflicts)

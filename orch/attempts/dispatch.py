@@ -21,11 +21,10 @@ from ..runs import names, states
 from ..runs import run_rows as runs
 from ..runs.desk import Desk, keep_base
 from ..runs.model import Attempt, Run, Task
-from ..runs.readiness import Picture, Slots
+from ..runs.readiness import Heads, Picture, Slots
 from . import choosing, fold, moving, provision, verify
 from . import named as named_tasks
 from . import rows as attempts
-from .bases import Heads
 from .choosing import Asked, Chosen, HeldBack
 
 _MOST_CHOICES = 10

@@ -13,10 +13,9 @@ from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from ..runs.readiness import Picture
+from ..runs.readiness import Heads, Picture
 from . import kinds
 from . import rows as attempts
-from .bases import Heads
 
 
 def picture(desk: Desk, tx: Session, run: Run, now_ms: int) -> Picture:

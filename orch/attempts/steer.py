@@ -19,7 +19,6 @@ from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from . import fold, moving, provision, stop
 from . import rows as attempts
-from .bases import tip_of
 from .verify import details_of
 
 _ENDS = "cancelled by the leader"
@@ -324,7 +323,7 @@ def _tip_to_go_on_from(
     if found[0].branch is None:
         raise usage(f"task {task.key} has no worktree, so that no attempt left a commit")
     repository = desk.repository(run)
-    commit = tip_of(repository, found[0])
+    commit = _tip_of(repository, found[0])
     if commit is None:
         raise InboxOrchError(
             "invalid_state",
@@ -349,3 +348,24 @@ def _left_behind(repository: Repository, attempt: Attempt) -> tuple[str, ...]:
         return repository.changed_paths(attempt.salvage_commit, f"{attempt.salvage_commit}^1")
     known = details_of(attempt).get("untracked_at_start", ())
     return repository.uncommitted(str(attempt.worktree_path), known)
+
+
+def _tip_of(repository: Repository, attempt: Attempt) -> str | None:
+    """The newest commit that an ended attempt came to: the one that was accepted; else what came
+    late, what HEAD was when its files were salvaged, its branch, or what was seen at its end.
+
+    Never the salvage itself: that has ignored files in it, and sides of merges that were given
+    up, which must not get into the history of accepted work.
+    """
+    seen = attempt.head_commit
+    if attempt.state == "succeeded":
+        return seen
+    later = [repository.ref_commit(f"refs/orch/late/{attempt.id}")]
+    if attempt.salvage_commit is not None:
+        later.append(repository.ref_commit(f"{attempt.salvage_commit}^1"))
+    later.append(repository.ref_commit(f"refs/heads/{attempt.branch}"))
+    for commit in later:
+        # A worker may have committed after its end, or have left its branch before.
+        if commit is not None and (seen is None or repository.contains(commit, seen)):
+            return commit
+    return seen

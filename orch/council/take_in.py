@@ -14,8 +14,7 @@ from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..attempts import dispatch, fold, moving, provision
 from ..attempts import rows as attempts
-from ..attempts.bases import Base
-from ..attempts.choosing import Chosen
+from ..attempts.choosing import Base, Chosen
 from ..journal import finishing
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks

@@ -1,5 +1,5 @@
-"""What follows from the stored states: who is ready, who waits, who can never start, how the
-run stands. Computed afresh at every look, so that it cannot go stale."""
+"""What follows from the stored states: who is ready, who waits, who can never start, which accepted
+work a task builds on, how the run stands. Computed afresh at every look: it cannot go stale."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -187,6 +187,41 @@ def _settled_outcome(states: Sequence[str]) -> str:
     if all(state in ("succeeded", "skipped") for state in states):
         return "succeeded"
     return "partial" if "succeeded" in states else "failed"
+
+
+# -- which accepted work a task builds on -----------------------------------------------------
+
+
+class Heads:
+    """The accepted heads that tasks of a run build on, as its tasks and edges stand."""
+
+    def __init__(self, tasks: Sequence[Task], dependencies: Sequence[Dependency]) -> None:
+        self._tasks = {task.id: task for task in tasks}
+        self._edges = graph.edges_of(dependencies) if dependencies else {}
+
+    def of(self, task: Task) -> tuple[str, ...]:
+        """Those of every code task that `task` depends on, directly or not, over any edge and
+        through tasks without a worktree; in topological order."""
+        if task.id not in self._edges:
+            return ()
+        upstream = [self._tasks[task_id] for task_id in graph.ancestors(self._edges, task.id)]
+        by_age = [t.id for t in sorted(upstream, key=lambda t: t.number)]
+        order = graph.ordered(by_age, self._edges)
+        heads = (self._tasks[task_id].accepted_head for task_id in order)
+        return tuple(dict.fromkeys(head for head in heads if head is not None))
+
+    def basis(self, task: Task) -> tuple[str, ...]:
+        """All that the base of its next attempt is computed from, as the task stands now: when
+        that changes, the base has to be chosen anew and a stored conflict is void."""
+        return basis_of(self._tasks[task.id], self.of(task))
+
+
+def basis_of(task: Task, heads: tuple[str, ...]) -> tuple[str, ...]:
+    """What the base of a task's next attempt is computed from: where it is told to start, if it is,
+    and the `heads` that it builds on."""
+    if task.next_base is None:
+        return heads
+    return tuple(dict.fromkeys((task.next_base, *heads)))
 
 
 # -- how many attempts may live at once, in a run and in each mailbox of it ------------------
