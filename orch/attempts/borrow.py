@@ -5,7 +5,6 @@ import os
 from ..git import borrowed
 from ..git.worktrees import Place
 from ..journal.rows import Intent
-from ..runs import names
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
@@ -15,10 +14,9 @@ def place_of(desk: Desk, run: Run, attempt: Attempt, head: str) -> Place:
     with desk.database.snapshot() as snapshot:
         key = tasks.by_id(snapshot, attempt.task_id).key
     assert run.worktree_root is not None
-    folder = names.folder_name(key, attempt.number) + ".adopt"
     return Place(
-        names.branch_name(run.name, key, attempt.number).replace("/t/", "/adopt/", 1),
-        os.path.join(run.worktree_root, run.name, folder),
+        run.branch_of(key, attempt.number).replace("/t/", "/adopt/", 1),
+        os.path.join(run.worktree_root, run.folder_of(key, attempt.number)) + ".adopt",
         head,
         f"orch {desk.database.id} adopt {attempt.id}",
     )

@@ -15,10 +15,10 @@ from inbox_orch.shared.ids import check_key, check_name, new_id
 from inbox_orch.shared.store import requests
 from inbox_orch.shared.store.engine import Transaction
 
-from ..journal import finishing, owners
+from ..journal import finishing
 from ..journal import rows as journal_rows
-from ..runs import names, states
 from ..runs import run_rows as runs
+from ..runs import states
 from ..runs.desk import Desk, keep_base
 from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Heads, Picture, Slots
@@ -224,10 +224,9 @@ def _allocated(
     }
     if chosen.base is not None:
         assert run.worktree_root is not None
-        folder = names.folder_name(task.key, number)
         values |= {
-            "branch": names.branch_name(run.name, task.key, number),
-            "worktree_path": os.path.join(run.worktree_root, run.name, folder),
+            "branch": run.branch_of(task.key, number),
+            "worktree_path": os.path.join(run.worktree_root, run.folder_of(task.key, number)),
             "base_ref": chosen.base.ref,
             "base_commit": chosen.base.commit,
             "base_source": chosen.base.source,
@@ -239,7 +238,7 @@ def _allocated(
         made,
         "dispatch",
         {"merged_base": chosen.base is not None and chosen.base.source == "merge"},
-        owner=owners.this_process(desk),
+        owner=desk.database.owner(),
         now_ms=tx.now.wall_ms,
     )
     moving.record_attempt(desk, tx, run, made, "attempt_allocating", {"from": None})
@@ -343,7 +342,7 @@ def _planned(chosen: Chosen, run: Run) -> dict[str, Any]:
         "number": number,
         "state": "planned",
         "mailbox": chosen.mailbox,
-        "branch": None if base is None else names.branch_name(run.name, chosen.task.key, number),
+        "branch": None if base is None else run.branch_of(chosen.task.key, number),
         "base_ref": None if base is None else base.ref,
         "base_commit": None if base is None else base.commit,
         "base_source": None if base is None else base.source,

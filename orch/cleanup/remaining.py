@@ -11,7 +11,6 @@ from inbox_orch.shared.store.sqlite.database import Database
 from ..attempts import rows as attempts
 from ..git import removal, worktrees
 from ..git.failures import shown
-from ..git.recognising import mark_of
 from ..git.removal import Deleted, Deletion
 from ..git.repository import Repository
 from ..runs import task_rows as tasks
@@ -78,9 +77,9 @@ def release_base(desk: Desk, repository: Repository, run: Run, stays: Sequence[s
     can be restored, is known by it."""
     if run.state != "closed" or _has_salvage(desk, run):
         return
-    commit = repository.ref_commit(mark_of(run.id))
+    commit = repository.ref_commit(run.mark)
     if commit is not None and any(repository.contains(other, commit) for other in stays):
-        repository.drop(mark_of(run.id), commit)
+        repository.drop(run.mark, commit)
 
 
 def _has_salvage(desk: Desk, run: Run) -> bool:

@@ -3,6 +3,7 @@ clone does not. Changes nothing."""
 
 import functools
 import os
+from collections.abc import Sequence
 
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -10,31 +11,14 @@ from .commands import output_of
 from .repository import Repository
 
 
-def mark_of(run_id: str) -> str:
-    """The ref that keeps what a run begins at, and tells whose run it is."""
-    return f"refs/orch/run/{run_id}"
-
-
-def is_of_run(path: str, identity: str | None, run_id: str, run_name: str) -> bool:
-    """Whether the repository at `path` is the one that a run was opened for: the same git
-    directory, or one that was put back from a backup, with the refs of the run in it."""
-    if not os.path.isdir(path):
-        return False
-    try:
-        same = Repository(path).identity() == identity
-    except (OSError, InboxOrchError):
-        return False
-    return same or _has_marks(path, run_id, run_name)
-
-
 @functools.lru_cache(maxsize=64)
-def copy_around(database: str, path: str, run_id: str, run_name: str) -> str | None:
+def copy_around(database: str, path: str, refs: tuple[str, ...]) -> str | None:
     """The working tree in which a database lies, if that is a copy of the run's repository, which
-    is at `path`: another repository with the refs of the run. None where all is as it was."""
+    is at `path`: another repository with `refs`, those of the run. None where all is as it was."""
     top = _working_tree_around(database)
     if top is None or os.path.realpath(path) == top or Repository(path).is_at(top):
         return None
-    return top if _has_marks(top, run_id, run_name) else None
+    return top if has_refs(top, refs) else None
 
 
 def _working_tree_around(database: str) -> str | None:
@@ -54,12 +38,12 @@ def _is_top(folder: str) -> bool:
     return all(os.path.lexists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs"))
 
 
-def _has_marks(path: str, run_id: str, run_name: str) -> bool:
+def has_refs(path: str, refs: Sequence[str]) -> bool:
+    """Whether the repository at `path` has one of the refs, or one that begins so before a `/`."""
     try:
         there = output_of(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
         if not os.path.samefile(there, Repository(path).common_directory):
             return False  # git answers for a repository that lies above
-        own = (mark_of(run_id), f"refs/heads/orch/{run_name}/")
-        return bool(output_of(path, "for-each-ref", "--count=1", *own))
+        return bool(output_of(path, "for-each-ref", "--count=1", *refs))
     except (InboxOrchError, OSError):
         return False

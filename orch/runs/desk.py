@@ -3,6 +3,7 @@ names, keys of calls."""
 
 import contextlib
 import json
+import os
 import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from inbox_orch.shared.store.engine import Session, Transaction
 from inbox_orch.shared.store.sqlite.database import Database
 
 from ..git.commands import keep_secret
-from ..git.recognising import copy_around, is_of_run, mark_of
+from ..git.recognising import copy_around, has_refs
 from ..git.repository import Repository
 from . import run_rows as runs
 from . import states
@@ -117,8 +118,9 @@ class Desk:
         config = config_of(run)
         if config.secrets:
             keep_secret(secrets_of(config))
-        require_own_place(self.database.layout.database, run)
-        return Repository(run.repository)
+        repository = Repository(run.repository)
+        require_own_place(self.database.layout.database, run, repository)
+        return repository
 
     def move_run(
         self,
@@ -181,11 +183,11 @@ class Desk:
         return Answer(data, False)
 
 
-def require_own_place(database: str, run: Run) -> None:
+def require_own_place(database: str, run: Run, repository: Repository) -> None:
     """Error `git_failed` when a run's repository is gone or another one, and when the database is
     a copy that would act on the repository of the original."""
     assert run.repository is not None
-    if not is_of_run(run.repository, run.repository_identity, run.id, run.name):
+    if not _is_of_run(repository, run):
         place = shlex.quote(run.repository)
         raise InboxOrchError(
             "git_failed",
@@ -193,7 +195,7 @@ def require_own_place(database: str, run: Run) -> None:
             hint=f"put it back where it was; if it was moved, `ln -s NEW {place}` leads there",
             details={"repository": run.repository},
         )
-    copy = copy_around(database, run.repository, run.id, run.name)
+    copy = copy_around(database, run.repository, run.refs)
     if copy is not None:
         raise InboxOrchError(
             "git_failed",
@@ -201,6 +203,18 @@ def require_own_place(database: str, run: Run) -> None:
             hint=f"go on with the run in {run.repository}; `orch run init` opens one for the copy",
             details={"repository": run.repository, "copy": copy},
         )
+
+
+def _is_of_run(repository: Repository, run: Run) -> bool:
+    """Whether the repository is the one that a run was opened for: the same git directory, or one
+    that was put back from a backup, with the refs of the run in it."""
+    if not os.path.isdir(repository.path):
+        return False
+    try:
+        same = repository.identity() == run.repository_identity
+    except (OSError, InboxOrchError):
+        return False
+    return same or has_refs(repository.path, run.refs)
 
 
 def _mostly_runs(tx: Session, found: list[Run]) -> list[Run]:
@@ -227,5 +241,5 @@ def keep_base(desk: Desk, run: Run) -> None:
         return
     with contextlib.suppress(InboxOrchError):  # what comes next says so
         repository = desk.repository(run)
-        if repository.ref_commit(mark_of(run.id)) is None:
-            repository.keep(mark_of(run.id), run.base_commit or repository.commit_of("HEAD"))
+        if repository.ref_commit(run.mark) is None:
+            repository.keep(run.mark, run.base_commit or repository.commit_of("HEAD"))

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 
+_MOST_OF_A_NAME = 40
+
 
 class Run(NamedTuple):
     """A set of tasks for one repository. Times are wall-clock milliseconds."""
@@ -25,6 +27,24 @@ class Run(NamedTuple):
     created_at: int
     closed_at: int | None
     cancelled_at: int | None
+
+    @property
+    def mark(self) -> str:
+        """The ref that keeps what it begins at, and tells whose run it is."""
+        return f"refs/orch/run/{self.id}"
+
+    @property
+    def refs(self) -> tuple[str, str]:
+        """Refs that are of this run alone: its mark, and what those of its branches begin with."""
+        return self.mark, f"refs/heads/orch/{self.name}/"
+
+    def branch_of(self, key: str, number: int) -> str:
+        """The branch of an attempt: the `number`th at the task with this key."""
+        return f"orch/{self.name[:_MOST_OF_A_NAME]}/t/{key}/{number}"
+
+    def folder_of(self, key: str, number: int) -> str:
+        """The folder of that attempt, below the root of the worktrees."""
+        return f"{self.name}/{key}-{number}"
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -1,11 +1,10 @@
-"""Names that the scheduler gives: task keys, runs, branches, folders. ASCII and lower case, so
+"""Names of tasks and of runs; what is named after them, a `Run` says. ASCII and lower case, so
 that they mean the same on every file system."""
 
 import re
 
 from inbox_orch.shared.errors import usage
 
-MAX_PART = 40
 _KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 
@@ -25,13 +24,3 @@ def run_name(title: str, run_id: str) -> str:
     """A readable, unique name: words of the title and the end of the id."""
     words = _NOT_IN_SLUG.sub("-", title.lower()).strip("-")[:24].strip("-")
     return f"{words or 'run'}-{run_id[-8:].lower()}"
-
-
-def branch_name(run: str, key: str, number: int) -> str:
-    """The branch of an attempt."""
-    return f"orch/{run[:MAX_PART]}/t/{key}/{number}"
-
-
-def folder_name(key: str, number: int) -> str:
-    """The folder of an attempt, below that of its run."""
-    return f"{key}-{number}"

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.git import worktrees
-from inbox_orch.orch.runs.names import folder_name
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.sqlite.gate import Gate
 from support.runs import Site, branches, git, lock_files, refs_beside_base, worktree_paths
@@ -25,7 +24,7 @@ def run(site: Site):
 
 
 def place_of(site: Site, run, key: str = "a", number: int = 1) -> Path:
-    return site.worktrees / run.name / folder_name(key, number)
+    return site.worktrees / run.folder_of(key, number)
 
 
 def assert_nothing_is_left(site: Site, run, *, worktrees: set[str] = frozenset()) -> None:

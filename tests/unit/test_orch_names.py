@@ -8,11 +8,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from inbox_orch.orch.runs import names
+from inbox_orch.orch.runs.model import Run
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 ALLOWED = "abz019._-"
+
+
+def run_called(name: str) -> Run:
+    return Run(**dict.fromkeys(Run._fields))._replace(name=name)
 
 
 def is_accepted(key: str) -> bool:
@@ -27,7 +32,7 @@ def is_accepted(key: str) -> bool:
 @given(st.text(st.sampled_from(ALLOWED), min_size=1, max_size=41))
 def test_every_accepted_key_gives_a_branch_that_git_accepts(key: str):
     assume(is_accepted(key))
-    branch = names.branch_name(names.run_name("A title", ULID), key, 1)
+    branch = run_called(names.run_name("A title", ULID)).branch_of(key, 1)
 
     checked = subprocess.run(["git", "check-ref-format", "--branch", branch], capture_output=True)
 
@@ -62,8 +67,10 @@ def test_a_run_is_named_in_ascii_whatever_its_title(title: str):
 
 @given(st.lists(st.tuples(st.text("ab1-.", min_size=1, max_size=5), st.integers(1, 30))))
 def test_no_two_attempts_share_a_folder_or_a_branch(attempts: list[tuple[str, int]]):
-    assert len({names.folder_name(*a) for a in attempts}) == len(set(attempts))
-    assert len({names.branch_name("run", *a) for a in attempts}) == len(set(attempts))
+    run = run_called("run")
+
+    assert len({run.folder_of(*a) for a in attempts}) == len(set(attempts))
+    assert len({run.branch_of(*a) for a in attempts}) == len(set(attempts))
 
 
 @pytest.mark.parametrize(
@@ -83,9 +90,9 @@ def test_a_run_has_the_words_of_its_title_in_its_name(title: str, name: str):
 
 
 def test_an_attempt_is_named_after_its_run_its_task_and_its_number():
-    assert names.branch_name("shop", "login", 2) == "orch/shop/t/login/2"
-    assert names.branch_name("r" * 50, "login", 2) == f"orch/{'r' * 40}/t/login/2"
-    assert names.folder_name("login", 2) == "login-2"
+    assert run_called("shop").branch_of("login", 2) == "orch/shop/t/login/2"
+    assert run_called("r" * 50).branch_of("login", 2) == f"orch/{'r' * 40}/t/login/2"
+    assert run_called("shop").folder_of("login", 2) == "shop/login-2"
 
 
 def test_a_key_that_is_refused_is_told_with_the_rule():
