@@ -43,7 +43,7 @@ def news(
     name = desk.acting(agent)
     reads = desk.reading(name, mailboxes)
     told = {} if again else _told(desk, name)
-    now = desk.database.clock.now()
+    now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         positions = cursors.positions(snapshot, name, reads)
         starts = {box: max(at, told.get(box, 0)) for box, at in positions.items()}

@@ -26,7 +26,7 @@ _MINUTE_MS = 60 * 1000
 
 
 def files(desk: Desk, stored: list[tuple[str, int]], *, verify: bool, fix: bool) -> Iterator[Check]:
-    layout, now = desk.database.layout, desk.database.clock.now()
+    layout, now = desk.database.layout, desk.database.now()
     yield _journal(desk, fix)
     yield _modes(layout, fix)
     yield _filesystem(layout)

@@ -183,7 +183,7 @@ def _acquire(desk: Desk, tx: Transaction, thread_id: str, holder: str, lease_ms:
 
 def worth_claiming(desk: Desk, reads: Sequence[str], thread_id: str | None) -> bool:
     """Look without the write lock, so that many waiters woken by one thread do not queue."""
-    now = desk.database.clock.now()
+    now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         if reaping.anything_due(desk, snapshot, reads, now):
             return True
@@ -200,7 +200,7 @@ def worth_claiming(desk: Desk, reads: Sequence[str], thread_id: str | None) -> b
 def due(desk: Desk, reads: Sequence[str], thread_id: str | None) -> waits.Look:
     """When to look again. A thread whose time has come since the look before is due now:
     nothing rings for it."""
-    now = desk.database.clock.now()
+    now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         look = reaping.due(desk, snapshot, reads, now)
         if thread_id is None:

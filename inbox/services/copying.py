@@ -71,7 +71,7 @@ def back_up(
             wanted = list(care.contents(snapshot))
         with _own_errors(target):
             _copy_contents(desk, store, wanted, copied)
-    now = desk.database.clock.now()
+    now = desk.database.now()
     with _own_errors(target), _temporary_beside(target.database, now) as temporary:
         newest, wanted = _copy_database(desk, temporary)
         missing = 0 if store is None else _copy_contents(desk, store, wanted, copied)
@@ -290,7 +290,7 @@ def export(desk: Desk) -> Iterator[dict[str, Any]]:
     with contextlib.ExitStack() as stack:
         session = _private_copy(desk, stack)
         with sqlite_care.lenient(session), translated(database.layout):
-            for line in copies.lines(session, database.clock.now()):
+            for line in copies.lines(session, database.now()):
                 counts[line["type"]] += 1
                 yield line
     yield {"type": "end", "counts": dict(counts)}

@@ -167,7 +167,7 @@ class Desk:
     @property
     def now_ms(self) -> int:
         """The present moment on the wall clock of this bus, in milliseconds."""
-        return self.database.clock.now().wall_ms
+        return self.database.now().wall_ms
 
     # -- who ---------------------------------------------------------------------------------
 

@@ -155,7 +155,7 @@ def _how_it_differs(expected: str | None, actual: str | None) -> str:
 
 
 def _standing(desk: Desk, tx: Session) -> Iterator[Check]:
-    now = care.standing(tx, desk.database.clock.now())
+    now = care.standing(tx, desk.database.now())
     text = f"{now.live_leases} live"
     if now.expired_leases:
         text += (

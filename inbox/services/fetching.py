@@ -64,7 +64,7 @@ def fetch(
             desk.note_reader(name, reads)
             watched = _watched(desk, name, reads)
             reaping.reap(desk, watched)
-        now = desk.database.clock.now()
+        now = desk.database.now()
         with desk.database.snapshot() as snapshot:
             fetched = _unread(desk, snapshot, name, reads, limit, now)
             if fetched.items:

@@ -126,7 +126,7 @@ def check_early(desk: Desk, thread_id: str, token: str, attach: Sequence[str]) -
     """Judge the token before a large file is copied in for nothing."""
     if attach:
         with desk.database.snapshot() as snapshot:
-            thread = desk.find_thread(snapshot, thread_id, desk.database.clock.now())
+            thread = desk.find_thread(snapshot, thread_id, desk.database.now())
             lease = leases.by_token(snapshot, token)
         if lease is None or (lease.thread_id, lease.epoch) != (thread.id, thread.epoch):
             raise lease_lost(thread, lease)

@@ -151,7 +151,7 @@ def _prune_thread(desk: Desk, tx: Transaction, thread_id: str, actor: str) -> Re
 
 
 def _forecast(desk: Desk, age_ms: int, unread: bool) -> Pruned:
-    now = desk.database.clock.now().wall_ms
+    now = desk.database.now().wall_ms
     with desk.database.snapshot() as snapshot:
         expected = pruning.forecast(snapshot, now - age_ms, unread=unread)
     number = size = 0
@@ -190,7 +190,7 @@ def _collect(desk: Desk, contents: Iterable[str], age_ms: int = 0) -> tuple[int,
     number = size = 0
     waiting = iter(contents)
     while batch := list(islice(waiting, FILES_AT_ONCE)):
-        latest = desk.database.clock.now().wall_ms - age_ms if age_ms else None
+        latest = desk.database.now().wall_ms - age_ms if age_ms else None
         with desk.database.unshared() as session:
             for sha256 in batch:
                 freed = _remove_content(desk, session, sha256, latest)
@@ -245,5 +245,5 @@ def _leftovers(desk: Desk, now_ms: int) -> Iterator[str]:
 
 
 def _remove_leftovers(desk: Desk) -> int:
-    now_ms = desk.database.clock.now().wall_ms
+    now_ms = desk.database.now().wall_ms
     return sum(_unlinked(desk, path) for path in _leftovers(desk, now_ms))

@@ -114,9 +114,7 @@ def list_threads(
     chosen = _filter(desk, *wanted, agent)
     start = limits.parse_cursor(after)
     with desk.database.snapshot() as snapshot:
-        found = listing.select(
-            snapshot, chosen, desk.database.clock.now(), after=start, limit=limit + 1
-        )
+        found = listing.select(snapshot, chosen, desk.database.now(), after=start, limit=limit + 1)
         total = listing.count(snapshot, chosen) if count else None
     shown = tuple(found[:limit])
     cursor = str(shown[-1].number) if shown else str(start)
@@ -178,7 +176,7 @@ def artifact(
 def threads_by_id(desk: Desk, thread_ids: Sequence[str]) -> dict[str, Thread]:
     """Several threads by their ids; for the scheduler, which may see all of them."""
     with desk.database.snapshot() as snapshot:
-        return threads.get_many(snapshot, thread_ids, desk.database.clock.now())
+        return threads.get_many(snapshot, thread_ids, desk.database.now())
 
 
 def work_times(desk: Desk, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
@@ -228,7 +226,7 @@ def cancel_settles_at(desk: Desk, thread_id: str) -> int | None:
     None when that is so already: it has been told, its lease has run out, or there was none.
     Error `not_found`.
     """
-    now = desk.database.clock.now()
+    now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         thread = desk.find_thread(snapshot, thread_id, now)
         lease = leases.of_epoch(snapshot, thread.id, thread.epoch)
@@ -240,7 +238,7 @@ def cancel_settles_at(desk: Desk, thread_id: str) -> int | None:
 def last_lease(desk: Desk, thread_id: str) -> LeaseRow | None:
     """The newest lease of a thread, whether it has ended or not; for the scheduler."""
     with desk.database.snapshot() as snapshot:
-        thread = threads.get(snapshot, thread_id, desk.database.clock.now())
+        thread = threads.get(snapshot, thread_id, desk.database.now())
         return None if thread is None else leases.of_epoch(snapshot, thread.id, thread.epoch)
 
 
@@ -248,7 +246,7 @@ def overview(desk: Desk, *, mailboxes: Sequence[str] = (), agent: str | None = N
     """What waits for the agent: its leases, unread counts, questions put to it."""
     name = desk.acting(agent)
     reads = desk.reading(name, mailboxes)
-    now = desk.database.clock.now()
+    now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         positions = cursors.positions(snapshot, name, reads)
         return Overview(
@@ -274,7 +272,7 @@ def stats(desk: Desk, *, mailboxes: Sequence[str] = (), agent: str | None = None
             for thread in threads.numbered(
                 snapshot,
                 [oldest for _, state, _, oldest in rows if state == states.PENDING],
-                desk.database.clock.now(),
+                desk.database.now(),
             )
         }
     by_mailbox: dict[str, dict[str, Any]] = {}
@@ -319,7 +317,7 @@ def visible_thread(
     mailboxes: Sequence[str],
     agent: str | None,
 ) -> Thread:
-    thread = desk.find_thread(tx, thread_id, desk.database.clock.now())
+    thread = desk.find_thread(tx, thread_id, desk.database.now())
     name = agent if agent is not None else desk.agent
     reads = desk.reading(name, mailboxes) if name is not None else ()
     return desk.check_visible(tx, thread, name, reads)

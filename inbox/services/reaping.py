@@ -19,7 +19,7 @@ from .desk import SYSTEM, Desk, Draft, Heading, Move
 def reap(desk: Desk, mailboxes: Sequence[str]) -> None:
     """Notice what has run out in these mailboxes; writes only when there is something."""
     with desk.database.snapshot() as snapshot:
-        if not anything_due(desk, snapshot, mailboxes, desk.database.clock.now()):
+        if not anything_due(desk, snapshot, mailboxes, desk.database.now()):
             return
     with desk.database.transaction() as tx:
         reap_in(desk, tx, mailboxes)

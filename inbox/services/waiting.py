@@ -88,7 +88,7 @@ def wait_reply(
     start = _reply_start(desk, thread_id, token, after)
 
     def look() -> waits.Look:
-        return _look_for_reply(desk, thread_id, token, start, desk.database.clock.now())
+        return _look_for_reply(desk, thread_id, token, start, desk.database.now())
 
     topics = (events.thread_topic(thread_id),)
     found = waits.wait(desk.database, topics, look, wait_seconds=wait_seconds)
@@ -126,7 +126,7 @@ def watch(
     if thread_id is not None:
         reads = named if name is None else (name, *named)
         with desk.database.snapshot() as snapshot:
-            thread = desk.find_thread(snapshot, thread_id, desk.database.clock.now())
+            thread = desk.find_thread(snapshot, thread_id, desk.database.now())
             thread_id = desk.check_visible(snapshot, thread, name, reads).id
     matching = Matching(thread_id, mailboxes=named, kinds=tuple(matching.kinds))
     start = _watch_start(desk, after)
@@ -208,8 +208,7 @@ def _events(
 ) -> Generator[Event, None, int]:
     """Batches, each read in a short snapshot that is closed before anything is handed out;
     returns up to where it has looked."""
-    clock = desk.database.clock
-    deadline = clock.now().monotonic_ms + wait_seconds * 1000
+    deadline = desk.database.now().monotonic_ms + wait_seconds * 1000
     thread_id, mailboxes = matching.thread_id, matching.mailboxes
     topic = events.EVERYTHING if thread_id is None else events.thread_topic(thread_id)
 
@@ -220,7 +219,7 @@ def _events(
         with desk.database.snapshot() as snapshot:
             batch = events.after(snapshot, seq, limit=_WATCH_BATCH, matching=matching)
             shown = _visible_events(desk, snapshot, batch, agent, mailboxes)
-            due = reaping.due(desk, snapshot, scope, clock.now())
+            due = reaping.due(desk, snapshot, scope, desk.database.now())
             full = len(batch) == _WATCH_BATCH
             # Events that do not match are not looked through a second time.
             seq = batch[-1].seq if full else max(seq, events.latest(snapshot))
@@ -231,7 +230,7 @@ def _events(
         assert found is None or isinstance(found, list)
         return found
 
-    while (remaining_ms := deadline - clock.now().monotonic_ms) > 0:
+    while (remaining_ms := deadline - desk.database.now().monotonic_ms) > 0:
         batch = found_within(remaining_ms / 1000)
         if batch is None:
             break
@@ -250,7 +249,7 @@ def _watched_mailboxes(
 ) -> Sequence[str]:
     with desk.database.snapshot() as snapshot:
         if thread_id is not None:
-            return (desk.find_thread(snapshot, thread_id, desk.database.clock.now()).mailbox,)
+            return (desk.find_thread(snapshot, thread_id, desk.database.now()).mailbox,)
         return mailboxes or leases.mailboxes_with_live_leases(snapshot)
 
 
@@ -262,7 +261,7 @@ def _visible_events(
     mailboxes: Sequence[str],
 ) -> list[Event]:
     wanted = list({e.thread_id for e in batch if e.thread_id is not None})
-    by_id = threads.get_many(tx, wanted, desk.database.clock.now())
+    by_id = threads.get_many(tx, wanted, desk.database.now())
     reads = () if agent is None else (agent, *mailboxes)
     hidden = {
         thread.id for thread in by_id.values() if not threads.is_visible(tx, thread, agent, reads)

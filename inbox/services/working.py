@@ -47,7 +47,7 @@ def claim_if_any(
 def standing(desk: Desk, thread_id: str, token: str) -> Standing:
     """How the lease with this token stands. Writes only when a question's deadline has
     passed. Errors: `not_found`, `busy`."""
-    now = desk.database.clock.now()
+    now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         thread = desk.find_thread(snapshot, thread_id, now)
         seen = _stands(desk, snapshot, thread, leases.by_token(snapshot, token))

@@ -120,7 +120,7 @@ class Job:
 
     def _question_due(self) -> int:
         """When the deadline of the open question that is waited for has come."""
-        now = self._bus.database.clock.now()
+        now = self._bus.database.now()
         if self.phase is Phase.WAITING and self.standing is not None:
             deadline = self.standing.thread.question_deadline
             if deadline is not None:
@@ -441,4 +441,4 @@ class Job:
         self._tell(happenings.finished(self._thread, end, self._runs, seconds))
 
     def _now(self) -> int:
-        return self._bus.database.clock.now().monotonic_ms
+        return self._bus.database.now().monotonic_ms

@@ -229,7 +229,7 @@ class Worker:
             return self._now() + RETRY_MS
         if isinstance(found, Claimed):
             return found
-        now = self._bus.database.clock.now()
+        now = self._bus.database.now()
         times = [now.monotonic_ms + _FAR_MS]
         if found.due_wall_ms is not None:
             times.append(now.monotonic_ms + found.due_wall_ms - now.wall_ms)
@@ -351,4 +351,4 @@ class Worker:
                 time.sleep(0.01)
 
     def _now(self) -> int:
-        return self._bus.database.clock.now().monotonic_ms
+        return self._bus.database.now().monotonic_ms

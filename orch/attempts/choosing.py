@@ -116,7 +116,7 @@ def _standing_now(
     if unmoved is not None:
         return unmoved, [], Slots(run, ())
     with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
         found = [desk.task(snapshot, run, name) for name in asked.names]
         live = attempts.live_of_run(snapshot, run.id)
     # By id, since a task can be named twice: by its key and by its id.
@@ -131,7 +131,7 @@ def held_back(desk: Desk, run: Run, asked: Asked, planned: Sequence[Chosen] = ()
         return HeldBack()
     with desk.database.snapshot() as snapshot:
         slots = Slots(run, [a.mailbox for a in attempts.live_of_run(snapshot, run.id)])
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
     for choice in planned:
         slots.take(choice.mailbox)
     taken = {choice.task.id for choice in planned}

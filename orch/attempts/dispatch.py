@@ -282,7 +282,7 @@ def _look(desk: Desk, run: Run, asked: Asked, *, repeats: bool) -> _Begin:
         present = runs.get(snapshot, run.id)
         if live or present is None or present.state == "cancelling":
             return _Begin(None, live)
-        now_ms = desk.database.clock.now().wall_ms
+        now_ms = desk.database.now().wall_ms
         return _Begin(None, live, moving.picture_of(snapshot, present, now_ms))
 
 

@@ -182,7 +182,7 @@ def _settle_ending(desk: Desk, run: Run, attempt: Attempt, thread: Thread) -> bo
     grace_over = (thread.finished_at or 0) + config_of(run).cancel_grace_seconds * 1000
     if (
         desk.bus.cancel_settles_at(thread.id) is not None
-        and desk.database.clock.now().wall_ms < grace_over
+        and desk.database.now().wall_ms < grace_over
     ):
         return False
     with desk.database.transaction() as tx:

@@ -79,7 +79,7 @@ def stop(
 def stop_late(desk: Desk, run: Run) -> int:
     """End the attempts of which a clock has run out; returns how many."""
     with desk.database.snapshot() as snapshot:
-        now_ms = desk.database.clock.now().wall_ms
+        now_ms = desk.database.now().wall_ms
         late = [
             t for t in timing.timed_attempts(desk, snapshot, run) if t.run_out(now_ms) is not None
         ]

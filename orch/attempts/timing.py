@@ -83,7 +83,7 @@ def working(thread: Thread, times: dict[str, WorkTimes]) -> Working:
 def due(desk: Desk, run: Run) -> waits.Look:
     """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
     when to look again whether another process still carries out what it has begun."""
-    now = desk.database.clock.now()
+    now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         begun = journal_rows.open_intents(snapshot, run.id)
         live = attempts.live_of_run(snapshot, run.id)

@@ -347,7 +347,7 @@ def _empty_trash(desk: Desk, run: Run, repository: Repository) -> list[str]:
     there = removal.in_trash(repository, str(run.worktree_root))
     if not there:
         return []
-    before = desk.database.clock.now().wall_ms - int(cleanup.TRASH_SECONDS * 1000)
+    before = desk.database.now().wall_ms - int(cleanup.TRASH_SECONDS * 1000)
     with desk.database.snapshot() as snapshot:
         old = attempts.removed_before(snapshot, run.id, before)
     wanted = [attempt_id for attempt_id in old if attempt_id in there]

@@ -82,7 +82,7 @@ class _View:
         """Show it as it is now: times go on also when nothing happens."""
         if self._board is None:
             return
-        now_ms = self._scheduler.database.clock.now().wall_ms
+        now_ms = self._scheduler.database.now().wall_ms
         board = self._board._replace(status=self._board.status._replace(now_ms=now_ms))
         size = self._screen.size
         self._screen.paint(lines(board, self._place, size.columns, size.lines))

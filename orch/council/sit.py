@@ -98,7 +98,7 @@ def _due_in(desk: Desk, view: CouncilView) -> waits.Look:
     present = view.open_round
     assert present is not None
     due = timing.due(desk, view.run)
-    now_ms = desk.database.clock.now().wall_ms
+    now_ms = desk.database.now().wall_ms
     seats = view.seats_of(present.number)
     clocks = [present.deadline_at, *(seat.overdue_at for seat in seats)]
     wall = [t for t in (due.due_wall_ms, *clocks) if t is not None and t > now_ms]

@@ -336,7 +336,7 @@ def own_items(desk: Desk, run: Run, reviewer: str) -> tuple[str, ...]:
 def _close_if_over(desk: Desk, run: Run) -> bool:
     """End the round if it is over; whether it could not be ended yet, because something came
     in time that has not been taken in."""
-    if _closing(views.view(desk, run), desk.database.clock.now().wall_ms) is None:
+    if _closing(views.view(desk, run), desk.database.now().wall_ms) is None:
         return False
     with desk.database.transaction() as tx:
         view = views.view_in(desk, tx, run)

@@ -181,7 +181,7 @@ def view_in(
     for reply in councils.replies(tx, run.id, texts=texts):
         by_task.setdefault(reply.task_id, []).append(reply)
     looked = _Looked(council, rounds, by_task, latest, threads, seen, asked)
-    now_ms = desk.database.clock.now().wall_ms
+    now_ms = desk.database.now().wall_ms
     seats = [looked.seat(seat, now_ms) for seat in councils.seats(tx, run.id)]
     return CouncilView(present, council, rounds, tuple(seats), asked)
 

@@ -330,7 +330,7 @@ def _has_room_for(desk: Desk, run: Run, task: Task) -> bool:
     with desk.database.snapshot() as snapshot:
         present = runs.get(snapshot, run.id)
         assert present is not None
-        standing = moving.picture(desk, snapshot, present, desk.database.clock.now().wall_ms)
+        standing = moving.picture(desk, snapshot, present, desk.database.now().wall_ms)
         live = attempts.live_of_run(snapshot, run.id)
         mailbox = tasks.by_id(snapshot, task.id).mailbox
     free = Slots(present, (attempt.mailbox for attempt in live)).free(mailbox)

@@ -204,7 +204,7 @@ def _note_overrun(desk: Desk, course: "_Course") -> None:
 
 def _dispatch_ready(desk: Desk, course: "_Course") -> None:
     """Dispatch, if there is something to dispatch and nothing is known to keep it back."""
-    run, now = course.run, desk.database.clock.now()
+    run, now = course.run, desk.database.now()
     if run.state != "open" or now.monotonic_ms < course.held_until:
         return
     with desk.database.snapshot() as snapshot:
@@ -253,7 +253,7 @@ def _see_on(desk: Desk, course: "_Course") -> Step | None:
 
 def _see(desk: Desk, course: "_Course") -> Step | None:
     with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, course.run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, course.run, desk.database.now().wall_ms)
         found = events.after(
             snapshot,
             course.position,
@@ -320,7 +320,7 @@ def _ending(desk: Desk, course: "_Course", picture: Picture, driven: Driven) -> 
 
 def _out_of_time(desk: Desk, course: "_Course") -> Step:
     with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, course.run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, course.run, desk.database.now().wall_ms)
     driven = _driven(desk, course, picture, str(course.position))
     message = f"run {driven.run.name}: not over within {course.wanted.wait_seconds:g} s"
     hint = driven.obstacle or "call again to drive on; nothing is missed in between"
@@ -335,7 +335,7 @@ def _out_of_time(desk: Desk, course: "_Course") -> Step:
 def _next_look(desk: Desk, course: "_Course") -> waits.Look:
     """When something falls due by itself; to dispatch after a back-off is this drive's."""
     due = timing.due(desk, course.run)
-    now = desk.database.clock.now()
+    now = desk.database.now()
     wall, monotonic = [due.due_wall_ms], [due.due_monotonic_ms]
     if course.run.state == "open":
         with desk.database.snapshot() as snapshot:
@@ -351,7 +351,7 @@ def _next_look(desk: Desk, course: "_Course") -> waits.Look:
 
 
 def _monotonic(desk: Desk) -> float:
-    return desk.database.clock.now().monotonic_ms
+    return desk.database.now().monotonic_ms
 
 
 class _Course:

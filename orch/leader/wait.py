@@ -119,7 +119,7 @@ def reconcile(desk: Desk, run: Run, *, checks: bool = True) -> Reconciled:
     late = late_work.keep_late_work(desk, run)
     unchecked = judge.unchecked(desk, run)
     with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
     obstacle = verify.obstacle(desk, run)
     return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
 
@@ -146,7 +146,7 @@ def wait(
     """
     goal = goal_of(desk, run, until)
     start = start_of(desk, run, after, agent)
-    deadline = desk.database.clock.now().monotonic_ms + wait_seconds * 1000
+    deadline = desk.database.now().monotonic_ms + wait_seconds * 1000
 
     def look() -> waits.Look:
         while True:
@@ -156,7 +156,7 @@ def wait(
                 return waits.Look(waited)
             if not checks or judge.check_next(desk, run, deadline) is None:
                 return timing.due(desk, run)
-            ended.append(desk.database.clock.now().monotonic_ms)
+            ended.append(desk.database.now().monotonic_ms)
 
     ended: list[int] = []  # when checks did
     topics = (events.run_topic(run.id), run.leader)
@@ -201,7 +201,7 @@ def start_of(desk: Desk, run: Run, after: str | None, agent: str | None) -> int:
 
 def _look(desk: Desk, run: Run, goal: Goal, start: int) -> Waited | None:
     with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
         matching = events.Matching(run_id=run.id, kinds=CHANGES)
         changes = events.after(snapshot, start, limit=_MOST_CHANGES, matching=matching)
         latest = events.latest(snapshot)
@@ -242,7 +242,7 @@ def _timed_out(
     desk: Desk, run: Run, until: str, start: int, wait_seconds: float, overrun: float | None
 ) -> InboxOrchError:
     with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
     ready = [s.task.key for s in picture.standings if s.state == "ready"]
     obstacle = verify.obstacle(desk, run)
     hint = obstacle or "call again to go on waiting; nothing is missed in between"

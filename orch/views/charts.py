@@ -125,14 +125,14 @@ def graph(desk: Desk, run: Run) -> Graph:
     """Every task as it stands, and every dependency, after folding in what the bus says."""
     stale = fold.fold_if_writable(desk, run)
     with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
     return Graph(picture.run, picture, stale)
 
 
 def critical(desk: Desk, run: Run) -> Critical:
     """The chain that sets the end, by the time of attempts as far as it is known."""
     stale = fold.fold_if_writable(desk, run)
-    now_ms = desk.database.clock.now().wall_ms
+    now_ms = desk.database.now().wall_ms
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, now_ms)
         all_attempts = attempts.of_run(snapshot, run.id)
@@ -148,7 +148,7 @@ def critical(desk: Desk, run: Run) -> Critical:
 def timeline(desk: Desk, run: Run, *, most: int) -> Timeline:
     """The newest `most` attempts of a run."""
     stale = fold.fold_if_writable(desk, run)
-    now_ms = desk.database.clock.now().wall_ms
+    now_ms = desk.database.now().wall_ms
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, now_ms)
         every = attempts.of_run(snapshot, run.id)

@@ -112,7 +112,7 @@ class Report(NamedTuple):
 def report(desk: Desk, run: Run, *, most: int) -> Report:
     """A run with its newest `most` attempts. What git cannot tell any more is left out."""
     stale = fold.fold_if_writable(desk, run)
-    now_ms = desk.database.clock.now().wall_ms
+    now_ms = desk.database.now().wall_ms
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, now_ms)
         every = attempts.of_run(snapshot, run.id)

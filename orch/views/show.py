@@ -60,7 +60,7 @@ def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
     questions = status.questions(desk, run)
     with desk.database.snapshot() as snapshot:
         task = desk.task(snapshot, run, name)
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
         edges = tasks.dependencies_of_run(snapshot, run.id)
         of_task = attempts.of_task(snapshot, task.id)
     return TaskShown(

@@ -146,7 +146,7 @@ class Ready(NamedTuple):
 def status(desk: Desk, run: Run) -> Status:
     """Every task of a run, after folding in what the bus says."""
     stale = fold.fold_if_writable(desk, run)
-    now_ms = desk.database.clock.now().wall_ms
+    now_ms = desk.database.now().wall_ms
     with desk.database.snapshot() as snapshot:
         run = runs.get(snapshot, run.id) or run
         picture = moving.picture(desk, snapshot, run, now_ms)
@@ -171,7 +171,7 @@ def ready(desk: Desk, run: Run) -> Ready:
     """The tasks that `dispatch` would take, in its order, and those that only lack a base."""
     stale = fold.fold_if_writable(desk, run)
     with desk.database.snapshot() as snapshot:
-        picture = moving.picture(desk, snapshot, run, desk.database.clock.now().wall_ms)
+        picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
     order = readiness.dispatch_order(picture.standings, picture.dependencies)
     return Ready(
         tuple(picture.of(task.id) for task in order),

@@ -116,7 +116,7 @@ def wait(
             "a wait cannot be made inside a transaction",
             hint="look once, with no wait, or wait before the transaction is begun",
         )
-    deadline = database.clock.now().monotonic_ms + wait_seconds * 1000
+    deadline = database.now().monotonic_ms + wait_seconds * 1000
     interruption = _interruption()
     with _bells(database, topics) as bells:
         for descriptor in (*inputs, *(() if interruption is None else (interruption.descriptor,))):
@@ -128,7 +128,7 @@ def wait(
             seen, busy = look_once(look)
             if seen.found is not None:
                 return seen.found
-            if database.clock.now().monotonic_ms >= deadline:
+            if database.now().monotonic_ms >= deadline:
                 if busy is not None:
                     raise busy
                 return None
@@ -239,7 +239,7 @@ def _sleep(
 
 def _seconds_until(database: Engine, seen: Look, deadline: float) -> float:
     """Seconds until the nearest of the deadline and what falls due."""
-    now = database.clock.now()
+    now = database.now()
     remaining = deadline - now.monotonic_ms
     if seen.due_monotonic_ms is not None:
         remaining = min(remaining, seen.due_monotonic_ms - now.monotonic_ms)

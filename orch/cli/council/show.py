@@ -16,7 +16,7 @@ def command(context: click.Context, council_name: str | None) -> None:
     """Print how a council stands: seats, rounds, revisions of its tally, stored reports."""
     scheduler, run = chosen_council(context, council_name)
     sat = scheduler.show_council(run)
-    now_ms = scheduler.database.clock.now().wall_ms
+    now_ms = scheduler.database.now().wall_ms
     shell_of(context).output.result(sat.as_json(), *_blocks(sat, now_ms))
 
 

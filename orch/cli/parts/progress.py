@@ -101,7 +101,7 @@ class Progress:
         """Time has passed."""
         if self._status is None:
             return
-        now_ms = self.scheduler.database.clock.now().wall_ms
+        now_ms = self.scheduler.database.now().wall_ms
         self._status = self._status._replace(now_ms=now_ms)
         self.output.picture(*picture(self._status, shutil.get_terminal_size((80, 24)).lines))
 
