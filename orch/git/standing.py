@@ -195,6 +195,8 @@ def _in_file(path: str) -> _Blamed | None:
 
 
 def _setting(file: str, name: str, kind: str | None = None) -> str | None:
+    if not _may_stand_in(file, name):
+        return None
     typed = () if kind is None else (f"--type={kind}",)
     status, text = git(
         os.path.dirname(file),
@@ -203,3 +205,14 @@ def _setting(file: str, name: str, kind: str | None = None) -> str | None:
         accepted=(0, 1, _FATAL),
     )
     return text.removesuffix("\n") if status == 0 else None
+
+
+def _may_stand_in(file: str, name: str) -> bool:
+    """Whether git has to be asked for a setting of a config file. Where its last word is not in the
+    file, in whichever case, it is not set there: git knows no other way to write it."""
+    word = name.rpartition(".")[2].lower().encode()
+    try:
+        with open(file, "rb") as content:
+            return word in content.read().lower()
+    except OSError:
+        return True

@@ -408,3 +408,30 @@ def test_a_folder_called_worktrees_makes_no_setting_a_workers_own(site: Site):
     with refused("git_failed") as caught:
         require_here(str(repository), str(repository / ".git"))
     assert caught.value.details["status"] == -1
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "[extensions]\n\tworktreeConfig = true\n",
+        "[EXTENSIONS]WORKTREECONFIG\n",
+        "[extensions]\r\n worktreeconfig=\\\r\nyes\r\n",
+        "[extensions] # worktreeConfig = false\n\tWorktreeConfig = 1",
+    ],
+)
+def test_the_setting_counts_in_whichever_way_it_is_written(site: Site, written: str):
+    common = site.repository / ".git"
+    with (common / "config").open("a") as file:
+        file.write(f"[core]\n\tbare = true\n{written}")
+
+    with refused("git_failed"):
+        require_apart(str(common))
+
+
+@pytest.mark.parametrize("also", ["", "[extensions]\n\tworktreeConfig = false\n"])
+def test_a_config_that_does_not_set_it_sends_git_nowhere(site: Site, also: str):
+    common = site.repository / ".git"
+    with (common / "config").open("a") as file:
+        file.write(f"[core]\n\tbare = true\n{also}")
+
+    require_apart(str(common))
