@@ -19,7 +19,7 @@ from ..journal import rows as journal_rows
 from ..journal.rows import Intent
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
-from ..runs.desk import Desk
+from ..runs.desk import Desk, place_of
 from ..runs.model import Attempt, Run, Task
 from . import fold, kinds, moving, recount, texts, work
 from . import rows as attempts
@@ -102,7 +102,7 @@ def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
         repository = desk.repository(run)
     except InboxOrchError as error:
         return _give_up(desk, run, attempt, error, cleared=False)
-    with worktrees.alone(repository, work.place_of(desk, attempt)) as hold:
+    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
         return _carry_out(desk, run, attempt, hold)
 
 
@@ -256,7 +256,7 @@ def _clear_away(desk: Desk, run: Run, attempt: Attempt) -> bool:
 
 def _cleared_alone(desk: Desk, run: Run, attempt: Attempt) -> bool:
     """Take away what was made, in the attempt's lock; error `busy`."""
-    with worktrees.alone(desk.repository(run), work.place_of(desk, attempt)):
+    with worktrees.alone(desk.repository(run), place_of(desk, attempt)):
         return _cleared(desk, run, attempt)
 
 
@@ -264,7 +264,7 @@ def _cleared(desk: Desk, run: Run, attempt: Attempt) -> bool:
     """Take away, in the attempt's lock, what was made; False when that fails too."""
     try:
         repository = desk.repository(run)
-        worktrees.unmake(repository, work.place_of(desk, attempt))
+        worktrees.unmake(repository, place_of(desk, attempt))
         if attempt.base_source == "merge":
             assert attempt.base_commit is not None
             repository.drop(f"refs/orch/base/{attempt.id}", attempt.base_commit)

@@ -12,11 +12,11 @@ from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..gates.surroundings import command_environment
 from ..git import worktrees
-from ..git.worktrees import Filling, Hold, Place
+from ..git.worktrees import Filling, Hold
 from ..journal import rows as journal_rows
 from ..runs import run_rows as runs
 from ..runs.config import config_of
-from ..runs.desk import Desk
+from ..runs.desk import Desk, place_of
 from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt, Run, Task
 from . import moving, texts, verify
@@ -118,12 +118,6 @@ def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str)
         database_id=desk.database.id,
     )
     return texts.brief(errand)
-
-
-def place_of(desk: Desk, attempt: Attempt) -> Place:
-    assert attempt.branch and attempt.worktree_path and attempt.base_commit
-    reason = f"orch {desk.database.id} {attempt.id}"
-    return Place(attempt.branch, attempt.worktree_path, attempt.base_commit, reason)
 
 
 def take_in(desk: Desk, run: Run) -> int:

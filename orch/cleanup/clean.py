@@ -11,7 +11,7 @@ from typing import NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Transaction
 
-from ..attempts import fold, moving, provision, work
+from ..attempts import fold, moving, provision
 from ..attempts import rows as attempts
 from ..attempts.provision import LATER
 from ..git import mending, removal, salvage, worktrees
@@ -21,7 +21,7 @@ from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
 from ..runs import task_rows as tasks
-from ..runs.desk import Desk
+from ..runs.desk import Desk, place_of
 from ..runs.model import Attempt, Run
 from . import inspect
 from . import reasons as cleanup
@@ -127,7 +127,7 @@ def _clean(desk: Desk, call: Call, attempt: Attempt, key: str) -> Item | None:
     if attempt.live:
         # The process that is making it may hold the attempt's lock; there is no need to wait.
         return Item(attempt, key, KEPT, _inspected(desk, call, attempt).reasons)
-    with worktrees.alone(call.repository, work.place_of(desk, attempt)):
+    with worktrees.alone(call.repository, place_of(desk, attempt)):
         if not _may_begin(desk, call.run, attempt):
             return None
         seen = _inspected(desk, call, attempt)
@@ -217,7 +217,7 @@ def _carry_out_removal(
     if not plan.was_there:
         return None
     repository = call.repository
-    place, trash = work.place_of(desk, attempt), _trash(call.run, repository, attempt)
+    place, trash = place_of(desk, attempt), _trash(call.run, repository, attempt)
     try:
         with worktrees.locked(repository) as lock:
             again = _inspected(desk, call, attempt)
@@ -248,7 +248,7 @@ def _undo(desk: Desk, repository: Repository, attempt: Attempt, plan: Removal) -
 def _finish_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> Deleted:
     """After the worktree has gone into the trash: what is left to do. May be done again."""
     repository = desk.repository(run)
-    place, trash = work.place_of(desk, attempt), _trash(run, repository, attempt)
+    place, trash = place_of(desk, attempt), _trash(run, repository, attempt)
     with worktrees.locked(repository) as lock:
         removal.move_admin(repository, place, trash)
         deleted = removal.delete_refs(repository, plan.deletions, (lock,))
@@ -313,7 +313,7 @@ def _is_left(desk: Desk, intent: Intent) -> bool:
 def _finish_cleanup(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
     try:
         repository = desk.repository(run)
-        with worktrees.alone(repository, work.place_of(desk, attempt)):
+        with worktrees.alone(repository, place_of(desk, attempt)):
             if not provision.take_over(desk, intent):
                 return False
             _settle(desk, run, attempt, removal_from(intent.data))

@@ -13,7 +13,6 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes import processes
 
 from ..attempts import rows as attempts
-from ..attempts import work
 from ..git import administration, condition, merged, salvage
 from ..git.condition import Condition
 from ..git.failures import shown
@@ -22,7 +21,7 @@ from ..git.repository import Repository
 from ..git.worktrees import Place
 from ..integration import rules as integration
 from ..journal import rows as journal_rows
-from ..runs.desk import Desk
+from ..runs.desk import Desk, place_of
 from ..runs.limits import MOST_MISSING_WORKTREES
 from ..runs.model import Attempt, Run
 from .reasons import Reason, about
@@ -54,7 +53,7 @@ def require_mounted(desk: Desk, run: Run, repository: Repository) -> None:
         str(a.worktree_path)
         for a in there
         if not os.path.lexists(str(a.worktree_path))
-        and administration.absent(repository, work.place_of(desk, a)) is not None
+        and administration.absent(repository, place_of(desk, a)) is not None
     ]
     if len(missing) > MOST_MISSING_WORKTREES:
         raise InboxOrchError(
@@ -75,7 +74,7 @@ def inspect(
     busy = _still_used(desk, run, attempt)
     if busy is not None:
         return Inspected((busy,))
-    place = work.place_of(desk, attempt)
+    place = place_of(desk, attempt)
     if not os.path.lexists(place.path):
         return _inspect_absent(repository, place)
     mismatch = administration.mismatch(repository, place)

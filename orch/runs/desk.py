@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
@@ -23,8 +23,11 @@ from . import run_rows as runs
 from . import states
 from . import task_rows as tasks
 from .config import config_of
-from .model import Run, Task
+from .model import Attempt, Run, Task
 from .secrets import secrets_of
+
+if TYPE_CHECKING:
+    from ..git.worktrees import Place
 
 
 class Answer(NamedTuple):
@@ -228,6 +231,15 @@ def _runs_hint(tx: Session, name: str) -> str:
         return f"did you mean {near}?"
     names = [run.name for run in runs.not_closed(tx)]
     return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"
+
+
+def place_of(desk: Desk, attempt: Attempt) -> "Place":
+    """The worktree of an attempt that has one, as git has to know it."""
+    from ..git.worktrees import Place  # those who only look have no use for it
+
+    assert attempt.branch and attempt.worktree_path and attempt.base_commit
+    reason = f"orch {desk.database.id} {attempt.id}"
+    return Place(attempt.branch, attempt.worktree_path, attempt.base_commit, reason)
 
 
 # -- the commit that a run begins at ----------------------------------------------------------

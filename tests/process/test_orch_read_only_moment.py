@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from inbox_orch.orch.attempts import work
 from inbox_orch.orch.git import worktrees
+from inbox_orch.orch.runs.desk import place_of
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.disks import small_disk
@@ -107,7 +107,7 @@ def moment(disk: Any, step: int, act: Callable[[], None]) -> bool:
 def test_an_error_is_not_hidden_by_a_lock_that_cannot_be_removed(disk):
     site, run = prepared(disk.path / "site", clean_up)
     repository = site.scheduler.desk.repository(run)
-    place = work.place_of(site.scheduler.desk, site.attempts(run, "a")[0])
+    place = place_of(site.scheduler.desk, site.attempts(run, "a")[0])
 
     with (
         contextlib.ExitStack() as stack,

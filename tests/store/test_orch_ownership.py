@@ -16,6 +16,7 @@ from inbox_orch.orch.journal import finishing, owners
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs import task_rows as tasks
+from inbox_orch.orch.runs.desk import place_of
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes import processes
 from support.runs import Site, branches, only_for, worktree_paths
@@ -139,7 +140,7 @@ def test_the_lock_of_an_attempt_is_held_until_it_is_offered(site: Site, run, mon
     def look_and_offer(tx, run, task, attempt, text):
         def try_to_get_it():
             monkeypatch.setattr(worktrees, "LOCK_SECONDS", 0.05)
-            place = work.place_of(site.scheduler.desk, attempt)
+            place = place_of(site.scheduler.desk, attempt)
             try:
                 with worktrees.alone(site.scheduler.desk.repository(run), place):
                     free.append(True)
