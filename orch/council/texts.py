@@ -18,7 +18,7 @@ _TITLE, _KEYWORDS, _PROPOSAL, _RATIONALE = 6, 4, 2, 1
 # what a recommendation is about comes in its title, its keywords and its proposal.
 _SATURATION_TENTHS, _LENGTH_PERCENT = 160, 75
 
-_UNSEEN = 10
+UNSEEN = 10
 """So many items like none are added to those that an item is compared with, so that in a small
 council its few neighbours do not pass for what everything has in common."""
 
@@ -87,7 +87,7 @@ def cosine(one: Profile, other: Profile) -> int:
 def usual(scores: Iterable[int]) -> int:
     """What an item has in common with any other: the mean of its scores, of few of them less."""
     known = list(scores)
-    return sum(known) // (len(known) + _UNSEEN)
+    return sum(known) // (len(known) + UNSEEN)
 
 
 # -- keywords ------------------------------------------------------------------------------
