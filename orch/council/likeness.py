@@ -8,7 +8,7 @@ from itertools import combinations
 from . import words
 from .model import Item, Parameters
 from .opposition import Opposition, keeps, said_opposed, seen_opposed, speech_of
-from .texts import Rivals, cosine, likeness_of_phrases, phrases_of, profiles, usual
+from .texts import UNSEEN, Rivals, cosine, likeness_of_phrases, phrases_of, profiles, usual
 
 _NEGATION = re.compile(r"\b(?:not|never|no|without|avoid|stop|don['’]?t|doesn['’]?t)\b", re.I)
 
@@ -121,7 +121,7 @@ class Likeness:
 
     @cached_property
     def _keyword_weights(self) -> dict[str, int]:
-        return words.weights(self._keywords)
+        return words.weights(self._keywords, UNSEEN)
 
     @cached_property
     def _text_weights(self) -> dict[str, int]:
@@ -134,7 +134,8 @@ class Likeness:
             [
                 words.terms(f"{item.title} {item.proposal} {' '.join(item.keywords)}")
                 for item in self.items
-            ]
+            ],
+            UNSEEN,
         )
 
 

@@ -78,16 +78,17 @@ def split_rejected(text: str) -> tuple[str, str]:
     return _REJECTED.sub(" ", text), " ".join(_REJECTED.findall(text))
 
 
-def weights(documents: Collection[Iterable[str]]) -> dict[str, int]:
+def weights(documents: Collection[Iterable[str]], unseen: int = 0) -> dict[str, int]:
     """How telling each term is among these documents: round(1000·ln(1 + n/df)).
 
-    Taken inside one council, so that what it is all about counts little.
+    Taken inside one council, so that what it is all about counts little. `unseen` documents that
+    have none of the terms are added, so that among few a term that two have is not yet common.
     """
     frequency: dict[str, int] = {}
     for document in documents:
         for term in set(document):
             frequency[term] = frequency.get(term, 0) + 1
-    number = len(documents)
+    number = len(documents) + unseen
     return {term: round(1000 * math.log(1 + number / df)) for term, df in frequency.items()}
 
 

@@ -163,7 +163,7 @@ def test_what_was_settled_can_neither_be_changed_nor_removed(chamber, run):
 
 def test_what_was_decided_is_not_suggested_again(chamber, run):
     pairs = {tuple(p["items"]) for p in chamber.scheduler.suggestions(run)["items"]}
-    assert pairs, "nothing is left to decide about"
+    assert {("ada/wal", "eve/journal"), ("bob/wal", "eve/journal")} <= pairs
 
     decided = [Settled("split", pair, "two subjects") for pair in sorted(pairs)]
     chamber.scheduler.settle_groups(run, decided)

@@ -55,6 +55,30 @@ def test_a_term_is_the_more_telling_the_fewer_texts_have_it():
     assert words.weights([]) == {}
 
 
+def test_texts_like_none_make_a_term_of_two_among_few_tell_more():
+    documents = [["wal", "lock"], ["wal"]]
+
+    assert words.weights(documents, 10) == {
+        "wal": round(1000 * math.log(7)),
+        "lock": round(1000 * math.log(13)),
+    }
+
+
+def test_one_rare_keyword_in_common_tells_in_a_small_council_what_it_tells_in_a_large_one():
+    one = item("a/1", "Enable it", ("wal", "sqlite", "journal mode"))
+    other = item("b/2", "Write ahead", ("wal", "recovery", "redo log", "fsync"))
+    others = [
+        item(f"{name}/{number}", f"thing {name}{number}", (f"key{name}{number}", "spare"))
+        for name in "ab"
+        for number in range(3, 30)
+    ]
+
+    alone = likeness_of(one, other, tenths=10).score(0, 1)
+    among = likeness_of(one, other, *others, tenths=10).score(0, 1)
+
+    assert 9 * among <= 10 * alone <= 10 * among
+
+
 def test_likeness_is_the_weight_in_common_of_the_whole_per_mille():
     weight = {"a": 3, "b": 2, "c": 2}
 
@@ -74,9 +98,9 @@ def likeness_of(*items: Item, tenths: int = 8) -> Likeness:
 def test_keywords_alone_count_half_by_their_words_and_half_as_phrases():
     one = item("a/1", "alpha beta", ("alpha", "gamma"))
     other = item("b/2", "alpha beta delta", ("alpha", "epsilon"))
-    # Two items, so a term of both weighs ln 2, a term of one ln 3.
-    by_word = 1000 * 693 // (693 + 2 * 1099)
-    by_phrase = 1000 * 693 // (693 + 1099)
+    # Two items and ten like none, so a term of both weighs ln 7, a term of one ln 13.
+    by_word = 1000 * 1946 // (1946 + 2 * 2565)
+    by_phrase = 1000 * 1946 // (1946 + 2565)
 
     score = likeness_of(one, other, tenths=10).score(0, 1)
 
