@@ -12,6 +12,7 @@ from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.store.sqlite.database import Database
 
 from ..gates.checks import MAX_TAIL_BYTES
+from ..gates.spec import GateSpec, NotStarted, Outcome
 from ..git import manifest, worktrees
 from ..git.copying import copy_untracked
 from ..git.repository import Repository
@@ -82,39 +83,53 @@ def _set_up(
 ) -> None:
     """Run the command to its end. Should we be killed, the attempt's lock stays held until the
     last process of it has been ended: the worktree must not be made anew under its feet."""
-    from ..gates.running import Check, Interrupted, Runner, Withdrawn
+    from ..gates.running import Interrupted, Mandate, Runner, Withdrawn
 
     setup, environment = wanted.config.setup, wanted.environment
     assert setup is not None
-    require_here(place.path, repository.common_directory)
-    secrets = secrets_of(wanted.config, environment)
-    check = Check(setup.command, place.path, environment, setup.timeout_seconds, secrets)
+    gate = GateSpec(
+        setup.command,
+        place.path,
+        repository.common_directory,
+        environment,
+        setup.timeout_seconds,
+        secrets_of(wanted.config, environment),
+    )
+    mandate = Mandate(wanted=is_wanted)
     try:
-        with Runner(database.notice, (hold.descriptor,)) as runner:
-            outcome = runner.run(check, begins=lambda group: True, wanted=is_wanted)
+        with Runner(database.notice, mandate, locks=(hold.descriptor,)) as runner:
+            outcome = runner.run(gate)
     except Interrupted as interrupted:
         raise Signalled(interrupted.number) from None
     except Withdrawn as withdrawn:
         raise SetupFailed(f"set-up: {withdrawn}", {}) from withdrawn
-    except OSError as error:
-        raise InboxOrchError(
-            "io_error",
-            f"the set-up did not start: {error.strerror}",
-            hint="check that `sh` can be run, and the disk",
-        ) from error
-    if outcome.ending.timed_out is not None or outcome.ending.exit_status != 0:
-        tail = outcome.content[-MAX_TAIL_BYTES:].decode("utf-8", "replace")
-        raise SetupFailed(
-            ending_text(outcome.ending, "The set-up").rstrip(".") + _last_line(tail),
-            {
-                "exit_status": outcome.ending.exit_status,
-                "signal": outcome.ending.signal,
-                "timed_out_seconds": outcome.ending.timed_out,
-                "seconds": outcome.seconds,
-                "output_tail": tail,
-                "output_bytes": outcome.output_bytes,
-            },
-        )
+    except NotStarted as failed:
+        raise _not_started(failed) from failed.__cause__
+    if not outcome.passed:
+        raise _failed(outcome)
+
+
+def _not_started(failed: NotStarted) -> InboxOrchError:
+    return failed.of_git or InboxOrchError(
+        "io_error",
+        f"the set-up did not start: {failed.reason}",
+        hint="check that `sh` can be run, and the disk",
+    )
+
+
+def _failed(outcome: Outcome) -> SetupFailed:
+    checked, tail = outcome.checked, outcome.content[-MAX_TAIL_BYTES:].decode("utf-8", "replace")
+    return SetupFailed(
+        ending_text(checked.ending, "The set-up").rstrip(".") + _last_line(tail),
+        {
+            "exit_status": checked.ending.exit_status,
+            "signal": checked.ending.signal,
+            "timed_out_seconds": checked.ending.timed_out,
+            "seconds": checked.seconds,
+            "output_tail": tail,
+            "output_bytes": checked.output_bytes,
+        },
+    )
 
 
 def _last_line(tail: str) -> str:

@@ -7,36 +7,30 @@ that have not passed are run again.
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.processes import processes
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.store.engine import Transaction
 
-from ..gates.checks import Checked, brief_command, objection, report
+from ..gates.checks import Checked, objection, report
+from ..gates.orphans import end_orphan, facts_of
+from ..gates.spec import GateSpec, NotStarted, limit_seconds, patience_seconds
 from ..gates.surroundings import command_environment
 from ..gates.turns import finished
-from ..git.masking import masked
 from ..git.repository import is_there
-from ..git.standing import require_here
 from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
 from ..runs import task_rows as tasks
 from ..runs.config import config_of
 from ..runs.desk import Desk
-from ..runs.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
 from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
 from . import borrow, moving, verify
 from . import rows as attempts
 from .verify import Verdict, checks_of, details_with, needs_checks, was_seen
-
-if TYPE_CHECKING:
-    from ..gates.running import Check, Outcome
-
-_SLACK_SECONDS = 60.0
 
 # What this process is verifying now. An intent of its own that is not here was left behind by an
 # error, and no process is working on it.
@@ -192,90 +186,48 @@ def run_checks(
     `note` is called with all results after each, and says whether to go on; so does `wanted`,
     now and then while a check runs. Both may raise. Raises `Withdrawn`, `Interrupted`.
     """
-    from ..gates.running import Interrupted, Runner, Withdrawn
+    from ..gates.running import Mandate, Runner
 
-    run, task, attempt, folder = subject
-    results = list(passed)
-    with Runner(desk.database.notice) as runner:
-        for command in task.checks[len(passed) :]:
-            if len(results) > len(passed) and _time_is_over(desk, starts_before_ms):
-                return None
-            name = f"check-{len(results) + 1}.txt"
-            check = _check(desk, subject, command, name)
-            try:
-                _require_here(desk, run, folder)
-                outcome = yield from runner.running(
-                    check, begins=lambda group: _note_group(desk, attempt, group), wanted=wanted
-                )
-            except OSError as error:
-                raise _not_started(check, error) from error
-            results.append(_result(desk, check, outcome))
-            if not note(results):
-                raise Withdrawn("another leader has taken it over")
-            if runner.told_to_end is not None:
-                raise Interrupted(runner.told_to_end)
-            if not results[-1].passed:
-                break
-    return results
+    attempt, begun = subject.attempt, len(passed)
+    mandate = Mandate(
+        begins=lambda group: _note_group(desk, attempt, group),
+        wanted=wanted,
+        noted=lambda results: note([*passed, *results]),
+        over=lambda: _time_is_over(desk, starts_before_ms),
+    )
+    gates = [
+        partial(_gate, desk, subject, number) for number in range(begun, len(subject.task.checks))
+    ]
+    with Runner(desk.database.notice, mandate, artifacts=desk.bus.artifacts) as runner:
+        try:
+            results = yield from runner.series(gates)
+        except NotStarted as failed:
+            raise _not_started(failed) from failed.__cause__
+    return None if results is None else [*passed, *results]
 
 
-def _require_here(desk: Desk, run: Run, folder: str) -> None:
-    """What a check asks of git is about the files of this folder. Error `git_failed`; raises
-    `OSError` where nothing can be started, not even git."""
-    if not is_there(folder):
-        return  # the check cannot be started, and that is told
-    try:
-        require_here(folder, desk.repository(run).common_directory)
-    except InboxOrchError as error:
-        if isinstance(error.__cause__, OSError):
-            raise error.__cause__ from None
-        raise
-
-
-def _check(desk: Desk, subject: Subject, command: str, name: str) -> "Check":
-    from ..gates.running import Check
-
+def _gate(desk: Desk, subject: Subject, number: int) -> GateSpec:
+    """The check with this number, from 0, of a task. Errors: `git_failed`, `usage`."""
     run, task, attempt, folder = subject
     config = config_of(run)
-    return Check(
-        command,
+    return GateSpec(
+        task.checks[number],
         folder,
+        # Where the worktree has gone away, the check cannot be started, and that is told.
+        desk.repository(run).common_directory if is_there(folder) else None,
         command_environment(desk.database, run, task, attempt, config, folder),
-        task.limits.check_seconds or DEFAULT_CHECK_SECONDS,
+        limit_seconds(task.limits),
         secrets_of(config),
-        name,
+        f"check-{number + 1}.txt",
     )
 
 
-def _result(desk: Desk, check: "Check", outcome: "Outcome") -> Checked:
-    """Keep the output beside the database."""
-    stored = desk.bus.artifacts.add_bytes(check.output, outcome.content)
-    result = Checked(
-        masked(check.command, check.secrets),
-        outcome.ending,
-        outcome.seconds,
-        outcome.tail,
-        outcome.output_bytes,
-        stored.name,
-        stored.sha256,
-        stored.size,
-    )
-    # What calls for no action is in the artifact alone.
-    return result._replace(output_tail="") if result.passed else result
-
-
-def _not_started(check: "Check", error: OSError) -> Exception:
+def _not_started(failed: NotStarted) -> Exception:
     from ..gates.running import Withdrawn
 
-    if not is_there(check.folder):
+    if failed.gone:
         return Withdrawn("its worktree has gone away")
-    command = brief_command(masked(check.command, check.secrets))
-    return InboxOrchError(
-        "io_error",
-        f"the check `{command}` could not be started: {error.strerror}",
-        hint="the attempt stays submitted; try again once that is put right",
-        details={"folder": check.folder},
-    )
+    return failed.as_error("the attempt stays submitted; try again once that is put right")
 
 
 # -- what is written down ----------------------------------------------------------------
@@ -283,10 +235,9 @@ def _not_started(check: "Check", error: OSError) -> Exception:
 
 def _note_group(desk: Desk, attempt: Attempt, group: int) -> bool:
     """So that a process that takes the verification over can end the check that still runs."""
-    data = {"group": group, "group_started": processes.start_time(group)}
     with desk.database.transaction(durable=False) as tx:
         me = owners.this_process(desk)
-        return journal_rows.note_in_intent(tx, attempt.id, "verify", data, me)
+        return journal_rows.note_in_intent(tx, attempt.id, "verify", facts_of(group), me)
 
 
 def _note_results(desk: Desk, attempt: Attempt, results: Sequence[Checked]) -> bool:
@@ -337,7 +288,11 @@ def tell(desk: Desk, run: Run, attempt: Attempt, text: str, results: Sequence[Ch
     message's id."""
     from inbox_orch.shared.store.artifacts import Stored
 
-    files = [Stored(r.artifact, r.artifact_sha256, r.artifact_bytes) for r in results]
+    files = [
+        Stored(r.artifact, r.artifact_sha256, r.artifact_bytes)
+        for r in results
+        if r.artifact is not None
+    ]
     # Of an earlier process's, one may have been cleared away since.
     kept = [file for file in files if desk.bus.artifacts.has(file)]
     written = desk.bus.reply(str(attempt.thread_id), body=text, agent=run.leader, files=kept)
@@ -385,8 +340,8 @@ def _is_verification_abandoned(desk: Desk, intent: Intent, attempt: Attempt) -> 
         return attempt.id not in AT_WORK
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
-    each = (task.limits.check_seconds or DEFAULT_CHECK_SECONDS) + _SLACK_SECONDS
-    return owners.is_abandoned(desk, intent, FOREIGN_SECONDS + len(task.checks) * each)
+    patience = patience_seconds(len(task.checks), task.limits)
+    return owners.is_abandoned(desk, intent, patience)
 
 
 # -- helpers -----------------------------------------------------------------------------
@@ -403,19 +358,3 @@ def _has_repository(desk: Desk, run: Run) -> bool:
 def _time_is_over(desk: Desk, starts_before_ms: float | None) -> bool:
     now = desk.database.clock.now().monotonic_ms
     return starts_before_ms is not None and now >= starts_before_ms
-
-
-def end_orphan(intent: Intent, boot_id: str) -> None:
-    """See to the check of a process that is gone, in this boot: the guardian of the one that died
-    ends it, and may still be doing so; two must not run in one worktree."""
-    from ..gates.running import await_end, end_group
-
-    group, owner = intent.data.get("group"), intent.owner
-    seen_from_here = (owner.boot_id, owner.namespace) == (boot_id, processes.namespace())
-    if group is None or not seen_from_here:
-        return
-    started = processes.start_time(group)
-    if started is not None and processes.is_running(group, intent.data["group_started"] or 0):
-        end_group(group)
-    elif started is None:
-        await_end(group)

@@ -11,20 +11,21 @@ _MOST_SHOWN = 80  # characters of a command in a sentence
 
 class Checked(NamedTuple):
     """One check that has been run: how it ended, how many seconds it took, the last of its
-    output, how many bytes that had in all, and the artifact with its head and tail."""
+    output, how many bytes that had in all, and the artifact with its head and tail; None where
+    none is kept."""
 
     command: str
     ending: Ending
     seconds: float
     output_tail: str
     output_bytes: int
-    artifact: str
-    artifact_sha256: str
-    artifact_bytes: int
+    artifact: str | None = None
+    artifact_sha256: str = ""
+    artifact_bytes: int = 0
 
     @property
     def passed(self) -> bool:
-        """Whether the work may be accepted, as far as this check goes."""
+        """Whether the work may be accepted or come in, as far as this check goes."""
         return self.ending.timed_out is None and self.ending.exit_status == 0
 
     @property
@@ -32,8 +33,13 @@ class Checked(NamedTuple):
         """Which check it was and how it ended, on one line."""
         return ending_text(self.ending, f"`{brief_command(self.command)}`").rstrip(".")
 
+    def with_artifact(self, name: str, sha256: str, size: int) -> "Checked":
+        """Its output is kept as this artifact, and what calls for no action is there alone."""
+        kept = self._replace(artifact=name, artifact_sha256=sha256, artifact_bytes=size)
+        return kept._replace(output_tail="") if self.passed else kept
+
     def as_json(self) -> dict[str, Any]:
-        return {
+        facts = {
             "command": self.command,
             "passed": self.passed,
             "exit_status": self.ending.exit_status,
@@ -42,6 +48,11 @@ class Checked(NamedTuple):
             "seconds": self.seconds,
             "output_tail": self.output_tail,
             "output_bytes": self.output_bytes,
+        }
+        if self.artifact is None:
+            return facts
+        return {
+            **facts,
             "artifact": self.artifact,
             "artifact_sha256": self.artifact_sha256,
             "artifact_bytes": self.artifact_bytes,
@@ -49,7 +60,7 @@ class Checked(NamedTuple):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Checked":
-        """What `as_json` has made."""
+        """What `as_json` has made of one whose output is kept."""
         ending = Ending(stored["exit_status"], stored["signal"], stored["timed_out_seconds"])
         return cls(
             stored["command"],

@@ -1,63 +1,67 @@
-"""Running one check: a shell command in a folder, in a group of its own, with a time limit.
+"""The one runner: a gate's shell command in its folder, in a group of its own, with a time limit.
 
-Knows nothing of attempts, and writes nothing but what the command itself does. Whatever ends
-this process, no process of a check is left behind: a guardian sees to those of one that is
-killed, and a check begins only once the guardian and the caller know of it.
+Checks of attempts, set-up and checks of an integration all go through it. Knows nothing of
+attempts, and writes nothing but what the command itself does, and the artifact with its output.
+Whatever ends this process, no process of a gate is left behind: a guardian sees to those of one
+that is killed, and a command begins only once the guardian and the caller know of it.
 """
 
 import contextlib
 import os
 import selectors
-import signal
 import threading
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from inbox_orch.shared.clock import SystemClock
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.children import Child
 from inbox_orch.shared.processes.endings import Ending
-from inbox_orch.shared.processes.groups import has_members, signal_group
+from inbox_orch.shared.processes.groups import has_members
 from inbox_orch.shared.processes.guardian import Guardian
 from inbox_orch.shared.processes.kept import Kept
 from inbox_orch.shared.processes.noting import Signals
 
 from ..git.masking import MaskedStream
-from .checks import MAX_TAIL_BYTES
+from ..git.repository import is_there
+from ..git.standing import require_here
+from .checks import MAX_TAIL_BYTES, Checked
+from .orphans import GRACE_SECONDS, KILLED_MS, POLL_MS
+from .spec import GateSpec, NotStarted, Outcome, checked
 from .turns import finished
 
-GRACE_SECONDS = 5.0
-"""Between TERM and KILL."""
+if TYPE_CHECKING:
+    from inbox_orch.shared.store.artifacts import ArtifactStore
+
 _LOOK_MS = 500
-_POLL_MS = 20
-_GUARDIAN_MS = 12_000
-_KILLED_MS = 1000  # what outlives a KILL for longer hangs inside the system
+_TAKEN_OVER = "another leader has taken it over"
 
 # The check waits for a line, so that nothing of it has happened when its starter dies before
 # another process knows of it; then the pipe ends. What it runs has an empty standard input.
 _GATE = 'read -r go && exec /bin/sh -c "$1" </dev/null'
 
 
-class Check(NamedTuple):
-    """What is to be run, where, with which environment; what is to be masked in its output, and
-    what that is called."""
-
-    command: str
-    folder: str
-    environment: Mapping[str, str]
-    limit_seconds: float
-    secrets: Sequence[str] = ()
-    output: str = "output"
+def _granted(_: object = None) -> bool:
+    return True
 
 
-class Outcome(NamedTuple):
-    """How a check ended, how long it took, and its output: head and tail, and the last of it."""
+def _never() -> bool:
+    return False
 
-    ending: Ending
-    seconds: float
-    content: bytes
-    tail: str
-    output_bytes: int
+
+class Mandate(NamedTuple):
+    """What the caller has to say while gates run for it; whatever it raises ends what runs.
+
+    `begins` is called with the number of a command's group before anything of it happens, and may
+    refuse. `wanted` is asked now and then while it runs, before the caller gets a turn. `noted`
+    is called with all results after each command, and says whether to go on. `over` says whether
+    the time is over in which another command may begin.
+    """
+
+    begins: Callable[[int], bool] = _granted
+    wanted: Callable[[], bool] = _granted
+    noted: Callable[[Sequence[Checked]], bool] = _granted
+    over: Callable[[], bool] = _never
 
 
 class Withdrawn(Exception):
@@ -73,13 +77,21 @@ class Interrupted(Exception):
 
 
 class Runner:
-    """Runs checks one after the other. While entered, signals are noted and end the check that
+    """Runs gates one after the other. While entered, signals are noted and end the command that
     runs; a guardian stands by."""
 
-    def __init__(self, notice: Callable[[str], None], locks: Sequence[int] = ()) -> None:
-        """`locks` are descriptors of locks that stay held until the guardian, too, is done."""
+    def __init__(
+        self,
+        notice: Callable[[str], None],
+        mandate: Mandate = Mandate(),  # noqa: B008 - it cannot be changed
+        *,
+        locks: Sequence[int] = (),
+        artifacts: "ArtifactStore | None" = None,
+    ) -> None:
+        """`locks` are descriptors of locks that stay held until the guardian, too, is done;
+        `artifacts` is where output is kept."""
         self._guardian = Guardian(notice, "this command")
-        self._locks = locks
+        self._mandate, self._locks, self._artifacts = mandate, locks, artifacts
         self._clock = SystemClock()
         # Signals can be listened to in the main thread alone (signal(3)).
         main = threading.current_thread() is threading.main_thread()
@@ -107,43 +119,53 @@ class Runner:
         """The signal that has arrived, if one has."""
         return None if self._signals is None else self._signals.number
 
-    def run(
-        self, check: Check, *, begins: Callable[[int], bool], wanted: Callable[[], bool]
-    ) -> Outcome:
-        """Run it to its end: `running`, without a turn for anything else."""
-        return finished(self.running(check, begins=begins, wanted=wanted))
+    def run(self, spec: GateSpec) -> Outcome:
+        """Run a gate to its end: `running`, without a turn for anything else."""
+        return finished(self.running(spec))
 
-    def running(
-        self, check: Check, *, begins: Callable[[int], bool], wanted: Callable[[], bool]
-    ) -> Generator[None, None, Outcome]:
-        """Run it to its end, and give the caller a turn now and then. `begins` is called with the
-        number of its group before anything of it happens, and may refuse; `wanted` is asked
-        before each turn. To close the generator ends the check.
-
-        Raises `Withdrawn`, `Interrupted`, and OSError when it cannot be started.
+    def series(
+        self, specs: Sequence[Callable[[], GateSpec]]
+    ) -> Generator[None, None, list[Checked] | None]:
+        """Run gates in order, up to the first that fails, and give the caller a turn now and then;
+        returns what they have come to, None when the time was over before the last one. Each is
+        made when its turn has come, by what is so then. Raises what `running` does.
         """
-        kept = Kept(check.output, "orch", MaskedStream(check.secrets))
+        results: list[Checked] = []
+        for spec in specs:
+            if results and self._mandate.over():
+                return None
+            outcome = yield from self.running(spec())
+            results.append(outcome.checked)
+            if not self._mandate.noted(results):
+                raise Withdrawn(_TAKEN_OVER)
+            if self.told_to_end is not None:
+                raise Interrupted(self.told_to_end)
+            if not outcome.passed:
+                break
+        return results
+
+    def running(self, spec: GateSpec) -> Generator[None, None, Outcome]:
+        """Run a gate to its end, and give the caller a turn now and then. To close the generator
+        ends the command.
+
+        Raises `Withdrawn`, `Interrupted`, and `NotStarted`. Errors: `git_failed` when git in its
+        folder is about other files; those of keeping an artifact.
+        """
+        kept = Kept(spec.output, "orch", MaskedStream(spec.secrets))
         reader, writer = os.pipe()
         try:
             try:
-                child = Child.start(
-                    ("/bin/sh", "-c", _GATE, "check", check.command),
-                    folder=check.folder,
-                    environment=check.environment,
-                    stdin=reader,
-                    stdout=kept,
-                    stderr=kept,
-                )
+                child = _started(spec, reader, kept)
             finally:
                 os.close(reader)
             self._guardian.begin(child.group, None)
             try:
                 began = self._now()
-                if not begins(child.group):
-                    raise Withdrawn("another leader has taken it over")
+                if not self._mandate.begins(child.group):
+                    raise Withdrawn(_TAKEN_OVER)
                 with contextlib.suppress(BrokenPipeError):
                     os.write(writer, b"\n")
-                ending = yield from self._watch(child, check.limit_seconds, wanted)
+                ending = yield from self._watch(child, spec.limit_seconds, self._mandate.wanted)
             finally:
                 self._end(child)
                 self._guardian.end(child.group)
@@ -151,8 +173,16 @@ class Runner:
             os.close(writer)
         kept.finish()
         seconds = round((self._now() - began) / 1000, 3)
-        tail = kept.tail_text(MAX_TAIL_BYTES)
-        return Outcome(ending, seconds, kept.content(), tail, kept.total)
+        result = checked(spec, ending, seconds, kept.tail_text(MAX_TAIL_BYTES), kept.total)
+        return self._kept(spec, Outcome(result, kept.content()))
+
+    def _kept(self, spec: GateSpec, outcome: Outcome) -> Outcome:
+        """Keep the output beside the database, if it is to be kept."""
+        if spec.artifact is None:
+            return outcome
+        assert self._artifacts is not None, "there is no place for the output"
+        stored = self._artifacts.add_bytes(spec.artifact, outcome.content)
+        return outcome._replace(checked=outcome.checked.with_artifact(*stored))
 
     def _watch(
         self, child: Child, limit_seconds: float, wanted: Callable[[], bool]
@@ -185,7 +215,7 @@ class Runner:
 
     def _sleep(self, selector: selectors.BaseSelector, child: Child, milliseconds: int) -> None:
         if self._signals is None:
-            milliseconds = min(milliseconds, _POLL_MS)  # nothing tells of the command's end
+            milliseconds = min(milliseconds, POLL_MS)  # nothing tells of the command's end
         for key, _ in selector.select(max(0.001, milliseconds / 1000)):
             if key.fd not in child.pipes:
                 assert self._signals is not None
@@ -204,10 +234,10 @@ class Runner:
                 now = self._now()
                 if given_up_at is None and (now >= kill_at or self._stops > 1):
                     child.kill()
-                    given_up_at = now + _KILLED_MS
+                    given_up_at = now + KILLED_MS
                 if given_up_at is not None and now >= given_up_at:
                     break
-                self._sleep(selector, child, _POLL_MS)
+                self._sleep(selector, child, POLL_MS)
         child.drain()
 
     @property
@@ -218,27 +248,30 @@ class Runner:
         return self._clock.now().monotonic_ms
 
 
-def end_group(group: int) -> None:
-    """End the group of a check whose starter is gone: TERM, then KILL after the grace. The caller
-    has seen that the number still means that group."""
-    clock = SystemClock()
-    kill_at = clock.now().monotonic_ms + int(GRACE_SECONDS * 1000)
-    signal_group(group, signal.SIGTERM)
-    signal_group(group, signal.SIGCONT)
-    killed_at: int | None = None
-    while has_members(group):
-        now = clock.now().monotonic_ms
-        if killed_at is None and now >= kill_at:
-            signal_group(group, signal.SIGKILL)
-            killed_at = now
-        if killed_at is not None and now >= killed_at + _KILLED_MS:
-            return
-        time.sleep(_POLL_MS / 1000)
+def _started(spec: GateSpec, reader: int, kept: Kept) -> Child:
+    """The command's process, which waits for a line from `reader`. What it asks of git is about
+    the files of its folder. Error `git_failed`; raises `NotStarted`."""
+    try:
+        if spec.repository is not None:
+            require_here(spec.folder, spec.repository)
+        return Child.start(
+            ("/bin/sh", "-c", _GATE, "check", spec.command),
+            folder=spec.folder,
+            environment=spec.environment,
+            stdin=reader,
+            stdout=kept,
+            stderr=kept,
+        )
+    except InboxOrchError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+        raise _not_started(spec, error.__cause__, error) from error.__cause__
+    except OSError as error:
+        raise _not_started(spec, error) from error
 
 
-def await_end(group: int) -> None:
-    """Wait until a group has no member left, but no longer than its guardian needs to end it."""
-    clock = SystemClock()
-    until = clock.now().monotonic_ms + _GUARDIAN_MS
-    while has_members(group) and clock.now().monotonic_ms < until:
-        time.sleep(_POLL_MS / 1000)
+def _not_started(
+    spec: GateSpec, error: OSError, of_git: InboxOrchError | None = None
+) -> NotStarted:
+    gone = not is_there(spec.folder)
+    return NotStarted(spec, str(error.strerror), gone=gone, of_git=of_git)

@@ -15,6 +15,7 @@ from inbox_orch.shared.store.engine import Transaction
 from ..attempts import dispatch, moving, provision
 from ..attempts import rows as attempts
 from ..attempts.provision import LATER
+from ..gates.checks import Checked
 from ..git import integrating as git_integrating
 from ..git import mending, worktrees
 from ..git.integrating import Move, Moved
@@ -32,7 +33,7 @@ from . import merge, trial
 from . import rows as integrations
 from . import rules as integration
 from .merge import Plan, Work
-from .rules import CONFLICT, HELD_BACK, MERGED, Result, Tried
+from .rules import CONFLICT, HELD_BACK, MERGED, Result
 
 _MOST_TRIES = 10
 _NOT_FORWARDED = ("checked_out", "refused", "moved", "conflict", "not_tried")
@@ -48,7 +49,7 @@ class Integrated(NamedTuple):
     results: tuple[Result, ...]
     dry_run: bool
     onto: dict[str, Any] | None = None
-    checks: tuple[Tried, ...] = ()
+    checks: tuple[Checked, ...] = ()
     moved: bool = False
     dispatched: tuple[dict[str, Any], ...] = ()
     undispatched: str | None = None
@@ -64,7 +65,7 @@ class Integrated(NamedTuple):
         return [result for result in self.results if result.state == HELD_BACK]
 
     @property
-    def failed_check(self) -> Tried | None:
+    def failed_check(self) -> Checked | None:
         """The check because of which nothing was moved."""
         return next((tried for tried in self.checks if not tried.passed), None)
 

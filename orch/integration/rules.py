@@ -4,9 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.processes.endings import Ending, ending_text
-
-from ..gates.checks import brief_command
 from ..runs import graph
 from ..runs.model import Attempt, Dependency, Run, Task
 
@@ -56,39 +53,6 @@ class Result(NamedTuple):
             "paths": list(self.paths),
             "because": list(self.because),
             "offered": self.offered,
-        }
-
-
-class Tried(NamedTuple):
-    """A check of what would be integrated: how it ended, how many seconds it took, the last of
-    its output, and how many bytes that had in all."""
-
-    command: str
-    ending: Ending
-    seconds: float
-    output_tail: str
-    output_bytes: int
-
-    @property
-    def passed(self) -> bool:
-        """Whether the work may come in, as far as this check goes."""
-        return self.ending.timed_out is None and self.ending.exit_status == 0
-
-    @property
-    def sentence(self) -> str:
-        """Which check it was and how it ended, on one line."""
-        return ending_text(self.ending, f"`{brief_command(self.command)}`").rstrip(".")
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "command": self.command,
-            "passed": self.passed,
-            "exit_status": self.ending.exit_status,
-            "signal": self.ending.signal,
-            "timed_out_seconds": self.ending.timed_out,
-            "seconds": self.seconds,
-            "output_tail": self.output_tail,
-            "output_bytes": self.output_bytes,
         }
 
 

@@ -6,44 +6,38 @@ a later process can clear it away after a crash.
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_id
-from inbox_orch.shared.processes import processes
 from inbox_orch.shared.processes.endings import Ending
 from inbox_orch.shared.processes.signals import Signalled
 
 from ..attempts.equip import Equipment, SetupFailed, equip
-from ..attempts.judge import end_orphan
-from ..gates.checks import brief_command
-from ..gates.surroundings import environment_for
+from ..gates.checks import Checked
+from ..gates.orphans import end_orphan, facts_of
+from ..gates.spec import GateSpec, NotStarted, limit_seconds, patience_seconds
+from ..gates.surroundings import Subject, environment_for
+from ..gates.turns import finished
 from ..git import worktrees
 from ..git.masking import masked
 from ..git.repository import Repository
-from ..git.standing import require_here
 from ..git.worktrees import Place
 from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
 from ..runs.config import config_of
 from ..runs.desk import Desk
-from ..runs.limits import DEFAULT_CHECK_SECONDS, FOREIGN_SECONDS
 from ..runs.model import Run
 from ..runs.secrets import secrets_of
 from .merge import Plan
-from .rules import Tried
-
-if TYPE_CHECKING:
-    from ..gates.running import Check, Runner
-
-_SLACK_SECONDS = 60.0
 
 
 def try_out(
     desk: Desk, run: Run, repository: Repository, plan: Plan, commands: Sequence[str]
-) -> tuple[Tried, ...]:
+) -> tuple[Checked, ...]:
     """Run the commands, one after the other up to the first that fails, in the files of the
     plan's tip.
 
@@ -54,28 +48,27 @@ def try_out(
         return ()
     try:
         with _tree_for(desk, run, repository, plan, len(commands)) as (number, folder):
-            return _run_all(desk, run, plan, number, folder, commands)
+            gates = [partial(_gate, desk, run, plan, folder, command) for command in commands]
+            return _run_all(desk, run, number, gates)
     except SetupFailed as failure:
         # Where nothing can be tried, nothing has passed.
         return (_failed_setup(run, failure),)
 
 
 def _run_all(
-    desk: Desk, run: Run, plan: Plan, number: int, folder: str, commands: Sequence[str]
-) -> tuple[Tried, ...]:
-    from ..gates.running import Interrupted, Runner, Withdrawn
+    desk: Desk, run: Run, number: int, gates: Sequence[Callable[[], GateSpec]]
+) -> tuple[Checked, ...]:
+    from ..gates.running import Interrupted, Mandate, Runner, Withdrawn
 
-    results: list[Tried] = []
+    mandate = Mandate(begins=lambda group: _note_check(desk, number, group))
     try:
-        with Runner(desk.database.notice) as runner:
-            for command in commands:
-                results.append(_run_one(desk, runner, run, plan, number, folder, command))
-                if runner.told_to_end is not None:
-                    raise Interrupted(runner.told_to_end)
-                if not results[-1].passed:
-                    break
+        with Runner(desk.database.notice, mandate) as runner:
+            results = finished(runner.series(gates))
     except Interrupted as interrupted:
         raise Signalled(interrupted.number) from None
+    except NotStarted as failed:
+        hint = "nothing was moved; try again once that is put right"
+        raise failed.of_git or failed.as_error(hint) from failed.__cause__
     except Withdrawn as withdrawn:
         # It was taken for dead, from another container, say.
         raise InboxOrchError(
@@ -84,62 +77,32 @@ def _run_all(
             hint="try again",
             details={"run": run.name},
         ) from withdrawn
+    assert results is not None  # nothing limits when a check may start
     return tuple(results)
 
 
-def _run_one(
-    desk: Desk, runner: "Runner", run: Run, plan: Plan, number: int, folder: str, command: str
-) -> Tried:
-    check = _what_to_run(desk, run, plan, folder, command)
-    require_here(folder, desk.repository(run).common_directory)
-    try:
-        outcome = runner.run(
-            check, begins=lambda group: _note_check(desk, number, group), wanted=lambda: True
-        )
-    except OSError as error:
-        shown = brief_command(masked(command, check.secrets))
-        raise InboxOrchError(
-            "io_error",
-            f"the check `{shown}` could not be started: {error.strerror}",
-            hint="nothing was moved; try again once that is put right",
-            details={"folder": folder},
-        ) from error
-    return Tried(
-        masked(command, check.secrets),
-        outcome.ending,
-        outcome.seconds,
-        outcome.tail,
-        outcome.output_bytes,
+def _gate(desk: Desk, run: Run, plan: Plan, folder: str, command: str) -> GateSpec:
+    config = config_of(run)
+    return GateSpec(
+        command,
+        folder,
+        desk.repository(run).common_directory,
+        _environment(desk, run, plan, folder),
+        limit_seconds(config.limits),
+        secrets_of(config),
     )
 
 
-def _what_to_run(desk: Desk, run: Run, plan: Plan, folder: str, command: str) -> "Check":
-    from ..gates.running import Check
-
-    secrets = secrets_of(config_of(run))
-    environment = _environment(desk, run, plan, folder)
-    return Check(command, folder, environment, _limit(run), secrets)
-
-
 def _environment(desk: Desk, run: Run, plan: Plan, folder: str) -> dict[str, str]:
-    about = {
-        "INBOX_DB": desk.database.address,
-        "INBOX_DB_ID": desk.database.id,
-        "ORCH_RUN": run.name,
-        "ORCH_WORKTREE": folder,
-        "ORCH_BRANCH": plan.branch,
-        "ORCH_BASE_COMMIT": plan.start,
-        "ORCH_HEAD_COMMIT": plan.tip,
-        "PWD": folder,
-    }
-    return environment_for(config_of(run), about)
+    subject = Subject(run, folder, plan.branch, plan.start, plan.tip)
+    return environment_for(desk.database, config_of(run), subject)
 
 
 def _note_check(desk: Desk, number: int, group: int) -> bool:
     """So that a process that clears up after this one can end the check that still runs."""
-    data = {"group": group, "group_started": processes.start_time(group)}
     with desk.database.transaction(durable=False) as tx:
-        return journal_rows.note_by_number(tx, number, data, owners.this_process(desk))
+        me = owners.this_process(desk)
+        return journal_rows.note_by_number(tx, number, facts_of(group), me)
 
 
 # -- the worktree ------------------------------------------------------------------------
@@ -158,7 +121,7 @@ def _tree_for(
         "path": os.path.join(run.worktree_root, run.name, f".integration-{name.lower()}"),
         "commit": plan.tip,
         "reason": f"orch {desk.database.id} integration {name}",
-        "patience_seconds": FOREIGN_SECONDS + checks * (_limit(run) + _SLACK_SECONDS),
+        "patience_seconds": patience_seconds(checks, config_of(run).limits),
     }
     with desk.database.transaction() as tx:
         number = journal_rows.open_integration(
@@ -211,20 +174,16 @@ def forget_integration(desk: Desk, number: int) -> None:
         journal_rows.close_by_number(tx, number, "undone", me, tx.now.wall_ms)
 
 
-def _failed_setup(run: Run, failure: SetupFailed) -> Tried:
+def _failed_setup(run: Run, failure: SetupFailed) -> Checked:
     config, details = config_of(run), failure.details
     assert config.setup is not None
-    return Tried(
+    return Checked(
         masked(config.setup.command, secrets_of(config)),
         Ending(details["exit_status"], details["signal"], details["timed_out_seconds"]),
         details["seconds"],
         details["output_tail"],
         details["output_bytes"],
     )
-
-
-def _limit(run: Run) -> float:
-    return config_of(run).limits.check_seconds or DEFAULT_CHECK_SECONDS
 
 
 def _place(facts: dict[str, Any]) -> Place:

@@ -17,8 +17,8 @@ VERBS = {
     *("update-index", "worktree"),
 }
 CALLS = {"git", "git_bytes", "output_of", "_output_of", "_done"}
-RUNS = {"run", "running"}
-GUARDS = {"require_here", "_require_here"}
+RUNS = "Child.start"
+GUARDS = {"require_here"}
 GUARDED = {
     "git/borrowed.py detach",
     "git/worktrees.py _add_submodules",
@@ -29,9 +29,7 @@ GUARDED = {
     "git/mending.py _taken_back",
     "git/restoring.py _check_out",
     "git/untouched.py untouched",
-    "attempts/judge.py run_checks",
-    "attempts/equip.py _set_up",
-    "integration/trial.py _run_one",
+    "gates/running.py _started",
 }
 NO_FILES = {
     "git/hidden.py _differing": "refreshes a copy of the index",
@@ -63,7 +61,7 @@ def changes_files(function: ast.FunctionDef) -> list[int]:
     """The lines where git, or a command in a worktree, is run that may change files."""
     body = ast.Module(function.body, [])
     words = {n.value for n in ast.walk(body) if isinstance(n, ast.Constant)}
-    lines = [n for n, name, on in called(function) if name in RUNS and on == "runner"]
+    lines = [n for n, name, on in called(function) if f"{on}.{name}" == RUNS]
     if words & VERBS:
         lines += [n for n, name, on in called(function) if name in CALLS]
     return lines

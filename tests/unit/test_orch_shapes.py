@@ -13,6 +13,7 @@ from inbox_orch.orch.cleanup.reasons import (
     error_code,
     standing_in_the_way,
 )
+from inbox_orch.orch.gates.checks import Checked
 from inbox_orch.orch.integration import rules as integration
 from inbox_orch.orch.integration.pairs import Conflicts, Pair, Side
 from inbox_orch.orch.runs.critical import Step
@@ -350,7 +351,7 @@ def test_a_result_says_what_came_of_a_piece():
     ],
 )
 def test_a_check_of_what_is_integrated_says_how_it_ended(ending, passed, sentence):
-    tried = integration.Tried("make  test", ending, 1.5, "tail", 900)
+    tried = Checked("make  test", ending, 1.5, "tail", 900)
 
     assert tried.sentence == sentence
     assert tried.as_json() == {
