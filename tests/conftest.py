@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies
 
 from support import engines
 from support.buses import Office
+from support.locking import refuse_git_in_transactions
 from support.runs import Site
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,6 +105,12 @@ def clean_environment(homes: Path) -> Iterator[None]:
             patch.setenv(f"GIT_{role}_EMAIL", "tester@example.invalid")
         yield
     os.umask(mask)
+
+
+@pytest.fixture(autouse=True)
+def no_git_while_the_write_lock_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test does in its own process."""
+    refuse_git_in_transactions(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

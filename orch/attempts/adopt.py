@@ -26,7 +26,7 @@ from ..runs import task_rows as tasks
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import borrow, fold, judge, moving, verify
+from . import borrow, fold, judge, keep, moving
 from . import rows as attempts
 from .equip import Equipment, SetupFailed, equip
 from .late import late_ref
@@ -177,20 +177,15 @@ def _check_work(
     except Interrupted as interrupted:
         raise Signalled(interrupted.number) from None
     except Withdrawn as withdrawn:
-        raise InboxOrchError(
-            "busy",
-            f"task {task.key} has changed meanwhile: {withdrawn}",
-            hint="`orch status` shows how it stands; nothing was adopted",
-            details={"task": task.id, "key": task.key},
-        ) from withdrawn
+        raise _changed(task, str(withdrawn)) from withdrawn
     finally:
         try:
             if place is not None:
                 borrowed.remove(repository, place)
             with desk.database.transaction() as tx:
-                judge.close_verification(desk, tx, attempt, "done")
+                keep.close_verification(desk, tx, attempt, "done")
         finally:
-            judge.AT_WORK.discard(attempt.id)
+            keep.AT_WORK.discard(attempt.id)
     assert results is not None  # nothing limits when a check may start
     return results
 
@@ -199,17 +194,22 @@ def _begin_adoption(
     desk: Desk, run: Run, task: Task, attempt: Attempt, place: Place | None
 ) -> None:
     """Write down that this process adopts it, and what it is about to make."""
+    data = {} if place is None else {"borrowed": place.base_commit}
     with desk.database.transaction() as tx:
-        open_now = journal_rows.open_intents(tx, run.id)
-        if any(i.kind == "verify" and i.attempt_id == attempt.id for i in open_now):
-            raise InboxOrchError(
-                "busy",
-                f"another process is adopting attempt {attempt.number} of task {task.key}",
-                hint="try again when that has ended",
-                details={"task": task.id, "key": task.key, "attempt": attempt.id},
-            )
-        data = {} if place is None else {"borrowed": place.base_commit}
-        judge.open_verification(desk, tx, run, attempt, data)
+        _open_adoption(desk, tx, run, task, attempt, data)
+
+
+def _open_adoption(
+    desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, data: dict[str, Any]
+) -> None:
+    if keep.is_open(tx, attempt):
+        raise InboxOrchError(
+            "busy",
+            f"another process is adopting attempt {attempt.number} of task {task.key}",
+            hint="try again when that has ended",
+            details={"task": task.id, "key": task.key, "attempt": attempt.id},
+        )
+    keep.open_verification(desk, tx, run, attempt, data)
 
 
 def _is_still_adoptable(desk: Desk, task: Task, attempt: Attempt) -> bool:
@@ -249,34 +249,73 @@ def _take(
     work: Work,
     results: Sequence[Checked] | None,
 ) -> dict[str, Any]:
-    with desk.database.transaction() as tx:
-        present = tasks.by_id(tx, task.id)
-        of_task = attempts.of_task(tx, task.id)
-        _require_adoptable(runs.get(tx, run.id) or run, present, of_task)
-        adopted = _mark_adopted(desk, tx, run, attempt, work, results)
-        after = moving.move_task(
-            desk,
-            tx,
-            run,
-            present,
-            "succeeded",
-            cause=f"attempt {attempt.number} is adopted",
-            changes={
-                "accepted_attempt": attempt.id,
-                "accepted_head": work.head,
-                "next_base": None,
-                "next_base_source": None,
-                "not_before": None,
-                "reason": None,
-            },
-            attempt=attempt,
-        )
+    taken: dict[str, Any] = {}
+
+    def settled(tx: Transaction) -> bool:
+        taken.update(_settle(desk, tx, run, attempt, work, results))
+        return True
+
+    def begin(tx: Transaction) -> bool:
+        _require_adoptable_now(tx, run, task)
+        _open_adoption(desk, tx, run, task, attempt, keep.facts_of(work.head, before))
+        return True
+
+    before = desk.repository(run).ref_commit(keep.ref_of(attempt))
+    if not keep.begin_and_accept(desk, run, attempt, work.head, begin, settled):
+        raise _changed(task, "another leader has taken it over")
+    return taken
+
+
+def _require_adoptable_now(tx: Transaction, run: Run, task: Task) -> Task:
+    """The task as it is in this transaction."""
+    present = tasks.by_id(tx, task.id)
+    of_task = attempts.of_task(tx, task.id)
+    _require_adoptable(runs.get(tx, run.id) or run, present, of_task)
+    return present
+
+
+def _settle(
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    attempt: Attempt,
+    work: Work,
+    results: Sequence[Checked] | None,
+) -> dict[str, Any]:
+    present = _require_adoptable_now(tx, run, tasks.by_id(tx, attempt.task_id))
+    adopted = _mark_adopted(desk, tx, run, attempt, work, results)
+    after = moving.move_task(
+        desk,
+        tx,
+        run,
+        present,
+        "succeeded",
+        cause=f"attempt {attempt.number} is adopted",
+        changes={
+            "accepted_attempt": attempt.id,
+            "accepted_head": work.head,
+            "next_base": None,
+            "next_base_source": None,
+            "not_before": None,
+            "reason": None,
+        },
+        attempt=attempt,
+    )
     return {
         "task": after.as_json(),
         "attempt": adopted.as_json(),
         "source": work.source,
         "checked": results is not None,
     }
+
+
+def _changed(task: Task, why: str) -> InboxOrchError:
+    return InboxOrchError(
+        "busy",
+        f"task {task.key} has changed meanwhile: {why}",
+        hint="`orch status` shows how it stands; nothing was adopted",
+        details={"task": task.id, "key": task.key},
+    )
 
 
 def _mark_adopted(
@@ -301,7 +340,6 @@ def _mark_adopted(
     attempts.update(tx, attempt.id, columns, expected_state=before.state)
     after = attempts.get(tx, attempt.id)
     assert after is not None
-    verify.keep_accepted(desk, run, after)
     moving.record_attempt(desk, tx, run, after, "attempt_adopted", {"adopted": facts})
     if attempt.thread_id is not None:
         told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"

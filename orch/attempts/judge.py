@@ -8,7 +8,7 @@ that have not passed are run again.
 import contextlib
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import Signalled
@@ -28,13 +28,10 @@ from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
-from . import borrow, moving, verify
+from . import borrow, keep, moving, verify
 from . import rows as attempts
+from .keep import AT_WORK, close_verification, open_verification
 from .verify import Verdict, checks_of, details_with, needs_checks, was_seen
-
-# What this process is verifying now. An intent of its own that is not here was left behind by an
-# error, and no process is working on it.
-AT_WORK: set[str] = set()
 
 
 def check_all(desk: Desk, run: Run) -> int:
@@ -111,16 +108,6 @@ def _begin_checks(desk: Desk, run: Run, attempt: Attempt) -> Attempt | None:
         moved = moving.move_attempt(desk, tx, run, present, "verifying", cause="its checks are run")
         open_verification(desk, tx, run, attempt, {})
         return moved
-
-
-def open_verification(
-    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, data: dict[str, Any]
-) -> None:
-    """Write down that this process verifies it, until `close_verification`."""
-    AT_WORK.add(attempt.id)
-    journal_rows.open_intent(
-        tx, attempt, "verify", data, owner=owners.this_process(desk), now_ms=tx.now.wall_ms
-    )
 
 
 def _carry_on(
@@ -267,20 +254,41 @@ def _is_wanted(desk: Desk, attempt: Attempt) -> bool:
 
 def _conclude(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]) -> bool:
     """Accept or reject, and tell it on the thread with the outputs, in one transaction."""
-    reason = objection(results)
-    with desk.database.transaction() as tx:
-        if not close_verification(desk, tx, attempt, "done"):
+    if objection(results) is None and attempt.head_commit is not None:
+        if not _note_head(desk, attempt, attempt.head_commit):
             return False
-        present = attempts.get(tx, attempt.id)
-        assert present is not None
-        if present.state != "verifying":
+        settled = partial(_settle, desk, run, attempt, results)
+        if not keep.accept(desk, run, attempt, attempt.head_commit, settled):
+            _put_back(desk, run, attempt, "it was not accepted")
             return False
-        verdict = "succeeded" if reason is None else "rejected"
-        text = f"Attempt {attempt.number} {'is accepted' if reason is None else verdict}."
-        message = tell(desk, run, attempt, f"{text}\n\n{report(results)}", results)
-        details = details_with(present, verdict_message=message)
-        verify.settle(desk, tx, run, present, Verdict(verdict, reason, {"details": details}))
         return True
+    with desk.database.transaction() as tx:
+        mine = close_verification(desk, tx, attempt, "done")
+        return mine and _settle(desk, run, attempt, results, tx)
+
+
+def _note_head(desk: Desk, attempt: Attempt, head: str) -> bool:
+    """So that a process that takes the verification over can put the ref back."""
+    with desk.database.transaction() as tx:
+        me = owners.this_process(desk)
+        return journal_rows.note_in_intent(tx, attempt.id, "verify", keep.facts_of(head), me)
+
+
+def _settle(
+    desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked], tx: Transaction
+) -> bool:
+    """False when the attempt is being verified no more."""
+    present = attempts.get(tx, attempt.id)
+    assert present is not None
+    if present.state != "verifying":
+        return False
+    reason = objection(results)
+    verdict = "succeeded" if reason is None else "rejected"
+    text = f"Attempt {attempt.number} {'is accepted' if reason is None else verdict}."
+    message = tell(desk, run, attempt, f"{text}\n\n{report(results)}", results)
+    details = details_with(present, verdict_message=message)
+    verify.settle(desk, tx, run, present, Verdict(verdict, reason, {"details": details}))
+    return True
 
 
 def tell(desk: Desk, run: Run, attempt: Attempt, text: str, results: Sequence[Checked]) -> str:
@@ -300,20 +308,8 @@ def tell(desk: Desk, run: Run, attempt: Attempt, text: str, results: Sequence[Ch
     return str(written.message.id)
 
 
-def close_verification(desk: Desk, tx: Transaction, attempt: Attempt, outcome: str) -> bool:
-    """False when another process has taken it over."""
-    me = owners.this_process(desk)
-    return journal_rows.close_intent(tx, attempt.id, "verify", outcome, me, tx.now.wall_ms)
-
-
 def _put_back(desk: Desk, run: Run, attempt: Attempt, cause: str) -> None:
-    """Nothing was decided, and nothing counts; what has passed stays written down."""
-    with desk.database.transaction() as tx:
-        if close_verification(desk, tx, attempt, "undone"):
-            present = attempts.get(tx, attempt.id)
-            assert present is not None
-            if present.state == "verifying":
-                moving.move_attempt(desk, tx, run, present, "submitted", cause=cause)
+    keep.put_back(desk, run, attempt, cause)
 
 
 # -- taking over -------------------------------------------------------------------------
@@ -336,12 +332,9 @@ def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attemp
 
 
 def _is_verification_abandoned(desk: Desk, intent: Intent, attempt: Attempt) -> bool:
-    if intent.owner == owners.this_process(desk):
-        return attempt.id not in AT_WORK
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
-    patience = patience_seconds(len(task.checks), task.limits)
-    return owners.is_abandoned(desk, intent, patience)
+    return keep.is_left(desk, intent, patience_seconds(len(task.checks), task.limits))
 
 
 # -- helpers -----------------------------------------------------------------------------

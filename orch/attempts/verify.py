@@ -7,6 +7,7 @@ guarded by the state that it was found for.
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
@@ -20,7 +21,7 @@ from ..runs.desk import Desk
 from ..runs.limits import MOST_MISSING_WORKTREES
 from ..runs.model import Attempt, Run, Task
 from ..runs.states import NEEDS_WORKTREE
-from . import fold, moving
+from . import fold, keep, moving
 from . import rows as attempts
 
 _REPOSITORY_GONE = ("git_failed", "usage")
@@ -93,12 +94,31 @@ def _note_seen(desk: Desk, attempt: Attempt, verdict: Verdict) -> None:
 def decide(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
     """Write down what a submitted attempt has come to; False when another leader was
     quicker."""
+    settled = partial(_decided, desk, run, attempt, verdict)
+    head = verdict.changes.get("head_commit")
+    if verdict.state == "succeeded" and head is not None:
+        begin = partial(_begin_accepting, desk, run, attempt, head)
+        accept = partial(keep.begin_and_accept, desk, run, attempt, head, begin, settled)
+        return accept() or (keep.put_back_left(desk, run, attempt) and accept())
     with desk.database.transaction() as tx:
-        if not _is_still(tx, attempt):
-            return False
-        moved = moving.move_attempt(desk, tx, run, attempt, "verifying", cause="the worker is done")
-        settle(desk, tx, run, moved, verdict)
-        return True
+        return settled(tx)
+
+
+def _begin_accepting(desk: Desk, run: Run, attempt: Attempt, head: str, tx: Transaction) -> bool:
+    """Write down that this process accepts it. A leader that looked earlier must not be the last
+    to set the ref, and to something else."""
+    if not _is_still(tx, attempt) or keep.is_open(tx, attempt):
+        return False
+    keep.open_verification(desk, tx, run, attempt, keep.facts_of(head))
+    return True
+
+
+def _decided(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict, tx: Transaction) -> bool:
+    if not _is_still(tx, attempt):
+        return False
+    moved = moving.move_attempt(desk, tx, run, attempt, "verifying", cause="the worker is done")
+    settle(desk, tx, run, moved, verdict)
+    return True
 
 
 def _is_still(tx: Transaction, attempt: Attempt) -> bool:
@@ -109,18 +129,9 @@ def _is_still(tx: Transaction, attempt: Attempt) -> bool:
     return present.state == "submitted" and was_seen(present) == was_seen(attempt)
 
 
-def keep_accepted(desk: Desk, run: Run, attempt: Attempt) -> None:
-    """The worker may go on and move its branch; what was accepted stays reachable.
-
-    To be called in the transaction that accepts it: before, a leader that comes to nothing
-    could set the ref last, and to something else; after, a death could leave it unset.
-    """
-    if attempt.head_commit is not None:
-        desk.repository(run).keep(f"refs/orch/heads/{attempt.id}", attempt.head_commit)
-
-
 def settle(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> None:
-    """Write down the verdict on an attempt that is being verified, in the caller's transaction."""
+    """Write down the verdict on an attempt that is being verified, in the caller's transaction.
+    What is accepted is kept by then; see `keep`."""
     changes = {**verdict.changes, "reason": verdict.reason}
     if verdict.state == "succeeded":
         _accept(desk, tx, run, attempt, changes)
@@ -181,7 +192,6 @@ def _accept(
     accepted = moving.move_attempt(
         desk, tx, run, attempt, "succeeded", cause="accepted", changes=changes
     )
-    keep_accepted(desk, run, accepted)
     task = tasks.by_id(tx, attempt.task_id)
     moving.move_task(
         desk,

@@ -232,17 +232,17 @@ class Repository:
             locks = (*shared_locks, *mark.descriptors)
             git(self.path, "update-ref", "--no-deref", ref, commit, shared_locks=locks)
 
-    def drop(self, ref: str, commit: str) -> None:
-        """Remove a ref if it still points at `commit` (compare and swap)."""
+    def drop(self, ref: str, commit: str, shared_locks: Sequence[int] = ()) -> None:
+        """Remove a ref if it still points at `commit` (compare and swap); locks as for `keep`."""
         dropping = ("update-ref", "--no-deref", "-d", ref, commit)
         with self.marked({ref: ""}) as mark:
-            git(self.path, *dropping, accepted=(0, 1, 128), shared_locks=mark.descriptors)
+            locks = (*shared_locks, *mark.descriptors)
+            git(self.path, *dropping, accepted=(0, 1, 128), shared_locks=locks)
 
     def marked(self, refs: Mapping[str, str]) -> AbstractContextManager[marks.Open]:
         """A mark for the git that is going to point refs at commits, or to remove them (""): by
         it, locks that are left are known. Git has to share its descriptors."""
-        common = self.common_directory
-        return marks.marked(common, marks.of_refs(common, refs))
+        return marks.marked(self.common_directory, marks.of_refs(self.common_directory, refs))
 
     def change_summary(self, head: str, base: str) -> str:
         """What `head` changes against `base`, as `git diff --stat`; "" when one of them is gone.
