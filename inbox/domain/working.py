@@ -6,11 +6,13 @@ Pure: the worker brings what it has seen, and does what it is told here.
 from enum import Enum
 from typing import NamedTuple
 
-from inbox_orch.shared.processes.endings import Ending
+from inbox_orch.shared.processes.endings import CUT_NOTE, Ending
 
 from .model import Thread
 
 EX_TEMPFAIL = 75  # sysexits.h: try again later
+RESULT_NOTE = "$INBOX_RESULT "
+"""How a note begins that says why the file of a result is not the body of a message."""
 
 
 class Hold(Enum):
@@ -70,3 +72,9 @@ def verdict(ending: Ending, standing: Standing, *, stopping: bool) -> Verdict:
     if ending.exit_status == EX_TEMPFAIL:
         return Verdict.BACK_OFF
     return Verdict.FAIL
+
+
+def is_stand_in(body: str) -> bool:
+    """Whether a worker wrote this body itself, since the command had left none: a note on the
+    file of its result, or the end of a long output."""
+    return body.startswith((RESULT_NOTE, CUT_NOTE))
