@@ -12,7 +12,7 @@ from ..runs.model import Attempt, Run, Task
 from . import rows as attempts
 from . import texts
 from .kinds import FirstMessage
-from .verify import checks_of, details_of
+from .verify import checks_of
 
 _TOLD = ("question", "reply", "failure", "result")
 
@@ -71,15 +71,15 @@ def _told(desk: Desk, attempt: Attempt) -> list[Message]:
     """What was said on its thread, but for the verdict, which is told already."""
     if attempt.thread_id is None:
         return []
-    verdict = details_of(attempt).get("verdict_message")
+    verdict = attempts.details_of(attempt).verdict_message
     messages = desk.bus.messages(attempt.thread_id)[1:]
     return [m for m in messages if m.kind in _TOLD and m.body and str(m.id) != verdict]
 
 
 def _summary(desk: Desk, run: Run, attempt: Attempt) -> str:
-    stored = details_of(attempt).get("change_summary")
+    stored = attempts.details_of(attempt).change_summary
     if stored is not None or attempt.branch is None or attempt.base_commit is None:
-        return str(stored or "")
+        return stored or ""
     head = attempt.head_commit or f"refs/heads/{attempt.branch}"
     return desk.repository(run).change_summary(head, attempt.base_commit)
 
