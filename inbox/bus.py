@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         copying,
         examining,
         fetching,
+        filing,
         holding,
         pruning,
         reading,
@@ -47,6 +48,7 @@ else:
     copying = Later("inbox_orch.inbox.services.copying")
     examining = Later("inbox_orch.inbox.services.examining")
     fetching = Later("inbox_orch.inbox.services.fetching")
+    filing = Later("inbox_orch.inbox.services.filing")
     holding = Later("inbox_orch.inbox.services.holding")
     pruning = Later("inbox_orch.inbox.services.pruning")
     reading = Later("inbox_orch.inbox.services.reading")
@@ -303,6 +305,21 @@ class Bus:
     ) -> tuple[Artifact, ...]:
         """Attach what a worker's command left behind, also when it has ended the lease."""
         return holding.attach_output(self.desk, thread_id, token, files)
+
+    def attach(
+        self,
+        subject: str,
+        files: Sequence[Stored],
+        *,
+        body: str,
+        result: str,
+        sealed: bool = False,
+        agent: str | None = None,
+    ) -> Written:
+        """Keep files on a new thread of the agent's own that is done at once. Error `usage`."""
+        return filing.attach(
+            self.desk, subject, files, body=body, result=result, sealed=sealed, agent=agent
+        )
 
     def list(
         self,
