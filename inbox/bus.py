@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from inbox_orch.shared.clock import Clock, Moment
     from inbox_orch.shared.store.artifacts import ArtifactStore, Stored
-    from inbox_orch.shared.store.engine import Session, Transaction
-    from inbox_orch.shared.store.sqlite.database import Database
+    from inbox_orch.shared.store.engine import Engine, Session, Transaction
     from inbox_orch.shared.store.waits import Look
 
     from .domain.model import Artifact, Message, Thread, WorkTimes, Written
@@ -98,7 +97,7 @@ class Bus:
         self.close()
 
     @property
-    def database(self) -> Database:
+    def database(self) -> Engine:
         """The open database."""
         return self.desk.database
 

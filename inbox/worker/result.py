@@ -7,7 +7,7 @@ from typing import NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.inputs import decode_body
 from inbox_orch.shared.store.artifacts import MAX_ARTIFACT_BYTES
-from inbox_orch.shared.store.sqlite.live import is_live
+from inbox_orch.shared.store.live import is_live
 
 from ..domain import limits
 from ..domain.working import RESULT_NOTE

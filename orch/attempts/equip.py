@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.endings import Ending, ending_text
 from inbox_orch.shared.processes.signals import Signalled
-from inbox_orch.shared.store.sqlite.database import Database
+from inbox_orch.shared.store.engine import Engine
 
 from ..gates.checks import MAX_TAIL_BYTES
 from ..git import manifest, worktrees
@@ -64,7 +64,7 @@ class Equipment(NamedTuple):
 
 
 def equip(
-    database: Database,
+    database: Engine,
     repository: Repository,
     place: Place,
     hold: Hold,
@@ -99,7 +99,7 @@ def equip(
 
 
 def _set_up(
-    database: Database,
+    database: Engine,
     repository: Repository,
     place: Place,
     hold: Hold,

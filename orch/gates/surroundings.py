@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from inbox_orch.shared.store.sqlite.database import Database
+from inbox_orch.shared.store.engine import Engine
 
 from ..git.commands import is_kept
 from ..runs.config import Config
@@ -14,7 +14,7 @@ _OF_A_HOLDER = frozenset({"INBOX_AGENT", "INBOX_THREAD", "INBOX_TOKEN"})
 
 
 def command_environment(
-    database: Database, run: Run, task: Task, attempt: Attempt, config: Config, folder: str
+    database: Engine, run: Run, task: Task, attempt: Attempt, config: Config, folder: str
 ) -> dict[str, str]:
     """This process's environment without git's variables and without those of a lease, what the
     run's config gives, and what the command is about."""

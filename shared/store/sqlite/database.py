@@ -11,18 +11,20 @@ import sqlite3
 import time
 from _thread import get_ident
 from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from inbox_orch.migrations import SCHEMA_VERSION
 
 from ...clock import Moment, SystemClock
 from ...errors import InboxOrchError, usage
+from .. import live
 from ..engine import Owner
-from ..folders import refuse_links
+from ..folders import file_failure, refuse_links
+from ..gate import Gate
 from ..layout import Layout, layout_of
-from . import bells, connecting, live
+from . import bells, connecting
 from .committing import settle
 from .connecting import Opening
-from .gate import Gate, file_failure
 from .log import Log
 from .older import Upgraded
 from .refusals import (
@@ -39,6 +41,9 @@ from .refusals import (
 )
 from .reserve import give_up_reserve, keep_reserve
 from .sessions import Snapshot, Transaction
+
+if TYPE_CHECKING:
+    from .admin import Admin
 
 
 class Database:
@@ -334,6 +339,13 @@ class Database:
     def bells(self, topics: Iterable[str]) -> bells.Bells:
         """FIFOs for some topics, armed."""
         return bells.Bells(self.layout.bells, topics)
+
+    @property
+    def admin(self) -> "Admin":
+        """What those who look after the database ask it."""
+        from .admin import Admin
+
+        return Admin(self)
 
     @property
     def address(self) -> str:
