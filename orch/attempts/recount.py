@@ -1,7 +1,5 @@
 """What earlier attempts at a task came to, told to the next worker."""
 
-import json
-
 from inbox_orch.inbox.domain.model import Message
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -36,8 +34,10 @@ def first_message(desk: Desk, run: Run, task: Task) -> FirstMessage:
 
 def _account(desk: Desk, run: Run, attempt: Attempt, *, whole: bool) -> str:
     lines = [f"Attempt {attempt.number}: {attempt.state}. {attempt.reason or ''}".rstrip()]
-    if attempt.conflict is not None:
-        lines.append(_conflict_account(attempt))
+    conflict = attempt.found_conflict
+    if conflict is not None:
+        head = str(attempt.head_commit)
+        lines.append(texts.conflict_account(conflict.onto, conflict.paths, head, attempt.branch))
     lines += [_account_of_check(desk, c, whole=whole) for c in checks_of(attempt)]
     lines += [f"{m.kind} by {m.sender}: {m.body}" for m in _told(desk, attempt)]
     summary = _summary(desk, run, attempt)
@@ -86,9 +86,3 @@ def _summary(desk: Desk, run: Run, attempt: Attempt) -> str:
 
 def _is_cut(check: Checked) -> bool:
     return not check.passed and check.output_bytes > len(check.output_tail.encode())
-
-
-def _conflict_account(attempt: Attempt) -> str:
-    found = json.loads(str(attempt.conflict))
-    head = str(attempt.head_commit)
-    return texts.conflict_account(found["onto"], found["paths"], head, attempt.branch)

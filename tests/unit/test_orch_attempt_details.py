@@ -13,7 +13,7 @@ from inbox_orch.orch.attempts.rows import (
 )
 from inbox_orch.orch.gates.checks import Checked
 from inbox_orch.orch.git.copying import LeftOut
-from inbox_orch.orch.runs.model import Attempt
+from inbox_orch.orch.runs.model import Attempt, Conflict
 from inbox_orch.shared.processes.endings import Ending
 
 NEW = Attempt(*(None,) * len(Attempt._fields))
@@ -77,3 +77,11 @@ def test_a_failure_says_its_code_first_and_then_what_the_error_says():
 
     assert column == '{"code": "disk_full", "path": "/x", "status": 1}'
     assert details_of(NEW._replace(details=column)) == Details()
+
+
+def test_a_conflict_is_read_as_it_was_written_and_has_the_bytes_of_earlier_releases():
+    column = Conflict("c0", ("a.py", "ünder")).column()
+
+    assert column == '{"onto": "c0", "paths": ["a.py", "ünder"]}'
+    assert NEW._replace(conflict=column).found_conflict == Conflict("c0", ("a.py", "ünder"))
+    assert NEW.found_conflict is None
