@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.shared.store.engine import Row, Session
 
-from ..gates.checks import Checked
 from ..runs.model import Attempt
 
 if TYPE_CHECKING:
+    from ..gates.checks import Checked
     from ..git.copying import LeftOut
 
 _COLUMNS = ", ".join(Attempt._fields)
@@ -49,7 +49,7 @@ class Details(NamedTuple):
     unpushed_submodules: tuple[str, ...] | None = None
     change_summary: str | None = None
     adopted: Adopted | None = None
-    checks: tuple[Checked, ...] | None = None
+    checks: "tuple[Checked, ...] | None" = None
     verdict_message: str | None = None
     late: Late | None = None
 
@@ -226,6 +226,8 @@ def _value(name: str, plain: Any) -> Any:
 
         return tuple(LeftOut(each["path"], each["reason"]) for each in plain)
     if name == "checks":
+        from ..gates.checks import Checked
+
         return tuple(Checked.from_json(each) for each in plain)
     if name == "adopted":
         return Adopted(plain["head"], plain["source"], plain["by"])
@@ -236,9 +238,7 @@ def _value(name: str, plain: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """What JSON has of a field's value."""
-    if isinstance(value, Checked):
-        return value.as_json()
-    if isinstance(value, tuple):
-        fields = getattr(value, "_asdict", None)
-        return [_plain(each) for each in value] if fields is None else fields()
-    return value
+    if not isinstance(value, tuple):
+        return value
+    fields = getattr(value, "as_json", None) or getattr(value, "_asdict", None)
+    return [_plain(each) for each in value] if fields is None else fields()
