@@ -11,14 +11,13 @@ import sqlite3
 import time
 from _thread import get_ident
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from inbox_orch.migrations import SCHEMA_VERSION
 
 from ...clock import Moment, SystemClock
 from ...errors import InboxOrchError, usage
 from .. import live
-from ..engine import Owner
+from ..engine import Admin, Owner
 from ..folders import file_failure, refuse_links
 from ..gate import Gate
 from ..layout import Layout, layout_of
@@ -41,9 +40,6 @@ from .refusals import (
 )
 from .reserve import give_up_reserve, keep_reserve
 from .sessions import Snapshot, Transaction
-
-if TYPE_CHECKING:
-    from .admin import Admin
 
 
 class Database:
@@ -341,11 +337,11 @@ class Database:
         return bells.Bells(self.layout.bells, topics)
 
     @property
-    def admin(self) -> "Admin":
+    def admin(self) -> Admin:
         """What those who look after the database ask it."""
-        from .admin import Admin
+        from . import admin
 
-        return Admin(self)
+        return admin.Admin(self)
 
     @property
     def address(self) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ...errors import InboxOrchError
-from ..folders import file_failure
 from ..layout import DATABASE_NAME, Layout, database_in
 
 Result = TypeVar("Result")
