@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         copying,
         examining,
         fetching,
-        filing,
         holding,
         pruning,
         reading,
@@ -47,7 +46,6 @@ else:
     copying = Later("inbox_orch.inbox.services.copying")
     examining = Later("inbox_orch.inbox.services.examining")
     fetching = Later("inbox_orch.inbox.services.fetching")
-    filing = Later("inbox_orch.inbox.services.filing")
     holding = Later("inbox_orch.inbox.services.holding")
     pruning = Later("inbox_orch.inbox.services.pruning")
     reading = Later("inbox_orch.inbox.services.reading")
@@ -316,7 +314,7 @@ class Bus:
         agent: str | None = None,
     ) -> Written:
         """Keep files on a new thread of the agent's own that is done at once. Error `usage`."""
-        return filing.attach(
+        return sending.attach(
             self.desk, subject, files, body=body, result=result, sealed=sealed, agent=agent
         )
 

@@ -13,6 +13,9 @@ from .model import Thread
 EX_TEMPFAIL = 75  # sysexits.h: try again later
 RESULT_NOTE = "$INBOX_RESULT "
 """How a note begins that says why the file of a result is not the body of a message."""
+STAND_INS = (RESULT_NOTE, CUT_NOTE)
+"""How bodies begin that a worker writes itself, since its command has left none: with a note on the
+file of its result, or with the end of a long output."""
 
 
 class Hold(Enum):
@@ -72,9 +75,3 @@ def verdict(ending: Ending, standing: Standing, *, stopping: bool) -> Verdict:
     if ending.exit_status == EX_TEMPFAIL:
         return Verdict.BACK_OFF
     return Verdict.FAIL
-
-
-def is_stand_in(body: str) -> bool:
-    """Whether a worker wrote this body itself, since the command had left none: a note on the
-    file of its result, or the end of a long output."""
-    return body.startswith((RESULT_NOTE, CUT_NOTE))
