@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from inbox_orch.shared.clock import Clock, Moment
     from inbox_orch.shared.store.artifacts import ArtifactStore, Stored
-    from inbox_orch.shared.store.engine import Session, Transaction
-    from inbox_orch.shared.store.sqlite.database import Database
+    from inbox_orch.shared.store.engine import Engine, Session, Transaction
     from inbox_orch.shared.store.waits import Look
 
     from .domain.model import Artifact, Message, Thread, WorkTimes, Written
@@ -96,7 +95,7 @@ class Bus:
         self.close()
 
     @property
-    def database(self) -> Database:
+    def database(self) -> Engine:
         """The open database."""
         return self.desk.database
 
@@ -303,6 +302,21 @@ class Bus:
     ) -> tuple[Artifact, ...]:
         """Attach what a worker's command left behind, also when it has ended the lease."""
         return holding.attach_output(self.desk, thread_id, token, files)
+
+    def attach(
+        self,
+        subject: str,
+        files: Sequence[Stored],
+        *,
+        body: str,
+        result: str,
+        sealed: bool = False,
+        agent: str | None = None,
+    ) -> Written:
+        """Keep files on a new thread of the agent's own that is done at once. Error `usage`."""
+        return sending.attach(
+            self.desk, subject, files, body=body, result=result, sealed=sealed, agent=agent
+        )
 
     def list(
         self,

@@ -1,17 +1,16 @@
 """Makes docs/exit-codes.md, docs/environment.md and docs/json.md: the contract as pages.
 
-What a code or a variable means stands in shared/shell/contract.py; `inbox help` takes it from
-there, too.
+What a variable means stands in shared/shell/contract.py, what a code means in the vocabulary of
+the part that names it; `inbox help` takes it from there, too.
 Tests hold that no code and no variable is left out.
 """
 
 from pathlib import Path
 
-from inbox_orch.shared.errors import EXIT_CODES, EXIT_MEANINGS, EXITS_WITH_DATA, InboxOrchError
+from inbox_orch.shared.errors import EXIT_CODES, EXIT_MEANINGS, EXITS_WITH_DATA, error_codes
 from inbox_orch.shared.shell.contract import (
     ABOUT_EXITS,
     ABOUT_VARIABLES,
-    ERRORS,
     FOR_CHECKS,
     FOR_COMMANDS,
     JSON,
@@ -91,16 +90,16 @@ def pages() -> dict[Path, str]:
 def exit_codes_page() -> str:
     """The exit codes, and which errors lead to each."""
     exits = [(str(code), text, _codes_of(code)) for code, text in EXIT_MEANINGS.items()]
-    errors = [
-        (f"`{code}`", str(number), _yes(InboxOrchError(code, "").retryable), ERRORS[code])
-        for code, number in EXIT_CODES.items()
+    listed = [
+        (f"`{code}`", str(each.exit_code), _yes(each.retryable), each.meaning)
+        for code, each in error_codes().items()
     ]
     return EXIT_CODES_PAGE.format(
         made=MADE,
         about=ABOUT_EXITS,
         with_data=" and ".join(map(str, sorted(EXITS_WITH_DATA))),
         exits=_table(("exit", "meaning", "`error.code`"), exits),
-        errors=_table(("`error.code`", "exit", "retryable", "meaning"), errors),
+        errors=_table(("`error.code`", "exit", "retryable", "meaning"), listed),
     )
 
 

@@ -1,11 +1,15 @@
-"""The one error family and the one table from error code to exit code.
+"""The one error family, and what the parts of the program name: error codes, kinds of events.
 
-Every failure that a caller can meet is an `InboxOrchError` with a stable `code`.
-The table is the contract of both commands; see `docs/exit-codes.md`.
+Every failure that a caller can meet is an `InboxOrchError` with a stable `code`. Each part names
+its own codes and kinds in its module `vocabulary` (`ERRORS` by their codes, `EVENTS`); those of
+`shared` are here. The others are known by the names of their modules alone, and loaded when they
+are needed: most calls meet no error, and what the machine refuses has a code of `shared`.
+`EXIT_CODES` has all of them with their exit codes, the contract of both commands; see
+`docs/exit-codes.md`.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 EXIT_INTERRUPTED = 130
 EXIT_READER_GONE = 141
@@ -13,55 +17,85 @@ EXIT_TERMINATED = 143
 # `data` stands beside the error: the cursor to go on from, the outcome, the whole result.
 EXITS_WITH_DATA = frozenset({8, 11})
 
-EXIT_CODES: dict[str, int] = {
-    "internal": 1,
-    "output_failed": 1,
-    "outcome_unknown": 1,
-    "usage": 2,
-    "not_found": 3,
-    "already_claimed": 4,
-    "wrong_mailbox": 4,
-    "invalid_state": 4,
-    "key_conflict": 4,
-    "unknown_recipient": 4,
-    "cycle": 4,
-    "dep_not_in_base": 4,
-    "base_conflict": 4,
-    "busy": 5,
-    "no_database": 6,
-    "wrong_database": 6,
-    "schema_newer": 6,
-    "read_only": 6,
-    "disk_full": 6,
-    "io_error": 6,
-    "unsafe_filesystem": 6,
-    "no_boot_id": 6,
-    "extra_missing": 6,
-    "corrupt": 6,
-    "git_missing": 6,
-    "git_failed": 6,
-    "lease_lost": 7,
-    "timeout": 8,
-    "nothing_available": 8,
-    "dirty_repository": 9,
-    "unmerged_work": 9,
-    "live_attempt": 9,
-    "unsafe_removal": 9,
-    "unsafe_link": 9,
-    "foreign_owner": 9,
-    "file_exists": 9,
-    "opposed": 9,
-    "cancelled": 10,
-    "run_unsuccessful": 11,
-    "needs_decision": 11,
-    "degraded": 11,
-    "checks_failed": 11,
-    "no_quorum": 11,
-    "work_rejected": 11,
-    "problems_found": 11,
-    "interrupted": EXIT_INTERRUPTED,
-    "terminated": EXIT_TERMINATED,
+
+class Code:
+    """What an error code stands for: the exit code, the place among those of one exit code in
+    lists for people, and what it means. `retryable`: the same call may succeed later with nothing
+    else changed."""
+
+    def __init__(
+        self, exit_code: int, place: int, meaning: str, *, retryable: bool = False
+    ) -> None:
+        self.exit_code = exit_code
+        self.place = place
+        self.meaning = meaning
+        self.retryable = retryable
+
+
+ERRORS = {
+    "internal": Code(1, 10, "a bug; `INBOX_DEBUG=1` shows where, please report it"),
+    "output_failed": Code(
+        1,
+        20,
+        "standard output is closed or full; the work was done wholly or not at all",
+    ),
+    "outcome_unknown": Code(
+        1,
+        30,
+        "the disk failed at the commit; the change was made wholly or not at all, and it "
+        "cannot be known which",
+    ),
+    "usage": Code(2, 10, "an option, an argument, a body or a file is not as it must be"),
+    "not_found": Code(
+        3,
+        10,
+        "no such thread, artifact, run, task, …; a sealed thread may count as missing",
+    ),
+    "key_conflict": Code(4, 40, "the `--key` was used for another request"),
+    "busy": Code(
+        5,
+        10,
+        "others held the database for longer than `INBOX_BUSY_TIMEOUT`, or cleared away what "
+        "the call was about to name",
+        retryable=True,
+    ),
+    "no_database": Code(6, 10, "there is none where the rules lead; `inbox init` makes one"),
+    "wrong_database": Code(
+        6,
+        20,
+        "another database than `--db-id` says, or another program's file",
+    ),
+    "schema_newer": Code(6, 30, "a newer release has changed the database; use that one"),
+    "read_only": Code(6, 40, "a file or folder cannot be read or written by this user"),
+    "disk_full": Code(6, 50, "no space left", retryable=True),
+    "io_error": Code(6, 60, "the operating system could not read or write"),
+    "unsafe_filesystem": Code(
+        6,
+        70,
+        "SQLite's write-ahead log is not safe there; `init --force` overrides",
+    ),
+    "no_boot_id": Code(6, 80, "the system does not tell one boot from another (no /proc)"),
+    "extra_missing": Code(
+        6,
+        90,
+        "an optional part is not installed; the hint has the command that does it",
+    ),
+    "corrupt": Code(6, 100, "the file is damaged, or is no database"),
+    "unsafe_link": Code(
+        9,
+        50,
+        "a symbolic link is where only a file or folder of the program's own may be",
+    ),
+    "foreign_owner": Code(
+        9,
+        60,
+        "the database was found by searching, and belongs to another user; `--db` overrides",
+    ),
+    "file_exists": Code(9, 70, "a file is there already and would be replaced"),
+    "interrupted": Code(EXIT_INTERRUPTED, 10, "SIGINT (Ctrl-C)", retryable=True),
+    "terminated": Code(EXIT_TERMINATED, 10, "SIGTERM"),
 }
+"""The codes of `shared`, on which all parts stand."""
 
 EXIT_MEANINGS: dict[int, str] = {
     0: "done (an empty list is done, too)",
@@ -81,7 +115,59 @@ EXIT_MEANINGS: dict[int, str] = {
     143: "terminated",
 }
 
-_RETRYABLE = frozenset({"busy", "timeout", "nothing_available", "disk_full", "interrupted"})
+
+PARTS = (
+    "inbox.domain",
+    "orch.git",
+    "orch.runs",
+    "orch.attempts",
+    "orch.integration",
+    "orch.cleanup",
+    "orch.council",
+    "orch.leader",
+)
+"""The parts with a vocabulary. Each may also use that of the parts before it."""
+
+
+def code_named(name: str) -> Code | None:
+    """What a code stands for; None when no part names it. Loads no more than it has to."""
+    if name in ERRORS:
+        return ERRORS[name]
+    for part in PARTS:
+        named: dict[str, Code] = vocabulary(part).ERRORS
+        if name in named:
+            return named[name]
+    return None
+
+
+def error_codes() -> dict[str, Code]:
+    """Every code with what it stands for, by exit code and place."""
+    found = dict(ERRORS)
+    for part in PARTS:
+        found |= vocabulary(part).ERRORS
+    return dict(sorted(found.items(), key=lambda item: (item[1].exit_code, item[1].place)))
+
+
+def event_kinds() -> dict[str, str]:
+    """Every kind of event, with the part that names it."""
+    return {kind: part for part in PARTS for kind in vocabulary(part).EVENTS}
+
+
+def vocabulary(part: str) -> Any:
+    """The module in which a part names its codes and kinds."""
+    from importlib import import_module
+
+    return import_module(f"inbox_orch.{part}.vocabulary")
+
+
+if TYPE_CHECKING:
+    EXIT_CODES: dict[str, int]
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name == "EXIT_CODES":
+            return {code: each.exit_code for code, each in error_codes().items()}
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class InboxOrchError(Exception):
@@ -101,9 +187,11 @@ class InboxOrchError(Exception):
         details: Mapping[str, Any] | None = None,
         data: Mapping[str, Any] | None = None,
     ) -> None:
-        assert code in EXIT_CODES, f"error code {code!r} is not in the table"
+        found = code_named(code)
+        assert found is not None, f"error code {code!r} is not in the table"
         super().__init__(message)
         self.code = code
+        self._stands_for = found
         self.message = message
         self.hint = hint
         self.details = dict(details or {})
@@ -112,12 +200,12 @@ class InboxOrchError(Exception):
     @property
     def exit_code(self) -> int:
         """The process exit code that belongs to `code`."""
-        return EXIT_CODES[self.code]
+        return self._stands_for.exit_code
 
     @property
     def retryable(self) -> bool:
         """Whether the same call may succeed later with nothing else changed."""
-        return self.code in _RETRYABLE
+        return self._stands_for.retryable
 
     def as_json(self) -> dict[str, Any]:
         """The `error` object of the JSON envelope."""

@@ -8,15 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from . import states
+from .vocabulary import EVENTS, UNMOVED
 
-# Events about a thread that change neither its state nor its lease, and the states they occur in.
-UNMOVED: dict[str, tuple[str, ...]] = {
-    "message_added": states.THREAD_STATES,
-    "artifacts_attached": states.THREAD_STATES,
-    "thread_unsealed": states.THREAD_STATES,
-    "cancel_seen": (states.CANCELLED,),
-    "thread_pruned": states.FINAL_STATES,
-}
 # How an event ends the lease, as `lease.ended_by` has it.
 ENDINGS = {
     "lease_expired": "expired",
@@ -27,7 +20,7 @@ ENDINGS = {
     "thread_cancelled": "cancelled",
 }
 _PATHS = {(t.event, t.source, t.target) for t in states.TRANSITIONS}
-BUS_EVENTS = frozenset(event for event, _, _ in _PATHS) | UNMOVED.keys()
+BUS_EVENTS = frozenset(EVENTS)
 
 Data = Mapping[str, Any]
 

@@ -6,11 +6,16 @@ Pure: the worker brings what it has seen, and does what it is told here.
 from enum import Enum
 from typing import NamedTuple
 
-from inbox_orch.shared.processes.endings import Ending
+from inbox_orch.shared.processes.endings import CUT_NOTE, Ending
 
 from .model import Thread
 
 EX_TEMPFAIL = 75  # sysexits.h: try again later
+RESULT_NOTE = "$INBOX_RESULT "
+"""How a note begins that says why the file of a result is not the body of a message."""
+STAND_INS = (RESULT_NOTE, CUT_NOTE)
+"""How bodies begin that a worker writes itself, since its command has left none: with a note on the
+file of its result, or with the end of a long output."""
 
 
 class Hold(Enum):

@@ -17,12 +17,8 @@ from inbox_orch.shared.processes import processes
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.artifacts import ArtifactStore
 from inbox_orch.shared.store.engine import Session
-from inbox_orch.shared.store.folders import refuse_links, sync_folder
+from inbox_orch.shared.store.folders import file_failure, refuse_links, sync_folder
 from inbox_orch.shared.store.layout import Layout, layout_of
-from inbox_orch.shared.store.sqlite import care as sqlite_care
-from inbox_orch.shared.store.sqlite import copies as sqlite_copies
-from inbox_orch.shared.store.sqlite.gate import file_failure
-from inbox_orch.shared.store.sqlite.refusals import translated
 
 from ..store import care, copies
 from .desk import Desk
@@ -199,19 +195,18 @@ def _is_left_over(found: re.Match[str], written_ns: int, now: Moment) -> bool:
 
 def _copy_database(desk: Desk, temporary: str) -> tuple[int, list[tuple[str, int]]]:
     """The newest event in the copy, and the contents that the copy refers to."""
+    admin = desk.database.admin
     with desk.database.snapshot() as snapshot:
         newest = events.latest(snapshot)
         wanted = list(care.contents(snapshot))
-        with translated(layout_of(temporary)):
-            sqlite_copies.copy_to_file(snapshot, temporary)
-    with translated(layout_of(temporary)):
-        found = sqlite_copies.check_copy(temporary)
+        admin.copy_to_file(snapshot, temporary)
+    found = admin.check_copy(temporary)
     if found:
         raise InboxOrchError(
             "corrupt",
             f"the copy fails SQLite's integrity check: {found[0]}",
             hint="`inbox doctor` examines the live database; no backup was made",
-            details={"findings": found},
+            details={"findings": list(found)},
         )
     return newest, wanted
 
@@ -289,8 +284,9 @@ def export(desk: Desk) -> Iterator[dict[str, Any]]:
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
         session = _private_copy(desk, stack)
-        with sqlite_care.lenient(session), translated(database.layout):
-            for line in copies.lines(session, database.now()):
+        with database.admin.lenient(session):
+            version = database.admin.schema_version(session)
+            for line in copies.lines(session, version, database.now()):
                 counts[line["type"]] += 1
                 yield line
     yield {"type": "end", "counts": dict(counts)}
@@ -300,7 +296,7 @@ def _private_copy(desk: Desk, stack: contextlib.ExitStack) -> Session:
     try:
         with desk.database.snapshot() as source:
             events.latest(source)  # a transaction sees nothing before its first read
-            return stack.enter_context(sqlite_copies.private_copy(source))
+            return stack.enter_context(desk.database.admin.private_copy(source))
     except InboxOrchError as error:
         if error.code == "disk_full":
             error.hint = "the copy needs room in the temporary folder; SQLITE_TMPDIR names another"

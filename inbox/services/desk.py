@@ -10,7 +10,7 @@ from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_id, check_name, refuse_text
 from inbox_orch.shared.store import events, requests
-from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.engine import Engine, Transaction
 from inbox_orch.shared.store.locate import locate
 from inbox_orch.shared.store.sqlite.connecting import Opening
 from inbox_orch.shared.store.sqlite.database import Database
@@ -111,7 +111,7 @@ class Move:
 class Desk:
     """An open database and the calling agent: what every function of the bus is given first."""
 
-    def __init__(self, database: Database, agent: str | None = None) -> None:
+    def __init__(self, database: Engine, agent: str | None = None) -> None:
         self.database = database
         self.agent = None if agent is None else check_name(agent, "agent")
         self._noted: set[tuple[str, str]] = set()

@@ -11,19 +11,15 @@ from typing import Any, NamedTuple
 from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.store import events
-from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.checks import MOST_ITEMS, OK, PROBLEM, WARNING, Check, listed
+from inbox_orch.shared.store.engine import Admin, Session
 from inbox_orch.shared.store.findings import Tally
 from inbox_orch.shared.store.layout import Layout
-from inbox_orch.shared.store.sqlite import care as sqlite_care
 
 from ..store import care
 from . import verifying
 from .beside import files
-from .checks import MOST_ITEMS, OK, PROBLEM, WARNING, Check, listed
 from .desk import Desk
-
-# The first release without the WAL-reset bug (sqlite.org/wal.html).
-_RESET_FIXED = (3, 51, 3)
 
 
 class Examined(NamedTuple):
@@ -63,18 +59,18 @@ def examine(desk: Desk, *, verify: bool = False, fix: bool = False) -> Examined:
     Errors: `usage` (`fix` inside a transaction); `corrupt`: the file itself is damaged;
     `details.findings` says how, and the hint how to read out what can be read.
     """
-    layout = desk.database.layout
+    layout, admin = desk.database.layout, desk.database.admin
     if fix and desk.database.in_transaction:
         raise usage("repairs cannot be made inside a transaction")
     with recovery_hint(layout):
         with desk.database.snapshot() as snapshot:
             newest = events.latest(snapshot)
-            structure = list(_structure(snapshot, layout, verify))
-            checks = [_sqlite(), *structure]
+            structure = list(_structure(admin, snapshot, layout, verify))
+            checks = [admin.release(), *structure]
             checks += _standing(desk, snapshot)
             if verify:
                 readable = all(check.status == OK for check in structure)
-                checks += _verification(snapshot, readable)
+                checks += _verification(admin, snapshot, readable)
             stored = list(care.contents(snapshot))
         checks += files(desk, stored, verify=verify, fix=fix)
     return Examined(layout.database, desk.database.id, verify, newest, tuple(checks))
@@ -83,19 +79,8 @@ def examine(desk: Desk, *, verify: bool = False, fix: bool = False) -> Examined:
 # -- the file itself -----------------------------------------------------------------------
 
 
-def _sqlite() -> Check:
-    release = sqlite_care.version()
-    text = f"SQLite {'.'.join(map(str, release))}"
-    if release < _RESET_FIXED:
-        text += (
-            "; it has the WAL-reset bug, which cannot strike here: every checkpoint waits"
-            " behind the gate"
-        )
-    return Check("sqlite", OK, text)
-
-
-def _structure(tx: Session, layout: Layout, whole: bool) -> Iterator[Check]:
-    found = sqlite_care.integrity(tx, whole=whole)
+def _structure(admin: Admin, tx: Session, layout: Layout, whole: bool) -> Iterator[Check]:
+    found = admin.integrity(tx, whole=whole)
     if found.damage:
         raise InboxOrchError(
             "corrupt",
@@ -104,19 +89,19 @@ def _structure(tx: Session, layout: Layout, whole: bool) -> Iterator[Check]:
             details={"path": layout.database, "findings": list(found.damage)},
         )
     extent = "the whole file" if whole else "the file, without comparing indexes with tables"
-    yield Check("integrity", OK, f"SQLite checked {extent}")
-    yield _unreadable(tx, found.tables, whole)
-    references = sqlite_care.broken_references(tx, MOST_ITEMS)
+    yield Check("integrity", OK, f"{found.by} checked {extent}")
+    yield _unreadable(admin, tx, found.tables, whole)
+    references = admin.broken_references(tx, MOST_ITEMS)
     yield listed("foreign_keys", PROBLEM, references, "every reference leads to a row")
-    yield _schema(tx)
+    yield _schema(admin, tx)
 
 
-def _unreadable(tx: Session, tables: Iterable[str], whole: bool) -> Check:
-    with sqlite_care.lenient(tx):
-        tallies = [sqlite_care.broken_json(tx, care.JSON_COLUMNS, MOST_ITEMS)]
-        tallies += [sqlite_care.breaking_rules(tx, table, MOST_ITEMS) for table in tables]
+def _unreadable(admin: Admin, tx: Session, tables: Iterable[str], whole: bool) -> Check:
+    with admin.lenient(tx):
+        tallies = [admin.broken_json(tx, care.JSON_COLUMNS, MOST_ITEMS)]
+        tallies += [admin.breaking_rules(tx, table, MOST_ITEMS) for table in tables]
         if whole:
-            tallies.append(sqlite_care.undecodable(tx, MOST_ITEMS))
+            tallies.append(admin.undecodable(tx, MOST_ITEMS))
     items = tuple(item for tally in tallies for item in tally.items)
     found = Tally(items[:MOST_ITEMS], sum(tally.total for tally in tallies))
     fine = "every row keeps the rules" + (
@@ -125,11 +110,11 @@ def _unreadable(tx: Session, tables: Iterable[str], whole: bool) -> Check:
     return listed("rows", PROBLEM, found, fine)
 
 
-def _schema(tx: Session) -> Check:
+def _schema(admin: Admin, tx: Session) -> Check:
     """The version, and whether every table, index and trigger is as the steps make it."""
     # Loaded here, since every command of the scheduler loads this module, and none needs it.
-    version = sqlite_care.schema_version(tx)
-    expected, actual = sqlite_care.fresh_schema(version), sqlite_care.schema_objects(tx)
+    version = admin.schema_version(tx)
+    expected, actual = admin.fresh_schema(version), admin.schema_objects(tx)
     differing = [
         f"{kind} {name}: {_how_it_differs(expected.get((kind, name)), actual.get((kind, name)))}"
         for kind, name in sorted(expected.keys() | actual.keys())
@@ -173,8 +158,8 @@ def _standing(desk: Desk, tx: Session) -> Iterator[Check]:
     yield Check("questions", WARNING if overdue else OK, text, total=overdue)
 
 
-def _verification(tx: Session, readable: bool) -> Iterator[Check]:
-    with contextlib.nullcontext() if readable else sqlite_care.lenient(tx):
+def _verification(admin: Admin, tx: Session, readable: bool) -> Iterator[Check]:
+    with contextlib.nullcontext() if readable else admin.lenient(tx):
         findings = verifying.verify(tx, MOST_ITEMS)
     counted = f"{findings.events} events of {findings.threads} threads"
     good = {

@@ -7,7 +7,6 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import refuse_text
 from inbox_orch.shared.store.engine import Session
-from inbox_orch.shared.store.sqlite.log import size_of
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread, WorkTimes
@@ -283,8 +282,7 @@ def stats(desk: Desk, *, mailboxes: Sequence[str] = (), agent: str | None = None
             | {"oldest_pending_at": rfc3339(oldest_pending.get(mailbox))},
         )
         entry[state] = number
-    layout = desk.database.layout
-    return Stats(tuple(by_mailbox.values()), size_of(layout.database), size_of(layout.wal))
+    return Stats(tuple(by_mailbox.values()), *desk.database.admin.sizes())
 
 
 def _filter(

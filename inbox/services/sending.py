@@ -162,6 +162,37 @@ def _open(
     return thread, message
 
 
+def attach(
+    desk: Desk,
+    subject: str,
+    files: "Sequence[Stored]",
+    *,
+    body: str,
+    result: str,
+    sealed: bool = False,
+    agent: str | None = None,
+) -> Written:
+    """Keep files on a new thread of the agent's own that is done, in one transaction.
+
+    `body` is what the thread asks for, `result` the message that has the files; `sealed` hides it
+    from others. Its history is that of any thread which was sent, claimed and done.
+    Errors: `usage`; `busy` when a file has been cleared away since it was stored; those of every
+    write.
+    """
+    # Only here: who sends need not load them.
+    from . import claiming, holding
+
+    author = desk.acting(agent)
+    outgoing = Outgoing(author, subject, body, sealed=sealed, thread_id=new_thread_id())
+    _check(outgoing)
+    draft = desk.draft(body)
+    with desk.database.transaction() as tx:
+        thread_id = open_thread(desk, tx, outgoing, draft, agent=author).id
+        token = claiming.claim(desk, thread_id, agent=author).lease.token
+        assert token is not None
+        return holding.done(desk, thread_id, token, body=result, files=files)
+
+
 def reply(
     desk: Desk,
     thread_id: str,

@@ -7,7 +7,6 @@ from inbox_orch.shared.clock import Moment, rfc3339
 from inbox_orch.shared.store.engine import Session
 from inbox_orch.shared.store.events import every as every_event
 from inbox_orch.shared.store.events import latest as latest_event
-from inbox_orch.shared.store.sqlite.care import schema_version
 
 from ..domain.model import Artifact, Lease
 from . import messages, threads
@@ -15,10 +14,11 @@ from . import messages, threads
 Line = dict[str, Any]
 
 
-def lines(tx: Session, now: Moment) -> Iterator[Line]:
-    """Everything as flat objects with a `type`, table by table, one row in memory at a time."""
+def lines(tx: Session, version: int, now: Moment) -> Iterator[Line]:
+    """Everything as flat objects with a `type`, table by table, one row in memory at a time;
+    `version` is that of the schema."""
+    yield _meta(tx, version, now)
     sections: tuple[Callable[[Session, Moment], Iterator[Line]], ...] = (
-        _meta,
         _threads,
         _messages,
         _artifacts,
@@ -30,15 +30,15 @@ def lines(tx: Session, now: Moment) -> Iterator[Line]:
         yield from section(tx, now)
 
 
-def _meta(tx: Session, now: Moment) -> Iterator[Line]:
+def _meta(tx: Session, version: int, now: Moment) -> Line:
     values = {row[0]: row[1] for row in tx.all("SELECT key, value FROM meta")}
     newest = latest_event(tx)
-    yield {
+    return {
         "type": "meta",
         "database": values.get("database_id"),
         "created_at": rfc3339(int(values["created_at"])) if "created_at" in values else None,
         "exported_at": rfc3339(now.wall_ms),
-        "schema_version": schema_version(tx),
+        "schema_version": version,
         "newest_event": str(newest),
     }
 

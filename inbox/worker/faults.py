@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.store.sqlite.sessions import StoreError
+from inbox_orch.shared.store.engine import library_errors
 
 _REASON_CHARACTERS = 1000
 # Exits 5, 6 and 9, and a disk that fails: other threads would meet these as well.
@@ -48,7 +48,7 @@ def concerns_everybody(error: Exception) -> bool:
     """Whether the database or its place is at fault, so that no thread can be served."""
     if isinstance(error, InboxOrchError):
         return error.exit_code in _EVERYBODYS or error.code == "outcome_unknown"
-    return isinstance(error, StoreError)
+    return isinstance(error, library_errors())
 
 
 def reason_of(error: Exception) -> str:

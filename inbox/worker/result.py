@@ -7,9 +7,10 @@ from typing import NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.inputs import decode_body
 from inbox_orch.shared.store.artifacts import MAX_ARTIFACT_BYTES
-from inbox_orch.shared.store.sqlite.live import is_live
+from inbox_orch.shared.store.live import is_live
 
 from ..domain import limits
+from ..domain.working import RESULT_NOTE
 
 
 class Result(NamedTuple):
@@ -29,27 +30,27 @@ class Result(NamedTuple):
 def read_result(path: str) -> Result:
     """Look at the file; one that is not there is an empty `Result`. Never blocks on a pipe."""
     if is_live(path):
-        return Result(note="$INBOX_RESULT is a file of the database, so it is not attached.")
+        return Result(note=f"{RESULT_NOTE}is a file of the database, so it is not attached.")
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return Result()
     except OSError as error:
-        return Result(note=f"$INBOX_RESULT could not be read: {error.strerror}.")
+        return Result(note=f"{RESULT_NOTE}could not be read: {error.strerror}.")
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        return Result(note="$INBOX_RESULT is not a regular file, so it is not attached.")
+        return Result(note=f"{RESULT_NOTE}is not a regular file, so it is not attached.")
     with os.fdopen(descriptor, "rb") as file:
         if status.st_size > MAX_ARTIFACT_BYTES:
-            return Result(note=f"$INBOX_RESULT has {status.st_size} bytes: too large to attach.")
+            return Result(note=f"{RESULT_NOTE}has {status.st_size} bytes: too large to attach.")
         if status.st_size > limits.MAX_BODY_BYTES:
             unfit = _only_attached(f"has {status.st_size} bytes, too many for a body")
             return unfit._replace(size=status.st_size)
         try:
             return _judge(file.read(limits.MAX_BODY_BYTES + 1))
         except OSError as error:
-            return Result(note=f"$INBOX_RESULT could not be read: {error.strerror}.")
+            return Result(note=f"{RESULT_NOTE}could not be read: {error.strerror}.")
 
 
 def _judge(content: bytes) -> Result:
@@ -66,4 +67,4 @@ def _judge(content: bytes) -> Result:
 
 
 def _only_attached(reason: str) -> Result:
-    return Result(attach=True, note=f"$INBOX_RESULT {reason}; it is attached as `result`.")
+    return Result(attach=True, note=f"{RESULT_NOTE}{reason}; it is attached as `result`.")

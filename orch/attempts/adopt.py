@@ -30,7 +30,8 @@ from . import borrow, fold, judge, keep, moving
 from . import rows as attempts
 from .equip import Equipment, SetupFailed, equip
 from .late import late_ref
-from .verify import checks_of, details_of, details_with, objections
+from .rows import Adopted, Details, details_with
+from .verify import checks_of, objections, untracked_at_start
 
 ADOPTABLE = ("pending", "failed", "cancelled")
 
@@ -128,7 +129,7 @@ def _choose_work(
 
 def _require_sound(repository: Repository, task: Task, attempt: Attempt, work: Work) -> None:
     base = str(attempt.base_commit)
-    found, known = None, details_of(attempt).get("untracked_at_start", ())
+    found, known = None, untracked_at_start(attempt)
     if work.folder is not None:
         found = repository.look_at(work.folder, base, known)
     if found is None or found.head != work.head:
@@ -142,8 +143,7 @@ def _require_sound(repository: Repository, task: Task, attempt: Attempt, work: W
 def _require_passed(task: Task, attempt: Attempt, work: Work, results: Sequence[Checked]) -> None:
     reason = objection(results)
     if reason is not None:
-        details = {"checks": [result.as_json() for result in results]}
-        raise _rejected(task, attempt, work, reason, details)
+        raise _rejected(task, attempt, work, reason, Details(checks=tuple(results)))
 
 
 def _check_work(
@@ -173,7 +173,7 @@ def _check_work(
             )
         )
     except SetupFailed as failure:
-        raise _rejected(task, attempt, work, str(failure), failure.details) from failure
+        raise _rejected(task, attempt, work, str(failure), Details()) from failure
     except Interrupted as interrupted:
         raise Signalled(interrupted.number) from None
     except Withdrawn as withdrawn:
@@ -328,9 +328,9 @@ def _mark_adopted(
 ) -> Attempt:
     before = attempts.get(tx, attempt.id)
     assert before is not None
-    facts = {"head": work.head, "source": work.source, "by": desk.actor(run)}
-    shown = [r.as_json() for r in results or ()] or [c.as_json() for c in checks_of(before)]
-    details = details_with(before, adopted=facts, checks=shown)
+    adopted = Adopted(work.head, work.source, desk.actor(run))
+    shown = tuple(results or checks_of(before))
+    details = details_with(before, Details(adopted=adopted, checks=shown))
     columns = {
         "head_commit": work.head,
         "commits_ahead": work.commits_ahead,
@@ -340,7 +340,7 @@ def _mark_adopted(
     attempts.update(tx, attempt.id, columns, expected_state=before.state)
     after = attempts.get(tx, attempt.id)
     assert after is not None
-    moving.record_attempt(desk, tx, run, after, "attempt_adopted", {"adopted": facts})
+    moving.record_attempt(desk, tx, run, after, "attempt_adopted", {"adopted": adopted._asdict()})
     if attempt.thread_id is not None:
         told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"
         judge.tell(desk, run, attempt, told.strip(), results or ())
@@ -370,7 +370,7 @@ def _work_of(repository: Repository, heads: Heads, attempt: Attempt) -> Work | N
 
 
 def _rejected(
-    task: Task, attempt: Attempt, work: Work, reason: str, details: dict[str, Any]
+    task: Task, attempt: Attempt, work: Work, reason: str, details: Details
 ) -> InboxOrchError:
     facts = {
         "task": task.id,
@@ -380,9 +380,9 @@ def _rejected(
         "head": work.head,
         "source": work.source,
         "reason": reason,
-        "dirty_paths": details.get("dirty_paths", []),
-        "unpushed_submodules": details.get("unpushed_submodules", []),
-        "checks": details.get("checks", []),
+        "dirty_paths": list(details.dirty_paths or ()),
+        "unpushed_submodules": list(details.unpushed_submodules or ()),
+        "checks": [check.as_json() for check in details.checks or ()],
     }
     return InboxOrchError(
         "work_rejected",

@@ -31,7 +31,8 @@ from ..runs.secrets import secrets_of
 from . import borrow, keep, moving, verify
 from . import rows as attempts
 from .keep import AT_WORK, close_verification, open_verification
-from .verify import Verdict, checks_of, details_with, needs_checks, was_seen
+from .rows import Details, details_with
+from .verify import Verdict, checks_of, needs_checks, was_seen
 
 
 def check_all(desk: Desk, run: Run) -> int:
@@ -232,7 +233,7 @@ def _note_results(desk: Desk, attempt: Attempt, results: Sequence[Checked]) -> b
         present = attempts.get(tx, attempt.id)
         assert present is not None
         mine = journal_rows.owns_intent(tx, attempt.id, "verify", owners.this_process(desk))
-        details = details_with(present, checks=[r.as_json() for r in results])
+        details = details_with(present, Details(checks=tuple(results)))
         columns = {"details": details, "updated_at": tx.now.wall_ms}
         return mine and attempts.update(tx, attempt.id, columns, expected_state="verifying")
 
@@ -286,7 +287,7 @@ def _settle(
     verdict = "succeeded" if reason is None else "rejected"
     text = f"Attempt {attempt.number} {'is accepted' if reason is None else verdict}."
     message = tell(desk, run, attempt, f"{text}\n\n{report(results)}", results)
-    details = details_with(present, verdict_message=message)
+    details = details_with(present, Details(verdict_message=message))
     verify.settle(desk, tx, run, present, Verdict(verdict, reason, {"details": details}))
     return True
 

@@ -3,8 +3,6 @@
 Its report is refused; what it committed is kept reachable, and can be adopted.
 """
 
-from typing import Any
-
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..git.commands import FAILURES
@@ -14,7 +12,7 @@ from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from . import moving
 from . import rows as attempts
-from .verify import details_of, details_with
+from .rows import Details, Late, details_of, details_with
 
 
 def late_ref(attempt: Attempt) -> str:
@@ -63,24 +61,24 @@ def _keep_one(desk: Desk, run: Run, repository: Repository, heads: Heads, attemp
 
 
 def _note_late(desk: Desk, run: Run, attempt: Attempt, head: str, count: int) -> bool:
-    facts = {"head": head, "commits": count, "ref": late_ref(attempt)}
+    late = Late(head, count, late_ref(attempt))
     with desk.database.transaction() as tx:
         present = attempts.get(tx, attempt.id)
         assert present is not None
-        if _late_of(present).get("head") == head:
+        if _late_head(present) == head:
             return False  # another leader was quicker
-        columns = {"details": details_with(present, late=facts)}
+        columns = {"details": details_with(present, Details(late=late))}
         attempts.update(tx, attempt.id, columns, expected_state=present.state)
-        moving.record_attempt(desk, tx, run, present, "late_work_kept", {"late": facts})
+        moving.record_attempt(desk, tx, run, present, "late_work_kept", {"late": late._asdict()})
         return True
 
 
 def known_heads(attempt: Attempt) -> list[str]:
     """Commits of an attempt that are kept: its base, what was recorded, what came late."""
-    found = (attempt.base_commit, attempt.head_commit, _late_of(attempt).get("head"))
+    found = (attempt.base_commit, attempt.head_commit, _late_head(attempt))
     return [commit for commit in found if commit is not None]
 
 
-def _late_of(attempt: Attempt) -> dict[str, Any]:
-    late: dict[str, Any] = details_of(attempt).get("late", {})
-    return late
+def _late_head(attempt: Attempt) -> str | None:
+    late = details_of(attempt).late
+    return None if late is None else late.head

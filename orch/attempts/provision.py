@@ -4,7 +4,6 @@ Every step may be done again after a crash; no worktree is handed out before its
 """
 
 import contextlib
-import json
 from collections.abc import Collection
 from typing import Any, cast
 
@@ -25,11 +24,13 @@ from . import fold, kinds, moving, recount, texts, work
 from . import rows as attempts
 from .equip import SetupFailed
 from .kinds import FirstMessage, Kind
+from .rows import Failure, failure_column
 
 LATER = ("busy", "io_error", "outcome_unknown", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
 `doctor` tells of it; what else there is in the run must not have to wait for it."""
 
+_CANCELLED = Failure("cancelled", {})
 _CALLED_OFF = "it was cancelled before its worktree was there"
 
 
@@ -119,7 +120,7 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
         return present
     if now is not None and now.state == "cancelling":
         cleared = hold is None or _cleared(desk, run, attempt)
-        return _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
+        return _failed(desk, run, attempt, _CANCELLED, _CALLED_OFF, cleared=cleared)
     try:
         if hold is not None:
             attempt = _kind_of(task).prepare(desk, run, task, attempt, hold)
@@ -130,10 +131,9 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
     except SetupFailed as failure:
         cleared = _cleared(desk, run, attempt)
         if work.is_cancelled(desk, run):
-            return _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
-        return _failed(
-            desk, run, attempt, "setup_failed", str(failure), failure.details, cleared=cleared
-        )
+            return _failed(desk, run, attempt, _CANCELLED, _CALLED_OFF, cleared=cleared)
+        failed = Failure("setup_failed", failure.facts)
+        return _failed(desk, run, attempt, failed, str(failure), cleared=cleared)
     return _hand_out(desk, run, task, attempt, text)
 
 
@@ -168,7 +168,7 @@ def call_off(desk: Desk, run: Run, task_ids: Collection[str]) -> None:
             if error.code not in LATER:
                 raise
             continue  # what cannot be cleared away now is left to its finisher
-        _failed(desk, run, attempt, "cancelled", _CALLED_OFF, {}, cleared=cleared)
+        _failed(desk, run, attempt, _CANCELLED, _CALLED_OFF, cleared=cleared)
 
 
 def _hand_out(desk: Desk, run: Run, task: Task, attempt: Attempt, text: FirstMessage) -> Attempt:
@@ -186,16 +186,16 @@ def _hand_out(desk: Desk, run: Run, task: Task, attempt: Attempt, text: FirstMes
 def _give_up(
     desk: Desk, run: Run, attempt: Attempt, error: InboxOrchError, *, cleared: bool
 ) -> Attempt:
-    return _failed(desk, run, attempt, error.code, error.message, error.details, cleared=cleared)
+    failed = Failure(error.code, error.details)
+    return _failed(desk, run, attempt, failed, error.message, cleared=cleared)
 
 
 def _failed(
     desk: Desk,
     run: Run,
     attempt: Attempt,
-    code: str,
+    failed: Failure,
     reason: str,
-    details: dict[str, Any],
     *,
     cleared: bool,
 ) -> Attempt:
@@ -206,7 +206,7 @@ def _failed(
             return _as_it_is(tx, attempt)
         changes = {
             "reason": reason[:1000],
-            "details": json.dumps({"code": code, **details}),
+            "details": failure_column(failed),
         }
         return fold.end_attempt(
             desk,
@@ -214,9 +214,9 @@ def _failed(
             run,
             present,
             "provision_failed",
-            cause=code,
+            cause=failed.code,
             changes=changes,
-            called_off=code == "cancelled",
+            called_off=failed.code == "cancelled",
         )
 
 

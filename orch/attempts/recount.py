@@ -1,7 +1,5 @@
 """What earlier attempts at a task came to, told to the next worker."""
 
-import json
-
 from inbox_orch.inbox.domain.model import Message
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -12,7 +10,7 @@ from ..runs.model import Attempt, Run, Task
 from . import rows as attempts
 from . import texts
 from .kinds import FirstMessage
-from .verify import checks_of, details_of
+from .verify import checks_of
 
 _TOLD = ("question", "reply", "failure", "result")
 
@@ -36,8 +34,10 @@ def first_message(desk: Desk, run: Run, task: Task) -> FirstMessage:
 
 def _account(desk: Desk, run: Run, attempt: Attempt, *, whole: bool) -> str:
     lines = [f"Attempt {attempt.number}: {attempt.state}. {attempt.reason or ''}".rstrip()]
-    if attempt.conflict is not None:
-        lines.append(_conflict_account(attempt))
+    conflict = attempt.found_conflict
+    if conflict is not None:
+        head = str(attempt.head_commit)
+        lines.append(texts.conflict_account(conflict.onto, conflict.paths, head, attempt.branch))
     lines += [_account_of_check(desk, c, whole=whole) for c in checks_of(attempt)]
     lines += [f"{m.kind} by {m.sender}: {m.body}" for m in _told(desk, attempt)]
     summary = _summary(desk, run, attempt)
@@ -71,24 +71,18 @@ def _told(desk: Desk, attempt: Attempt) -> list[Message]:
     """What was said on its thread, but for the verdict, which is told already."""
     if attempt.thread_id is None:
         return []
-    verdict = details_of(attempt).get("verdict_message")
+    verdict = attempts.details_of(attempt).verdict_message
     messages = desk.bus.messages(attempt.thread_id)[1:]
     return [m for m in messages if m.kind in _TOLD and m.body and str(m.id) != verdict]
 
 
 def _summary(desk: Desk, run: Run, attempt: Attempt) -> str:
-    stored = details_of(attempt).get("change_summary")
+    stored = attempts.details_of(attempt).change_summary
     if stored is not None or attempt.branch is None or attempt.base_commit is None:
-        return str(stored or "")
+        return stored or ""
     head = attempt.head_commit or f"refs/heads/{attempt.branch}"
     return desk.repository(run).change_summary(head, attempt.base_commit)
 
 
 def _is_cut(check: Checked) -> bool:
     return not check.passed and check.output_bytes > len(check.output_tail.encode())
-
-
-def _conflict_account(attempt: Attempt) -> str:
-    found = json.loads(str(attempt.conflict))
-    head = str(attempt.head_commit)
-    return texts.conflict_account(found["onto"], found["paths"], head, attempt.branch)

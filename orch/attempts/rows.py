@@ -1,14 +1,64 @@
-"""Rows of `attempt` and `intent`."""
+"""Rows of `attempt` and `intent`, and what the column `details` of an attempt has, as values."""
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.shared.store.engine import Row, Session
 
 from ..runs.model import Attempt
 
+if TYPE_CHECKING:
+    from ..gates.checks import Checked
+    from ..git.copying import LeftOut
+
 _COLUMNS = ", ".join(Attempt._fields)
+
+
+class Late(NamedTuple):
+    """Commits that came after an attempt had ended: the newest, how many, and the ref that
+    keeps them."""
+
+    head: str
+    commits: int
+    ref: str
+
+
+class Adopted(NamedTuple):
+    """That an attempt's commits were taken as its task's work: the newest, where it was found
+    (`worktree`, `late`, `branch`, `recorded`), and the agent that took it."""
+
+    head: str
+    source: str
+    by: str
+
+
+class Details(NamedTuple):
+    """What is known of an attempt beyond its columns; None where nothing was written down.
+
+    `not_copied`: untracked files that its worktree was to have, and did not get;
+    `untracked_at_start`: paths that its worker need not commit; `dirty_paths`: what it had not
+    committed; `unpushed_submodules`: paths whose commits are nowhere else; `change_summary`:
+    `git diff --stat` of its work; `checks`: what they have come to so far; `verdict_message`: the
+    id of the message that told of the verdict.
+    """
+
+    not_copied: "tuple[LeftOut, ...] | None" = None
+    untracked_at_start: tuple[str, ...] | None = None
+    dirty_paths: tuple[str, ...] | None = None
+    unpushed_submodules: tuple[str, ...] | None = None
+    change_summary: str | None = None
+    adopted: Adopted | None = None
+    checks: "tuple[Checked, ...] | None" = None
+    verdict_message: str | None = None
+    late: Late | None = None
+
+
+class Failure(NamedTuple):
+    """Why an attempt was never handed out: an error's code, and what the error says besides."""
+
+    code: str
+    facts: Mapping[str, Any]
 
 
 def insert(tx: Session, values: Mapping[str, Any]) -> Attempt:
@@ -141,3 +191,54 @@ def from_row(row: Row) -> Attempt:
     """What a row with the columns of an attempt says."""
     attempt = Attempt._make(row)
     return attempt._replace(fatal=bool(attempt.fatal), goes_back=bool(attempt.goes_back))
+
+
+# -- the column `details` ----------------------------------------------------------------
+
+
+def details_of(attempt: Attempt) -> Details:
+    """What the column `details` has. Keys that no field is for are left aside."""
+    stored = _stored(attempt)
+    known = {name: stored[name] for name in Details._fields if stored.get(name) is not None}
+    return Details(**{name: _value(name, plain) for name, plain in known.items()})
+
+
+def details_with(attempt: Attempt, more: Details) -> str:
+    """The column `details` with the fields that `more` sets, besides all that it has."""
+    given = {name: value for name, value in more._asdict().items() if value is not None}
+    return json.dumps({**_stored(attempt), **{name: _plain(v) for name, v in given.items()}})
+
+
+def failure_column(failure: Failure) -> str:
+    """The column `details` of an attempt that was never handed out."""
+    return json.dumps({"code": failure.code, **failure.facts})
+
+
+def _stored(attempt: Attempt) -> dict[str, Any]:
+    stored: dict[str, Any] = {} if attempt.details is None else json.loads(attempt.details)
+    return stored
+
+
+def _value(name: str, plain: Any) -> Any:
+    """A field's value, from what JSON has of it."""
+    if name == "not_copied":
+        from ..git.copying import LeftOut
+
+        return tuple(LeftOut(each["path"], each["reason"]) for each in plain)
+    if name == "checks":
+        from ..gates.checks import Checked
+
+        return tuple(Checked.from_json(each) for each in plain)
+    if name == "adopted":
+        return Adopted(plain["head"], plain["source"], plain["by"])
+    if name == "late":
+        return Late(plain["head"], plain["commits"], plain["ref"])
+    return plain if isinstance(plain, str) else tuple(plain)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has of a field's value."""
+    if not isinstance(value, tuple):
+        return value
+    fields = getattr(value, "as_json", None) or getattr(value, "_asdict", None)
+    return [_plain(each) for each in value] if fields is None else fields()

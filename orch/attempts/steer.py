@@ -19,7 +19,7 @@ from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from . import fold, moving, provision, stop
 from . import rows as attempts
-from .verify import details_of
+from .verify import untracked_at_start
 
 _ENDS = "cancelled by the leader"
 _ENDS_FIRST = "`orch cancel {key}` ends its attempt first"
@@ -346,8 +346,7 @@ def _left_behind(repository: Repository, attempt: Attempt) -> tuple[str, ...]:
     """What an ended attempt has not committed: in its worktree, or in what was salvaged of it."""
     if attempt.salvage_commit is not None:
         return repository.changed_paths(attempt.salvage_commit, f"{attempt.salvage_commit}^1")
-    known = details_of(attempt).get("untracked_at_start", ())
-    return repository.uncommitted(str(attempt.worktree_path), known)
+    return repository.uncommitted(str(attempt.worktree_path), untracked_at_start(attempt))
 
 
 def _tip_of(repository: Repository, attempt: Attempt) -> str | None:

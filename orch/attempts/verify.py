@@ -4,7 +4,6 @@ Runs no check (see `judge`). Git is asked outside of any transaction; the verdic
 guarded by the state that it was found for.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -23,6 +22,7 @@ from ..runs.model import Attempt, Run, Task
 from ..runs.states import NEEDS_WORKTREE
 from . import fold, keep, moving
 from . import rows as attempts
+from .rows import Details, details_with
 
 _REPOSITORY_GONE = ("git_failed", "usage")
 
@@ -151,7 +151,7 @@ def _verdict(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | No
             raise
         return None
     try:
-        known = details_of(attempt).get("untracked_at_start", ())
+        known = untracked_at_start(attempt)
         found = repository.look_at(attempt.worktree_path, attempt.base_commit, known)
     except InboxOrchError as error:
         return _unreadable(desk, run, attempt, error)
@@ -159,11 +159,12 @@ def _verdict(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | No
         return gone(desk, run, attempt)
     reasons, details = objections(found, task.allow_empty)
     if found.head is not None:
-        details["change_summary"] = repository.change_summary(found.head, attempt.base_commit)
+        summary = repository.change_summary(found.head, attempt.base_commit)
+        details = details._replace(change_summary=summary)
     changes = {
         "head_commit": found.head,
         "commits_ahead": found.commits_ahead,
-        "details": details_with(attempt, **details),
+        "details": details_with(attempt, details),
     }
     if reasons:
         return Verdict("rejected", "; ".join(reasons), changes)
@@ -253,37 +254,32 @@ def was_seen(attempt: Attempt) -> bool:
     return attempt.head_commit is not None
 
 
-def details_of(attempt: Attempt) -> dict[str, Any]:
-    """What the column `details` has."""
-    stored: dict[str, Any] = {} if attempt.details is None else json.loads(attempt.details)
-    return stored
-
-
-def details_with(attempt: Attempt, **more: Any) -> str:
-    """The column `details` with these keys besides those that it has."""
-    return json.dumps({**details_of(attempt), **more})
-
-
 def checks_of(attempt: Attempt) -> list[Checked]:
     """What the checks of an attempt have come to so far."""
-    return [Checked.from_json(stored) for stored in details_of(attempt).get("checks", ())]
+    return list(attempts.details_of(attempt).checks or ())
 
 
-def objections(found: Found, allow_empty: bool) -> tuple[list[str], dict[str, Any]]:
-    """Why work cannot be accepted as it stands, and the details."""
+def untracked_at_start(attempt: Attempt) -> tuple[str, ...]:
+    """Untracked paths that lay in the worktree when it was handed out."""
+    return attempts.details_of(attempt).untracked_at_start or ()
+
+
+def objections(found: Found, allow_empty: bool) -> tuple[list[str], Details]:
+    """Why work cannot be accepted as it stands, and the paths that are in the way."""
     reasons: list[str] = []
-    details: dict[str, Any] = {}
     if found.dirty_paths:
         reasons.append("dirty: not committed: " + ", ".join(found.dirty_paths[:10]))
-        details["dirty_paths"] = list(found.dirty_paths)
     if found.unpushed_submodules:
         paths = ", ".join(found.unpushed_submodules[:10])
         reasons.append(f"submodule: {paths}: push its commit to a remote of it, it is only here")
-        details["unpushed_submodules"] = list(found.unpushed_submodules)
     if found.head is None:
         reasons.append("base: HEAD names no commit")
     elif not found.contains_base:
         reasons.append("base: HEAD does not build on the base commit")
     elif found.commits_ahead == 0 and not allow_empty:
         reasons.append("empty: no commit on top of the base")
-    return reasons, details
+    in_the_way = Details(
+        dirty_paths=found.dirty_paths or None,
+        unpushed_submodules=found.unpushed_submodules or None,
+    )
+    return reasons, in_the_way

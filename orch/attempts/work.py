@@ -23,6 +23,7 @@ from . import moving, texts, verify
 from . import rows as attempts
 from .equip import Equipment, equip
 from .kinds import FirstMessage
+from .rows import Details, details_with
 
 
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
@@ -45,7 +46,9 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
         Equipment(config, environment),
         is_wanted=lambda: _is_wanted_still(desk, run, attempt),
     )
-    return attempt._replace(details=json.dumps(details)) if details else attempt
+    if details == Details():
+        return attempt
+    return attempt._replace(details=details_with(attempt._replace(details=None), details))
 
 
 def _is_wanted_still(desk: Desk, run: Run, attempt: Attempt) -> bool:

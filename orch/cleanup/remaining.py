@@ -6,7 +6,7 @@ What it had proven is looked at again when they are deleted.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from inbox_orch.shared.store.sqlite.database import Database
+from inbox_orch.shared.store.engine import Engine
 
 from ..attempts import rows as attempts
 from ..git import removal, worktrees
@@ -29,7 +29,7 @@ class Remaining(NamedTuple):
 
 
 def refs_left(
-    database: Database, repository: Repository, run: Run, task_ids: Iterable[str] | None
+    database: Engine, repository: Repository, run: Run, task_ids: Iterable[str] | None
 ) -> list[Remaining]:
     """By the attempts of all tasks, or of those with these ids, oldest first."""
     with database.snapshot() as snapshot:
@@ -47,7 +47,7 @@ def refs_left(
 
 
 def delete_left(
-    database: Database, repository: Repository, run: Run, task_ids: Iterable[str] | None
+    database: Engine, repository: Repository, run: Run, task_ids: Iterable[str] | None
 ) -> list[tuple[Remaining, Deleted]]:
     """Delete them, in the lock of the repository; what became of each."""
     remaining = refs_left(database, repository, run, task_ids)

@@ -30,6 +30,8 @@ from .views import (
 )
 
 if TYPE_CHECKING:
+    from inbox_orch.shared.store.artifacts import Stored
+
     from .tally import Tally
 
 _MOST_SUGGESTIONS = 1000
@@ -195,20 +197,18 @@ def keep_report(desk: Desk, counted: Counted, name: str, content: bytes) -> dict
     return _report_shape(kept, already=False)
 
 
-def _thread_of_report(desk: Desk, counted: Counted, name: str, stored: Any) -> str:
-    run, leader = counted.view.run, counted.view.run.leader
-    sent = desk.bus.send(
-        to=leader,
-        subject=f"Report: {run.title}",
+def _thread_of_report(desk: Desk, counted: Counted, name: str, stored: "Stored") -> str:
+    run = counted.view.run
+    attached = desk.bus.attach(
+        f"Report: {run.title}",
+        (stored,),
         body=f"{name} of council {run.name}, revision {counted.view.revision}",
+        result=name,
         # While votes come in, no voter may read what the others wrote.
         sealed=counted.view.open_round is not None,
-        agent=leader,
+        agent=run.leader,
     )
-    claimed = desk.bus.claim(sent.thread.id, agent=leader)
-    assert claimed.lease.token is not None
-    desk.bus.done(sent.thread.id, claimed.lease.token, body=name, files=(stored,))
-    return sent.thread.id
+    return attached.thread.id
 
 
 def rendered(counted: Counted, format_name: str) -> bytes:

@@ -3,14 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-COUNCIL_KINDS = (
-    "round_opened",
-    "round_closed",
-    "reply_recorded",
-    "override_recorded",
-    "tally_revised",
-    "report_stored",
-)
 _ROUND = {"round_opened": "open", "round_closed": "closed"}
 THINGS = ("round", "reply", "override", "revision", "report")
 

@@ -20,13 +20,15 @@ from .second_look import nearest_pairs
 class Grouped(NamedTuple):
     """Groups of places in the sequence of items, each with its merges, and what could not be
     done as it was asked. `adjusted` are the numbers of the overrides that touched a group;
-    `said_same` are pairs that one reviewer alone calls the same, with the rule."""
+    `said_same` are pairs that one reviewer alone calls the same, with the rule;
+    `not_carried_out` the numbers of the overrides that could not be followed."""
 
     groups: tuple[tuple[int, ...], ...]
     merges: tuple[tuple[Merge, ...], ...]
     adjusted: tuple[tuple[int, ...], ...]
     warnings: tuple[str, ...]
     said_same: Mapping[tuple[int, int], str]
+    not_carried_out: frozenset[int] = frozenset()
 
 
 def group(
@@ -67,6 +69,7 @@ class _Grouping:
         self._said_same: dict[tuple[int, int], str] = {}
         self._resting: dict[tuple[int, ...], str | None] = {}
         self._warnings: list[str] = []
+        self._not_carried_out: set[int] = set()
         pairs = list(itertools.combinations(range(len(self._items)), 2))
         self._scores = {pair: likeness.score(*pair) for pair in pairs}
         self._opposed = {pair for pair in pairs if likeness.opposition(*pair) is not None}
@@ -86,7 +89,8 @@ class _Grouping:
             if override.kind in ("merge", "split"):
                 pair = self._pair(override.items)
                 if pair is None:
-                    self._warn_unknown(override)
+                    items = " and ".join(override.items)
+                    self._leave_out(override, f"there are no two items {items}")
                 else:
                     last[pair] = override
         self._kept_apart = {pair for pair, over in last.items() if over.kind == "split"}
@@ -98,12 +102,9 @@ class _Grouping:
         for override in overrides:
             pair = self._pair(override.items)
             assert pair is not None
-            rule = f"override {override.number}"
-            if not self._join(pair, rule, forced=override.forced):
-                self._warnings.append(
-                    f"{rule} was not carried out: {' and '.join(override.items)} are opposed or "
-                    "kept apart, themselves or others of their groups"
-                )
+            if not self._join(pair, f"override {override.number}", forced=override.forced):
+                why = "are opposed or kept apart, themselves or others of their groups"
+                self._leave_out(override, f"{' and '.join(override.items)} {why}")
 
     def link(self, votes: Sequence[Vote]) -> None:
         """What reviewers said is the same, in their replies and then in the second round; the
@@ -231,11 +232,9 @@ class _Grouping:
         places = sorted({self._place[name] for name in ids if name in self._place})
         return (places[0], places[1]) if len(places) == 2 else None
 
-    def _warn_unknown(self, override: Override) -> None:
-        self._warnings.append(
-            f"override {override.number} was not carried out: there are no two items "
-            + " and ".join(override.items)
-        )
+    def _leave_out(self, override: Override, why: str) -> None:
+        self._not_carried_out.add(override.number)
+        self._warnings.append(f"override {override.number} was not carried out: {why}")
 
     def result(self, overrides: Sequence[Override]) -> Grouped:
         """The groups as they are now."""
@@ -251,4 +250,5 @@ class _Grouping:
             tuple(tuple(sorted(touched[name])) for name in names),
             tuple(self._warnings),
             self._said_same,
+            frozenset(self._not_carried_out),
         )

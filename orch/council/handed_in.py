@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.domain.model import Message, Thread
+from inbox_orch.inbox.domain.working import STAND_INS
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError
 
 from .stored import MAX_REPLY_BYTES
 
 _MOST_READ = 16 * 1024 * 1024
-# What `inbox work` writes where there is no body of the command's own.
-_STAND_INS = ("[the last of ", "$INBOX_RESULT ")
 _REASON_LENGTH = 500
 _LAST_LINES = 3
 
@@ -58,7 +57,7 @@ def handed_in(bus: Bus, thread: Thread) -> Found:
     if message is not None and message.payload is not None:
         return Found("payload", message.payload.encode())
     body = "" if message is None else message.body or ""
-    if body.strip() and not body.startswith(_STAND_INS):
+    if body.strip() and not body.startswith(STAND_INS):
         return Found("body", body.encode())
     for found in left_behind(bus, thread, message):
         if found.raw.strip():

@@ -130,15 +130,8 @@ def _not_carried_out(desk: Desk, run: Run, recorded: Sequence[Override]) -> list
     if not any(override.kind == "merge" for override in recorded):
         return []
     with desk.database.snapshot() as snapshot:
-        warnings = count.count_in(desk, snapshot, run, more=recorded).tally.warnings
-    return [
-        override
-        for override in recorded
-        if any(
-            warning.startswith(f"override {override.number} was not carried out")
-            for warning in warnings
-        )
-    ]
+        left_out = count.count_in(desk, snapshot, run, more=recorded).tally.not_carried_out
+    return [override for override in recorded if override.number in left_out]
 
 
 def _record_override(tx: Transaction, run: Run, override: Override, revision: int) -> None:

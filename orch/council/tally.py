@@ -89,7 +89,11 @@ class Contested(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """All of it. `status` is `complete`, `degraded`, `no_quorum` or `open`."""
+    """All of it. `status` is `complete`, `degraded`, `no_quorum` or `open`.
+
+    `not_carried_out` are the numbers of the overrides that could not be followed; the
+    `warnings` say why.
+    """
 
     council: Council
     status: str
@@ -100,6 +104,7 @@ class Tally(NamedTuple):
     overrides: tuple[Override, ...]
     banners: tuple[str, ...]
     warnings: tuple[str, ...]
+    not_carried_out: frozenset[int] = frozenset()
 
     @property
     def valid(self) -> tuple[Seat, ...]:
@@ -163,6 +168,7 @@ def tally(
         tuple(overrides),
         banners_of(council.seats),
         tuple(_warnings(council.seats, grouped)),
+        grouped.not_carried_out,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import postponed
-from inbox_orch.shared.store.sqlite.gate import file_failure
+from inbox_orch.shared.store.folders import file_failure
 from inbox_orch.shared.store.temporary import make_temporary_folder, temporary_place
 
 COMMAND_SECONDS = 180.0

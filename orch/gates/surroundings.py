@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from inbox_orch.shared.store.sqlite.database import Database
+from inbox_orch.shared.store.engine import Engine
 
 from ..git.commands import is_kept
 from ..runs.config import Config
@@ -28,14 +28,14 @@ class Subject(NamedTuple):
 
 
 def command_environment(
-    database: Database, run: Run, task: Task, attempt: Attempt, config: Config, folder: str
+    database: Engine, run: Run, task: Task, attempt: Attempt, config: Config, folder: str
 ) -> dict[str, str]:
     """`environment_for` a command about the work of an attempt."""
     commits = (attempt.branch, attempt.base_commit, attempt.head_commit)
     return environment_for(database, config, Subject(run, folder, *commits, task, attempt))
 
 
-def environment_for(database: Database, config: Config, subject: Subject) -> dict[str, str]:
+def environment_for(database: Engine, config: Config, subject: Subject) -> dict[str, str]:
     """This process's environment without git's variables and without those of a lease, what the
     run's config gives, and what the command is about."""
     task, attempt = subject.task, subject.attempt

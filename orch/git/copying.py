@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from inbox_orch.shared.store.sqlite.live import is_live
+from inbox_orch.shared.store.live import is_live
 
 from .failures import named_failures, shown
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.store.sqlite.gate import file_failure
+from inbox_orch.shared.store.folders import file_failure
 from inbox_orch.shared.store.temporary import temporary_place
 
 # What a user can put right; with all others the words of the system say more than a hint could.

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.store.sqlite.live import is_live
+from inbox_orch.shared.store.live import is_live
 
 from . import administration
 from .commands import exact_names, git

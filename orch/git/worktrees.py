@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.folders import make_private_folders
-from inbox_orch.shared.store.sqlite.gate import Gate
+from inbox_orch.shared.store.gate import Gate
 
 from .commands import disk_full, git, is_transient, output_of, pause
 from .failures import failure

@@ -5,7 +5,6 @@ and its confirmation. No working tree of the user's is touched, but for the fast
 asked for.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.limits import FOREIGN_SECONDS, check_commands
-from ..runs.model import Attempt, Run, Task
+from ..runs.model import Attempt, Conflict, Run, Task
 from ..runs.readiness import Slots
 from . import merge, trial
 from . import rows as integrations
@@ -240,12 +239,12 @@ def _record_conflict(
     task = tasks.by_id(tx, attempt.task_id)
     if task.accepted_attempt != attempt.id:
         return  # it has been decided otherwise meanwhile
-    conflict = {"onto": onto, "paths": list(paths)}
-    stored = json.dumps(conflict, ensure_ascii=False)
+    conflict = Conflict(onto, tuple(paths))
+    stored = conflict.column()
     if stored != attempt.conflict:
         changes = {"conflict": stored, "updated_at": tx.now.wall_ms}
         attempts.update(tx, attempt.id, changes, expected_state=attempt.state)
-        facts = {**conflict, "reason": f"conflict in {', '.join(paths)}"[:1000]}
+        facts = {**conflict.as_json(), "reason": f"conflict in {', '.join(paths)}"[:1000]}
         moving.record_attempt(desk, tx, run, attempt, "attempt_conflict", facts)
     if run.state in ("open", "paused"):
         _give_back(desk, tx, run, task, attempt, onto, paths)

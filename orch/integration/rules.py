@@ -1,6 +1,5 @@
 """Bringing accepted work together: what there is to bring, and what came of each piece."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -82,10 +81,11 @@ def in_conflict(
         Result(
             Piece(by_id[attempt.task_id], attempt, str(attempt.head_commit)),
             CONFLICT,
-            paths=tuple(json.loads(str(attempt.conflict))["paths"]),
+            paths=found.paths,
             offered=at_it.get(attempt.task_id),
         )
         for attempt in attempts
+        if (found := attempt.found_conflict) is not None
     ]
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import new_id
-from inbox_orch.shared.processes.endings import Ending
 from inbox_orch.shared.processes.signals import Signalled
 
 from ..attempts.equip import Equipment, SetupFailed, equip
@@ -175,15 +174,10 @@ def forget_integration(desk: Desk, number: int) -> None:
 
 
 def _failed_setup(run: Run, failure: SetupFailed) -> Checked:
-    config, details = config_of(run), failure.details
-    assert config.setup is not None
-    return Checked(
-        masked(config.setup.command, secrets_of(config)),
-        Ending(details["exit_status"], details["signal"], details["timed_out_seconds"]),
-        details["seconds"],
-        details["output_tail"],
-        details["output_bytes"],
-    )
+    config, ended = config_of(run), failure.ended
+    # Nobody takes the wish for an integration back while its set-up runs.
+    assert config.setup is not None and ended is not None
+    return Checked(masked(config.setup.command, secrets_of(config)), *ended)
 
 
 def _place(facts: dict[str, Any]) -> Place:

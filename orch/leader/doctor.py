@@ -3,10 +3,10 @@
 import contextlib
 import os
 
-from inbox_orch.inbox.services.checks import OK, PROBLEM, WARNING, Check
 from inbox_orch.inbox.services.examining import Examined
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store import events
+from inbox_orch.shared.store.checks import OK, PROBLEM, WARNING, Check
 
 from ..git import repository as git_repository
 from ..git import settings, stale, worktrees

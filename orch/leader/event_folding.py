@@ -6,22 +6,16 @@ Pure: events in, states and contradictions out.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..council.event_folding import COUNCIL_KINDS, THINGS, fold_council
-from ..runs.states import ATTEMPT_STATES, RUN_STATES, TABLES, TASK_STATES
+from ..attempts import vocabulary as attempts
+from ..cleanup import vocabulary as cleanup
+from ..council import vocabulary as council
+from ..council.event_folding import THINGS, fold_council
+from ..integration import vocabulary as integration
+from ..runs.states import TABLES
+from ..runs.vocabulary import STATE_EVENTS
 
-_STATES = {"run": RUN_STATES, "task": TASK_STATES, "attempt": ATTEMPT_STATES}
-_KINDS = {f"{kind}_{state}": kind for kind, states in _STATES.items() for state in states}
-UNMOVED = frozenset(
-    {
-        "attempt_adopted",
-        "attempt_conflict",
-        "attempt_integrated",
-        "base_conflict_found",
-        "late_work_kept",
-        "task_reassigned",
-        "worktree_removed",
-    }
-)
+UNMOVED = frozenset((*attempts.EVENTS, *integration.EVENTS, *cleanup.EVENTS))
+"""Kinds of events that move neither a run nor a task nor an attempt."""
 
 
 class Fact(NamedTuple):
@@ -45,16 +39,16 @@ class Folded(NamedTuple):
 
 def fold(facts: Iterable[Fact]) -> Folded:
     """All events of the scheduler, from the first."""
-    folded = Folded({kind: {} for kind in (*_STATES, *THINGS)}, set(), [])
+    folded = Folded({kind: {} for kind in (*TABLES, *THINGS)}, set(), [])
     for fact in facts:
         if fact.kind == "dependency_added":
             edge = (str(fact.task_id), fact.data["upstream"], fact.data["condition"])
             folded.dependencies.add(edge)
         elif fact.kind == "dependency_removed":
             _remove(folded, fact)
-        elif fact.kind in _KINDS:
-            _move(folded, _KINDS[fact.kind], fact)
-        elif fact.kind in COUNCIL_KINDS:
+        elif fact.kind in STATE_EVENTS:
+            _move(folded, STATE_EVENTS[fact.kind], fact)
+        elif fact.kind in council.EVENTS:
             _take_from_council(folded, fact)
         elif fact.kind not in UNMOVED:
             folded.contradictions.append(f"event {fact.seq}: {fact.kind} is no known kind")

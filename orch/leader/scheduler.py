@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.later import Later
-from inbox_orch.shared.store.sqlite.database import Database
+from inbox_orch.shared.store.engine import Engine
 
 from ..attempts import fold
 from ..runs.desk import Desk
@@ -85,7 +85,7 @@ class Scheduler:
         return self.desk.bus
 
     @property
-    def database(self) -> Database:
+    def database(self) -> Engine:
         """The database that the bus and the scheduler share."""
         return self.desk.database
 

@@ -13,8 +13,7 @@ from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_name, printable
 from inbox_orch.shared.shell.nearest import did_you_mean, nearest
 from inbox_orch.shared.store import events, requests
-from inbox_orch.shared.store.engine import Session, Transaction
-from inbox_orch.shared.store.sqlite.database import Database
+from inbox_orch.shared.store.engine import Engine, Session, Transaction
 
 from ..git.commands import keep_secret
 from ..git.recognising import copy_around, has_refs
@@ -50,7 +49,7 @@ class Desk:
     def __init__(self, bus: Bus, caller: str | None = None) -> None:
         self.bus = bus
         # The one that the bus and the scheduler share.
-        self.database: Database = bus.database
+        self.database: Engine = bus.database
         self.caller = None if caller is None else check_name(caller, "agent")
         # HEADs that were found to have nothing new, by attempt, so that git is not asked again.
         self.nothing_new: dict[str, str] = {}

@@ -148,6 +148,21 @@ class Dependency(NamedTuple):
     condition: str
 
 
+class Conflict(NamedTuple):
+    """What accepted work did not merge with: the commit that was integrated before it, and the
+    paths in which they conflict."""
+
+    onto: str
+    paths: tuple[str, ...]
+
+    def column(self) -> str:
+        """The column `conflict` of an attempt."""
+        return json.dumps(self.as_json(), ensure_ascii=False)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"onto": self.onto, "paths": list(self.paths)}
+
+
 class Attempt(NamedTuple):
     """One try at a task: one thread, and for a code task one branch and one worktree.
 
@@ -184,6 +199,14 @@ class Attempt(NamedTuple):
     updated_at: int
     ended_at: int | None
     removed_at: int | None
+
+    @property
+    def found_conflict(self) -> Conflict | None:
+        """What the column `conflict` says."""
+        if self.conflict is None:
+            return None
+        stored = json.loads(self.conflict)
+        return Conflict(stored["onto"], tuple(stored["paths"]))
 
     @property
     def live(self) -> bool:

@@ -145,7 +145,7 @@ class Raw:
 
 class _RawQueue:
     def __init__(self, path: Path, *, gate: bool) -> None:
-        from inbox_orch.shared.store.sqlite.gate import Gate
+        from inbox_orch.shared.store.gate import Gate
 
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=60)
         self._connection.execute("PRAGMA synchronous=FULL")

@@ -3,6 +3,9 @@
 import signal
 from typing import NamedTuple
 
+CUT_NOTE = "[the last of "
+"""How a text begins that is the end of a command's output, and not all of it."""
+
 
 class Ending(NamedTuple):
     """How a command ended: its exit status, or the number of the signal that killed it.

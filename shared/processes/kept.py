@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from .endings import CUT_NOTE
+
 HEAD_BYTES = 128 * 1024
 TAIL_BYTES = 384 * 1024
 
@@ -64,7 +66,7 @@ class Kept:
             whole = bytes(self._tail)
         text = _start_of_character(whole[-most:]).decode("utf-8", "replace").replace("\0", "\ufffd")
         if self.total > most:
-            text = f"[the last of {self.total} bytes; see the artifact {self.name}]\n{text}"
+            text = f"{CUT_NOTE}{self.total} bytes; see the artifact {self.name}]\n{text}"
         return text
 
 

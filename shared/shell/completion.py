@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 
 from ..errors import InboxOrchError, usage
 from ..ids import printable
-from ..store.sqlite.sessions import StoreError
+from ..store.engine import library_errors
 from .commandline import Program, Verb, shell_of
 from .output import Output
 
@@ -57,7 +57,9 @@ def suggestions(
     suggest = importlib.import_module(root.names_in).suggest
     try:
         found: list[Suggestion] = suggest(context, parameter, incomplete)
-    except (InboxOrchError, OSError, StoreError):
+    except (InboxOrchError, OSError):
+        return []
+    except library_errors():
         return []
     given = context.params.get(parameter.name or "") or ()
     return [

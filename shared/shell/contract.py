@@ -1,63 +1,9 @@
-"""What the parts of the contract mean: error codes, variables, the JSON envelope.
+"""What the parts of the contract mean: variables, the JSON envelope, what exits have in common.
 
-The one source of docs/exit-codes.md, docs/environment.md and docs/json.md (by script/reference)
-and of `inbox help TOPIC`. Which codes there are, and their exit codes, is in `errors`; tests hold
-that none is left out. Text only: nothing is decided here.
+With the error codes, which each part of the program names itself (see `errors`), the source of
+docs/exit-codes.md, docs/environment.md and docs/json.md (by script/reference) and of
+`inbox help TOPIC`. Text only: nothing is decided here.
 """
-
-ERRORS = {
-    "internal": "a bug; `INBOX_DEBUG=1` shows where, please report it",
-    "output_failed": "standard output is closed or full; the work was done wholly or not at all",
-    "outcome_unknown": "the disk failed at the commit; the change was made wholly or not at all, "
-    "and it cannot be known which",
-    "usage": "an option, an argument, a body or a file is not as it must be",
-    "not_found": "no such thread, artifact, run, task, …; a sealed thread may count as missing",
-    "already_claimed": "another agent holds the thread; `details` says who and until when",
-    "wrong_mailbox": "the thread is in a mailbox that was not named",
-    "invalid_state": "the thread, task, attempt or run is in a state that does not allow it",
-    "key_conflict": "the `--key` was used for another request",
-    "unknown_recipient": "`send --strict`: that mailbox has never been read",
-    "cycle": "the dependency would close a circle",
-    "dep_not_in_base": "the base lacks commits of a task that this one depends on",
-    "base_conflict": "the accepted work of the dependencies conflicts; `details` has the paths",
-    "busy": "others held the database for longer than `INBOX_BUSY_TIMEOUT`, or cleared away what "
-    "the call was about to name",
-    "no_database": "there is none where the rules lead; `inbox init` makes one",
-    "wrong_database": "another database than `--db-id` says, or another program's file",
-    "schema_newer": "a newer release has changed the database; use that one",
-    "read_only": "a file or folder cannot be read or written by this user",
-    "disk_full": "no space left",
-    "io_error": "the operating system could not read or write",
-    "unsafe_filesystem": "SQLite's write-ahead log is not safe there; `init --force` overrides",
-    "no_boot_id": "the system does not tell one boot from another (no /proc)",
-    "extra_missing": "an optional part is not installed; the hint has the command that does it",
-    "corrupt": "the file is damaged, or is no database",
-    "git_missing": "git is not installed, or too old",
-    "git_failed": "a git command failed; `details` has its output",
-    "lease_lost": "the token is not the thread's current one: stop working on it",
-    "timeout": "the wait is over and nothing came; call again, nothing is missed in between",
-    "nothing_available": "there is nothing to claim now",
-    "dirty_repository": "there are uncommitted changes; `details` has the paths",
-    "unmerged_work": "there is work that is in no other branch",
-    "live_attempt": "an attempt is still running, or a process works in its worktree",
-    "unsafe_removal": "what would be removed is not certainly the attempt's own, or could not be "
-    "brought back; `details` has the reasons",
-    "unsafe_link": "a symbolic link is where only a file or folder of the program's own may be",
-    "foreign_owner": "the database was found by searching, and belongs to another user; "
-    "`--db` overrides",
-    "file_exists": "a file is there already and would be replaced",
-    "opposed": "the recommendations speak against each other; `--force` makes one group of them",
-    "cancelled": "the thread that you hold was cancelled: stop working on it",
-    "run_unsuccessful": "the run has ended, and not every task succeeded",
-    "needs_decision": "nothing goes on, since a question is open or work does not merge",
-    "degraded": "some parts are there, some are missing; `data` says which",
-    "checks_failed": "a check of what would be integrated failed; nothing was moved",
-    "no_quorum": "too few reviewers replied for a tally",
-    "work_rejected": "`adopt` has looked at the work, and it cannot be accepted; `data` says why",
-    "problems_found": "`doctor` found problems; `data` lists them",
-    "interrupted": "SIGINT (Ctrl-C)",
-    "terminated": "SIGTERM",
-}
 
 VARIABLES = {
     "INBOX_DB": "the database file, where `--db` does not name one",

@@ -7,7 +7,7 @@ import sys
 
 from ..errors import usage
 from ..ids import printable, quoted
-from ..store.sqlite.live import refuse_live
+from ..store.live import refuse_live
 from .output import Output
 
 

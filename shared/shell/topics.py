@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from ..errors import EXIT_CODES, EXIT_MEANINGS, not_found
+from ..errors import EXIT_MEANINGS, error_codes, not_found
 from ..ids import printable
 from .commandline import Verb, shell_of
 from .contract import (
     ABOUT_EXITS,
     ABOUT_VARIABLES,
-    ERRORS,
     FOR_CHECKS,
     FOR_COMMANDS,
     JSON,
@@ -45,7 +44,9 @@ def _exit_codes() -> str:
     with formatter.section("Exit codes"):
         formatter.write_dl([(str(code), text) for code, text in EXIT_MEANINGS.items()])
     with formatter.section("Errors, as `error.code` with --json says them"):
-        formatter.write_dl([(f"{EXIT_CODES[code]:>3} {code}", ERRORS[code]) for code in EXIT_CODES])
+        formatter.write_dl(
+            [(f"{each.exit_code:>3} {code}", each.meaning) for code, each in error_codes().items()]
+        )
     return formatter.getvalue()
 
 

@@ -5,7 +5,7 @@ import os
 from typing import IO, BinaryIO
 
 from ..errors import InboxOrchError, usage
-from ..store.sqlite.gate import file_failure
+from ..store.folders import file_failure
 
 _CHUNK = 1024 * 1024
 

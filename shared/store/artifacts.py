@@ -15,9 +15,8 @@ from typing import BinaryIO, NamedTuple
 
 from ..errors import InboxOrchError, usage
 from ..ids import printable, quoted
-from .folders import make_private_folder, refuse_links, sync_folder
-from .sqlite.gate import file_failure
-from .sqlite.live import is_live, refuse_live
+from .folders import file_failure, make_private_folder, refuse_links, sync_folder
+from .live import is_live, refuse_live
 
 MAX_ARTIFACT_BYTES = 1024 * 1024 * 1024
 MAX_NAME_BYTES = 255

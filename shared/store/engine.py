@@ -9,7 +9,7 @@ What in the SQL of `rows` is not plain, an engine without it has to put in its o
 out), and parameters written `?` and `:name`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,10 +19,25 @@ from .layout import Layout
 
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from .checks import Check
+    from .findings import Integrity, Tally
 else:
     # Nothing asks at run time what keeps a protocol, and making one costs every command 0.1 ms.
     Protocol = object
 
+LIBRARY_ERRORS: list[type[Exception]] = []
+"""What the libraries of the engines in use raise on their own; each engine adds its own here when
+it is loaded."""
+
+
+def library_errors() -> tuple[type[Exception], ...]:
+    """For an `except`: where one of these reaches a caller as it is, the store is at fault."""
+    return tuple(LIBRARY_ERRORS)
+
+
+# (table, column, what its JSON has to be: object, array, or anything)
+JsonColumn = tuple[str, str, str | None]
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 
@@ -112,6 +127,70 @@ class Bells(Protocol):
         """Hear no more."""
 
 
+class Admin(Protocol):
+    """What those who look after an open store ask of its engine: `doctor`, `backup`, `export`,
+    `stats`. What the answers say in words is the engine's own: services pass it on."""
+
+    def release(self) -> "Check":
+        """Which release of its library works here, and what is to be known of it."""
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the store itself, and of the log of what is not in it yet."""
+
+    # -- what is in it -----------------------------------------------------------------------
+
+    def integrity(self, tx: Session, *, whole: bool) -> "Integrity":
+        """The engine's own check of what it has stored; `whole`: the indexes, too."""
+
+    def broken_references(self, tx: Session, most: int) -> "Tally":
+        """Rows whose foreign key leads nowhere, the first `most` of them named."""
+
+    def broken_json(self, tx: Session, columns: Sequence[JsonColumn], most: int) -> "Tally":
+        """Rows in which one of these columns does not hold the JSON that it should."""
+
+    def breaking_rules(self, tx: Session, table: str, most: int) -> "Tally":
+        """Rows of a table that its definition would refuse today."""
+
+    def undecodable(self, tx: Session, most: int) -> "Tally":
+        """Rows of any table with a text that is no text."""
+
+    def lenient(self, tx: Session) -> AbstractContextManager[None]:
+        """Texts that are none are read meanwhile with the wrong bytes escaped."""
+
+    def schema_version(self, tx: Session) -> int:
+        """The number of the last migration that the store has seen."""
+
+    def schema_objects(self, tx: Session) -> Mapping[tuple[str, str], str | None]:
+        """(kind, name) of everything in the schema, with its definition."""
+
+    def fresh_schema(self, version: int) -> Mapping[tuple[str, str], str | None]:
+        """What `schema_objects` finds in a new store that has seen the steps up to `version`."""
+
+    # -- what lies around it -----------------------------------------------------------------
+
+    def surroundings(self, *, fix: bool) -> "Iterator[Check]":
+        """What belongs to the open store: modes, logs, locks, bells. `fix` repairs what needs no
+        guessing."""
+
+    def remains(self) -> "Iterator[Check]":
+        """What is left of stores that are gone."""
+
+    # -- copies ------------------------------------------------------------------------------
+
+    def copy_to_file(self, tx: Session, path: str) -> None:
+        """Copy what a snapshot sees into an empty file, as a store of its own.
+
+        Errors: those of the file: `disk_full`, `read_only`, `io_error`.
+        """
+
+    def check_copy(self, path: str) -> Sequence[str]:
+        """What the engine has against a copy that is not used yet; errors of the file as above."""
+
+    def private_copy(self, tx: Session) -> AbstractContextManager[Session]:
+        """A copy of what a snapshot sees that is gone afterwards, so that a slow reader holds up
+        no writer. While it is read, the library's errors become the program's."""
+
+
 class Engine(Protocol):
     """An open store."""
 
@@ -120,6 +199,10 @@ class Engine(Protocol):
     layout: Layout
     alone: InboxOrchError | None
     """Why nobody else can have the store open meanwhile, if so."""
+    notice: Callable[[str], None]
+    """Tells the user something that is no answer."""
+    schema_version: int
+    """The number of the last migration that the store has seen."""
 
     @property
     def address(self) -> str:
@@ -140,6 +223,10 @@ class Engine(Protocol):
     def snapshot(self) -> AbstractContextManager[Session]:
         """Read several things as of one commit. Inside a transaction: its own view."""
 
+    def read_as_newest(self, yes: bool = True) -> None:
+        """From now on snapshots have the schema of this release, also where the store itself has
+        an older one and is left as it is."""
+
     def version(self) -> int:
         """A number that changes when somebody else has committed, and not with an own commit."""
 
@@ -153,6 +240,20 @@ class Engine(Protocol):
     @property
     def writable(self) -> bool:
         """Whether this process may write here; nothing is written to find out."""
+
+    @property
+    def may_note(self) -> bool:
+        """Whether a call that looks may write down what it comes across."""
+
+    def unshared(self) -> AbstractContextManager[Session]:
+        """A session while no other process can write, for clean-up."""
+
+    @property
+    def admin(self) -> Admin:
+        """What those who look after the store ask it; loaded for them alone."""
+
+    def check_usable(self) -> None:
+        """Error `usage` when it is closed, or belongs to another thread or process."""
 
     @property
     def in_transaction(self) -> bool:

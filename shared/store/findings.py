@@ -4,10 +4,12 @@ from typing import NamedTuple
 
 
 class Integrity(NamedTuple):
-    """What SQLite's check found: damage of the file, and tables with values that break a rule."""
+    """What an engine's own check found: damage of the store, and tables with values that break a
+    rule; and who has checked it."""
 
     damage: tuple[str, ...]
     tables: tuple[str, ...]
+    by: str
 
 
 class Tally(NamedTuple):

@@ -52,6 +52,39 @@ def unsafe_link(path: str) -> InboxOrchError:
     )
 
 
+def file_failure(path: str, error: OSError) -> InboxOrchError:
+    """The named error for an operating system error on one of our own files."""
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return InboxOrchError(
+            "read_only",
+            f"{path} cannot be used: {error.strerror}",
+            hint="check the owner and the modes of the folder, or work on a writable copy",
+            details={"path": path},
+        )
+    if error.errno == errno.ELOOP and os.path.islink(path):
+        return unsafe_link(path)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return InboxOrchError(
+            "disk_full",
+            f"no space left for {path}",
+            hint="free some space and repeat the command",
+            details={"path": path},
+        )
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return InboxOrchError(
+            "no_database",
+            f"{path} is not there",
+            hint="`inbox init` makes a database",
+            details={"path": path},
+        )
+    return InboxOrchError(
+        "io_error",
+        f"{path}: {error.strerror}",
+        hint="check the disk and the folder, then repeat the command",
+        details={"path": path, "errno": error.errno},
+    )
+
+
 def sync_folder(folder: str) -> None:
     """Put on disk that a file in the folder has got its name (fsync(2))."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -17,7 +17,7 @@ from ..errors import EXIT_READER_GONE
 from ..shell.commandline import invoke
 from ..shell.execution import guarded
 from ..shell.output import Output, ReaderGone
-from ..store.sqlite.gate import file_failure
+from ..store.folders import file_failure
 from ..store.temporary import temporary_place
 from ..store.waits import Interruption
 from .tools import Described, words_for

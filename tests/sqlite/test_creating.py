@@ -5,8 +5,8 @@ import os
 
 import pytest
 
+from inbox_orch.shared.store.gate import Gate
 from inbox_orch.shared.store.sqlite import creating
-from inbox_orch.shared.store.sqlite.gate import Gate
 from support.buses import refused
 
 

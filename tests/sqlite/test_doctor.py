@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
-from inbox_orch.inbox.services import beside
 from inbox_orch.inbox.store import care
 from inbox_orch.shared.processes.signals import Signalled
+from inbox_orch.shared.store.sqlite import beside
 from inbox_orch.shared.store.sqlite import care as sqlite_care
 from support.buses import refused
 

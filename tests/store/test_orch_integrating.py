@@ -13,7 +13,7 @@ from inbox_orch.orch.git import worktrees
 from inbox_orch.orch.integration import integrate
 from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.journal import rows as journal_rows
-from inbox_orch.shared.store.sqlite.gate import Gate
+from inbox_orch.shared.store.gate import Gate
 from support.buses import refused
 from support.engines import looking
 from support.runs import Site, commit, git, only_for

@@ -11,7 +11,7 @@ import pytest
 
 from inbox_orch.orch.git import worktrees
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.store.sqlite.gate import Gate
+from inbox_orch.shared.store.gate import Gate
 from support.runs import Site, branches, git, lock_files, refs_beside_base, worktree_paths
 from support.timing import PATIENCE_SECONDS
 

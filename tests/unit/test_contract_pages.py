@@ -5,7 +5,7 @@ import re
 import runpy
 from pathlib import Path
 
-from inbox_orch.shared.errors import EXIT_CODES, EXIT_MEANINGS
+from inbox_orch.shared.errors import EXIT_CODES, EXIT_MEANINGS, error_codes
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = runpy.run_path(str(ROOT / "script" / "_contract_pages.py"))
@@ -18,7 +18,8 @@ SOURCES = [
 
 
 def test_every_error_code_has_its_meaning():
-    assert set(PAGES["ERRORS"]) == set(EXIT_CODES)
+    assert all(each.meaning for each in error_codes().values())
+    assert list(error_codes()) == list(EXIT_CODES)
 
 
 def test_every_exit_code_of_an_error_is_in_the_table():

@@ -588,7 +588,10 @@ def test_a_dismissal_is_a_note_with_a_label():
 @pytest.mark.parametrize("kind", ["merge", "split"])
 @pytest.mark.parametrize("items", [("a/1", "x/9"), ("a/1", "a/1"), ("a/1",)])
 def test_an_override_that_names_no_two_items_is_told(kind, items):
-    assert tally(council_of(THREE), [over(3, kind, *items)]).warnings == (
+    counted = tally(council_of(THREE), [over(3, kind, *items)])
+
+    assert counted.not_carried_out == {3}
+    assert counted.warnings == (
         f"override 3 was not carried out: there are no two items {' and '.join(items)}",
     )
 
@@ -599,6 +602,7 @@ def test_a_merge_of_what_is_kept_apart_is_told():
 
     assert groups_of(counted) == [("a/1", "b/2"), ("c/3",)]
     (warning,) = counted.warnings
+    assert counted.not_carried_out == {2}
     assert warning == (
         "override 2 was not carried out: b/2 and c/3 are opposed or kept apart, themselves or"
         " others of their groups"

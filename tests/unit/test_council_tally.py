@@ -326,10 +326,12 @@ def test_opposed_items_are_merged_only_by_force_and_stay_contested():
 
     refused = tally(council, [settled(1, "merge", "a/wal", "b/no")])
     assert len(refused.groups) == 2
+    assert refused.not_carried_out == {1}
     assert any("override 1 was not carried out" in warning for warning in refused.warnings)
 
     forced = tally(council, [settled(1, "merge", "a/wal", "b/no", forced=True)])
     assert [(len(g.members), g.contested) for g in forced.groups] == [(2, True)]
+    assert forced.not_carried_out == frozenset()
 
 
 def test_a_dismissed_group_is_labelled_and_not_hidden():

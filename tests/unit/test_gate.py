@@ -2,8 +2,8 @@
 
 import pytest
 
-from inbox_orch.shared.store.sqlite import gate
-from inbox_orch.shared.store.sqlite.gate import Gate
+from inbox_orch.shared.store import gate
+from inbox_orch.shared.store.gate import Gate
 
 
 class Interrupted(BaseException):

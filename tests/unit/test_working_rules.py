@@ -6,10 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from inbox_orch.inbox.domain import limits
 from inbox_orch.inbox.domain.model import Message, Thread
-from inbox_orch.inbox.domain.working import Hold, Standing, Verdict, verdict
+from inbox_orch.inbox.domain.working import STAND_INS, Hold, Standing, Verdict, verdict
 from inbox_orch.inbox.services import working
 from inbox_orch.inbox.worker.plan import find_command
+from inbox_orch.inbox.worker.result import read_result
 from inbox_orch.inbox.worker.task import BadTask, since_then, terms_of
 from inbox_orch.shared.processes.endings import Ending
 from inbox_orch.shared.processes.kept import HEAD_BYTES, TAIL_BYTES, Kept
@@ -240,3 +242,22 @@ def test_an_empty_mailbox_says_when_to_look_again(office, held):
     assert look.due_wall_ms == office.clock.wall_ms + 30_000
     office.clock.advance(30)
     assert working.claim_if_any(bus.desk, (), lease_seconds=60).thread.subject == "later"
+
+
+# -- what a worker writes in the command's stead ---------------------------------------------
+
+
+def test_the_end_of_a_long_output_stands_in_for_a_body_and_a_whole_output_is_one():
+    kept = Kept("stdout", "inbox work")
+    kept.add(b"a word, and more")
+
+    assert not kept.tail_text(100).startswith(STAND_INS)
+    assert kept.tail_text(5).startswith(STAND_INS)
+
+
+@pytest.mark.parametrize("content", [b"", b"a\377b", b"a\0b", b"x" * (limits.MAX_BODY_BYTES + 1)])
+def test_a_note_on_a_result_that_is_no_body_stands_in_for_one(tmp_path, content):
+    path = tmp_path / "result"
+    path.write_bytes(content)
+
+    assert read_result(str(path)).note.startswith(STAND_INS)

@@ -7,7 +7,7 @@ import click
 from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ...attempts.verify import checks_of, details_of
+from ...attempts.rows import details_of
 from ...cleanup.restore import Shown
 from ...gates.checks import Checked
 from ..parts.base import open_scheduler, run_option
@@ -30,6 +30,7 @@ def command(context: click.Context, run_name: str | None, attempt: str) -> None:
 
 def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:
     attempt = shown.listed.attempt
+    details = details_of(attempt)
     rows: tuple[tuple[str, object], ...] = (
         ("attempt", shown.listed.name),
         ("id", attempt.id),
@@ -41,10 +42,10 @@ def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:
         ("base", attempt.base_commit),
         ("head", attempt.head_commit),
         ("worktree", attempt.worktree_path if shown.worktree_exists else None),
-        ("late", details_of(attempt).get("late", {}).get("ref")),
+        ("late", None if details.late is None else details.late.ref),
         ("salvage", shown.salvage_ref),
         ("trash", shown.trash),
-        *_check_rows(checks_of(attempt)),
+        *_check_rows(details.checks or ()),
     )
     return tuple(row for row in rows if row[1] is not None)
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from inbox_orch.migrations import SCHEMA_VERSION
 
-from ..engine import Session
+from ..engine import JsonColumn, Session
 from ..findings import Integrity, Tally
 from .sessions import Snapshot, connection_of
 
@@ -23,8 +23,6 @@ from .sessions import Snapshot, connection_of
 _ABOUT_VALUES = re.compile(r"(?:CHECK constraint failed|(?:NULL|[\w-]+) value) in (\w+)")
 _MOST_FINDINGS = 100
 _OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-# (table, column, what its JSON has to be: object, array, or anything)
-JsonColumn = tuple[str, str, str | None]
 
 
 def version() -> tuple[int, ...]:
@@ -43,7 +41,7 @@ def integrity(tx: Session, *, whole: bool) -> Integrity:
     about_values = {text: _ABOUT_VALUES.match(text) for text in found}
     tables = {match.group(1) for match in about_values.values() if match is not None}
     damage = tuple(text for text, match in about_values.items() if match is None)
-    return Integrity(damage, tuple(sorted(tables)))
+    return Integrity(damage, tuple(sorted(tables)), "SQLite")
 
 
 def broken_references(tx: Session, most: int) -> Tally:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from ...clock import Clock, SystemClock
 from ...errors import InboxOrchError, usage
 from ...ids import new_id, printable
-from ..folders import refuse_links, sync_folder
+from ..folders import file_failure, refuse_links, sync_folder
+from ..gate import Gate
 from ..layout import FOLDER_NAME, Layout, layout_of
 from .connecting import DEFAULT_BUSY_SECONDS, uri_path
-from .gate import Gate, file_failure
 from .log import size_of
 from .refusals import require_file, translated
 from .reserve import keep_reserve

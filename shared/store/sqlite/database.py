@@ -16,13 +16,14 @@ from inbox_orch.migrations import SCHEMA_VERSION
 
 from ...clock import Moment, SystemClock
 from ...errors import InboxOrchError, usage
-from ..engine import Owner
-from ..folders import refuse_links
+from .. import live
+from ..engine import Admin, Owner
+from ..folders import file_failure, refuse_links
+from ..gate import Gate
 from ..layout import Layout, layout_of
-from . import bells, connecting, live
+from . import bells, connecting
 from .committing import settle
 from .connecting import Opening
-from .gate import Gate, file_failure
 from .log import Log
 from .older import Upgraded
 from .refusals import (
@@ -334,6 +335,13 @@ class Database:
     def bells(self, topics: Iterable[str]) -> bells.Bells:
         """FIFOs for some topics, armed."""
         return bells.Bells(self.layout.bells, topics)
+
+    @property
+    def admin(self) -> Admin:
+        """What those who look after the database ask it."""
+        from . import admin
+
+        return admin.Admin(self)
 
     @property
     def address(self) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 
 from ...clock import Moment
 from ...errors import InboxOrchError
-from ..engine import Parameters, Row, Session
+from ..engine import LIBRARY_ERRORS, Parameters, Row, Session
 
-# What the library raises on its own; `refusals` turns it into the errors of the program.
-StoreError = sqlite3.Error
+# What it raises on its own; `refusals` turns it into the errors of the program.
+LIBRARY_ERRORS.append(sqlite3.Error)
 Connection = sqlite3.Connection
 
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.shared.store.gate import Gate
 from inbox_orch.shared.store.sqlite import creating, log
-from inbox_orch.shared.store.sqlite.gate import Gate
 from sqlite.writing import Writing, watched
 from support.buses import refused
 from support.ledgers import integrity

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.shared.store.gate import Gate
 from inbox_orch.shared.store.sqlite import log
-from inbox_orch.shared.store.sqlite.gate import Gate
 from support.buses import refused
 from support.processes import Child, crew
 from support.timing import promptly

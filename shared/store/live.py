@@ -8,9 +8,9 @@ it has links: what counts is its device and its inode.
 
 import os
 
-from ...errors import usage
-from ...ids import printable
-from ..layout import Layout
+from ..errors import usage
+from ..ids import printable
+from .layout import Layout
 
 _layouts: dict[object, Layout] = {}
 

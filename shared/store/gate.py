@@ -4,12 +4,11 @@ SQLite's own busy handler lets one of eight writers starve (measured: a thousand
 fastest one's share); the kernel's queue on flock(2) serves them in turn.
 """
 
-import errno
 import fcntl
 import os
 
-from ...errors import InboxOrchError
-from ..folders import unsafe_link
+from ..errors import InboxOrchError
+from .folders import file_failure
 
 
 class Gate:
@@ -119,36 +118,3 @@ def _lock_at_once(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def file_failure(path: str, error: OSError) -> InboxOrchError:
-    """The named error for an operating system error on one of our own files."""
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return InboxOrchError(
-            "read_only",
-            f"{path} cannot be used: {error.strerror}",
-            hint="check the owner and the modes of the folder, or work on a writable copy",
-            details={"path": path},
-        )
-    if error.errno == errno.ELOOP and os.path.islink(path):
-        return unsafe_link(path)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InboxOrchError(
-            "disk_full",
-            f"no space left for {path}",
-            hint="free some space and repeat the command",
-            details={"path": path},
-        )
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return InboxOrchError(
-            "no_database",
-            f"{path} is not there",
-            hint="`inbox init` makes a database",
-            details={"path": path},
-        )
-    return InboxOrchError(
-        "io_error",
-        f"{path}: {error.strerror}",
-        hint="check the disk and the folder, then repeat the command",
-        details={"path": path, "errno": error.errno},
-    )

@@ -4,8 +4,8 @@ import errno
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.ids import printable
-from inbox_orch.shared.store.findings import Tally
+from ..ids import printable
+from .findings import Tally
 
 MOST_ITEMS = 20
 OK, WARNING, PROBLEM = "ok", "warning", "problem"

@@ -1,0 +1,14 @@
+"""The error codes and kinds of events of the leader. Pure."""
+
+from inbox_orch.shared.errors import Code
+
+ERRORS = {
+    "run_unsuccessful": Code(11, 10, "the run has ended, and not every task succeeded"),
+    "needs_decision": Code(
+        11,
+        20,
+        "nothing goes on, since a question is open or work does not merge",
+    ),
+}
+
+EVENTS: tuple[str, ...] = ()
