@@ -18,7 +18,6 @@ from ..git import borrowed, worktrees
 from ..git.heads import Heads, commits_beyond
 from ..git.repository import Found, Repository
 from ..git.worktrees import Place
-from ..journal import owners
 from ..journal import rows as journal_rows
 from ..runs import run_rows as runs
 from ..runs import states
@@ -217,7 +216,7 @@ def _is_still_adoptable(desk: Desk, task: Task, attempt: Attempt) -> bool:
     with desk.database.snapshot() as snapshot:
         present = tasks.by_id(snapshot, task.id)
         live = attempts.live_of_task(snapshot, task.id)
-        mine = journal_rows.owns_intent(snapshot, attempt.id, "verify", owners.this_process(desk))
+        mine = journal_rows.owns_intent(snapshot, attempt.id, "verify", desk.database.owner())
     return mine and live is None and present.state in ADOPTABLE
 
 

@@ -20,7 +20,6 @@ from ..gates.spec import GateSpec, NotStarted, limit_seconds, patience_seconds
 from ..gates.surroundings import command_environment
 from ..gates.turns import finished
 from ..git.repository import is_there
-from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
 from ..runs import task_rows as tasks
@@ -224,7 +223,7 @@ def _not_started(failed: NotStarted) -> Exception:
 def _note_group(desk: Desk, attempt: Attempt, group: int) -> bool:
     """So that a process that takes the verification over can end the check that still runs."""
     with desk.database.transaction(durable=False) as tx:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         return journal_rows.note_in_intent(tx, attempt.id, "verify", facts_of(group), me)
 
 
@@ -232,7 +231,7 @@ def _note_results(desk: Desk, attempt: Attempt, results: Sequence[Checked]) -> b
     with desk.database.transaction() as tx:
         present = attempts.get(tx, attempt.id)
         assert present is not None
-        mine = journal_rows.owns_intent(tx, attempt.id, "verify", owners.this_process(desk))
+        mine = journal_rows.owns_intent(tx, attempt.id, "verify", desk.database.owner())
         details = details_with(present, Details(checks=tuple(results)))
         columns = {"details": details, "updated_at": tx.now.wall_ms}
         return mine and attempts.update(tx, attempt.id, columns, expected_state="verifying")
@@ -243,9 +242,7 @@ def _is_wanted(desk: Desk, attempt: Attempt) -> bool:
     try:
         with desk.database.snapshot() as snapshot:
             present = attempts.get(snapshot, attempt.id)
-            mine = journal_rows.owns_intent(
-                snapshot, attempt.id, "verify", owners.this_process(desk)
-            )
+            mine = journal_rows.owns_intent(snapshot, attempt.id, "verify", desk.database.owner())
     except InboxOrchError as error:
         if error.code != "busy":
             raise
@@ -271,7 +268,7 @@ def _conclude(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]
 def _note_head(desk: Desk, attempt: Attempt, head: str) -> bool:
     """So that a process that takes the verification over can put the ref back."""
     with desk.database.transaction() as tx:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         return journal_rows.note_in_intent(tx, attempt.id, "verify", keep.facts_of(head), me)
 
 
@@ -319,9 +316,9 @@ def _put_back(desk: Desk, run: Run, attempt: Attempt, cause: str) -> None:
 def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
     if not _is_verification_abandoned(desk, intent, attempt):
         return False
-    end_orphan(intent, desk.database.clock.now().boot_id)
+    end_orphan(intent, desk.database.now().boot_id)
     with desk.database.transaction() as tx:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         if not journal_rows.take_over_intent(tx, intent.number, intent.owner, me):
             return False
     try:
@@ -350,5 +347,5 @@ def _has_repository(desk: Desk, run: Run) -> bool:
 
 
 def _time_is_over(desk: Desk, starts_before_ms: float | None) -> bool:
-    now = desk.database.clock.now().monotonic_ms
+    now = desk.database.now().monotonic_ms
     return starts_before_ms is not None and now >= starts_before_ms

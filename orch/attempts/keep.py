@@ -55,7 +55,7 @@ def open_verification(
     """Write down that this process verifies it, until `close_verification`."""
     AT_WORK.add(attempt.id)
     journal_rows.open_intent(
-        tx, attempt, "verify", data, owner=owners.this_process(desk), now_ms=tx.now.wall_ms
+        tx, attempt, "verify", data, owner=desk.database.owner(), now_ms=tx.now.wall_ms
     )
 
 
@@ -73,7 +73,7 @@ def _open_of(tx: Session, attempt: Attempt) -> Intent | None:
 
 def close_verification(desk: Desk, tx: Transaction, attempt: Attempt, outcome: str) -> bool:
     """False when another process has taken it over."""
-    me = owners.this_process(desk)
+    me = desk.database.owner()
     return journal_rows.close_intent(tx, attempt.id, "verify", outcome, me, tx.now.wall_ms)
 
 
@@ -91,7 +91,7 @@ def put_back(desk: Desk, run: Run, attempt: Attempt, cause: str) -> None:
 
 def is_left(desk: Desk, intent: Intent, foreign_seconds: float = FOREIGN_SECONDS) -> bool:
     """Whether the process of a verification is gone, or has left it after an error."""
-    if intent.owner == owners.this_process(desk):
+    if intent.owner == desk.database.owner():
         return intent.attempt_id not in AT_WORK
     return owners.is_abandoned(desk, intent, foreign_seconds)
 
@@ -104,7 +104,7 @@ def put_back_left(desk: Desk, run: Run, attempt: Attempt) -> bool:
     if begun is None or not is_left(desk, begun):
         return False
     with desk.database.transaction() as tx:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         if not journal_rows.take_over_intent(tx, begun.number, begun.owner, me):
             return False
     put_back(desk, run, attempt, "the verifier died")
@@ -127,7 +127,7 @@ def accept(
         with hold.shared() as lock:
             repository.keep(ref_of(attempt), head, (lock,))
         with desk.database.transaction() as tx:
-            me = owners.this_process(desk)
+            me = desk.database.owner()
             mine = journal_rows.owns_intent(tx, attempt.id, "verify", me)
             return mine and settle(tx) and close_verification(desk, tx, attempt, "done")
 
@@ -191,7 +191,7 @@ def _alone(desk: Desk, repository: Repository, attempt: Attempt) -> "AbstractCon
 
 def _is_mine(desk: Desk, attempt: Attempt) -> bool:
     with desk.database.snapshot() as snapshot:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         return journal_rows.owns_intent(snapshot, attempt.id, "verify", me)
 
 
@@ -199,4 +199,4 @@ def _data_of_mine(desk: Desk, attempt: Attempt) -> dict[str, Any]:
     """What this process's open intent says; nothing when there is none."""
     with desk.database.snapshot() as snapshot:
         begun = _open_of(snapshot, attempt)
-    return begun.data if begun and begun.owner == owners.this_process(desk) else {}
+    return begun.data if begun and begun.owner == desk.database.owner() else {}

@@ -24,7 +24,6 @@ from ..git import worktrees
 from ..git.masking import masked
 from ..git.repository import Repository
 from ..git.worktrees import Place
-from ..journal import owners
 from ..journal import rows as journal_rows
 from ..journal.rows import Intent
 from ..runs.config import config_of
@@ -100,7 +99,7 @@ def _environment(desk: Desk, run: Run, plan: Plan, folder: str) -> dict[str, str
 def _note_check(desk: Desk, number: int, group: int) -> bool:
     """So that a process that clears up after this one can end the check that still runs."""
     with desk.database.transaction(durable=False) as tx:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         return journal_rows.note_by_number(tx, number, facts_of(group), me)
 
 
@@ -127,7 +126,7 @@ def _tree_for(
             tx,
             run_id=run.id,
             data=facts,
-            owner=owners.this_process(desk),
+            owner=desk.database.owner(),
             now_ms=tx.now.wall_ms,
         )
     try:
@@ -162,14 +161,14 @@ def _clear_tree(desk: Desk, run: Run, number: int, facts: dict[str, Any]) -> boo
 def clear_after_check(desk: Desk, run: Run, intent: Intent) -> bool:
     """End the check that a process which is gone has left behind, and take its worktree away;
     False when that cannot be done now."""
-    end_orphan(intent, desk.database.clock.now().boot_id)
+    end_orphan(intent, desk.database.now().boot_id)
     return _clear_tree(desk, run, intent.number, intent.data)
 
 
 def forget_integration(desk: Desk, number: int) -> None:
     """What was begun has changed nothing that stays."""
     with desk.database.transaction() as tx:
-        me = owners.this_process(desk)
+        me = desk.database.owner()
         journal_rows.close_by_number(tx, number, "undone", me, tx.now.wall_ms)
 
 

@@ -1,15 +1,8 @@
-"""Whose an intent is, and whether that process still carries it out."""
-
-from inbox_orch.shared.store.engine import Owner
+"""Whether the process whose an intent is still carries it out."""
 
 from ..runs.desk import Desk
 from ..runs.limits import FOREIGN_SECONDS
 from .rows import Intent
-
-
-def this_process(desk: Desk) -> Owner:
-    """Who carries out an intent: this process, so that its death can be told."""
-    return desk.database.owner()
 
 
 def is_abandoned(desk: Desk, intent: Intent, foreign_seconds: float = FOREIGN_SECONDS) -> bool:

@@ -57,6 +57,12 @@ def known_by(own: int) -> tuple[int, int, int]:
     return own, start_time(own) or 0, namespace()
 
 
+def lives(process: int, started: int, in_namespace: int) -> bool | None:
+    """Whether the process that was `known_by` these is there, within one boot; None for one in
+    another PID namespace, which cannot be seen from here."""
+    return is_running(process, started) if in_namespace == namespace() else None
+
+
 def inside(folder: str) -> tuple[int, ...]:
     """The other processes whose working directory is a folder or in it (proc(5), `cwd`).
 

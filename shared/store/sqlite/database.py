@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from inbox_orch.migrations import SCHEMA_VERSION
 
 from ...clock import Moment, SystemClock
-from ...errors import InboxOrchError, usage
+from ...errors import InboxOrchError
 from .. import live
 from ..engine import Admin, Owner
 from ..folders import file_failure, refuse_links
@@ -31,6 +31,7 @@ from .refusals import (
     missing,
     named,
     not_to_be_upgraded,
+    not_usable,
     of_later_release,
     other_database,
     out_of_place,
@@ -313,15 +314,9 @@ class Database:
         """Error `usage` when it is closed, or was opened by another process or thread: a connection
         of SQLite's does not survive a fork (sqlite.org/howtocorrupt.html, section 2.6), and one of
         Python's stays in its thread."""
-        if self._process != os.getpid():
-            raise usage(
-                "the database was opened before the fork of this process",
-                hint="open it in the child process",
-            )
-        if self._thread != get_ident():
-            raise usage("the database was opened in another thread", hint="open it in each thread")
-        if self._closed:
-            raise usage("the database has been closed", hint="open it again")
+        forked, elsewhere = self._process != os.getpid(), self._thread != get_ident()
+        if forked or elsewhere or self._closed:
+            raise not_usable(forked=forked, elsewhere=elsewhere)
 
     def check_in_place(self) -> None:
         """Error `no_database` or `wrong_database` when the file was removed or replaced since
@@ -360,13 +355,11 @@ class Database:
 
     def runs(self, owner: Owner) -> bool | None:
         """Whether the process of an owner is still there; None for one in another container."""
-        from ...processes import processes
+        from ...processes.processes import lives
 
-        if owner.boot_id != self.now().boot_id:
-            return False
-        if owner.namespace != processes.namespace():
-            return None
-        return processes.is_running(owner.process, owner.started)
+        return owner.boot_id == self.now().boot_id and lives(
+            owner.process, owner.started, owner.namespace
+        )
 
     @property
     def writable(self) -> bool:

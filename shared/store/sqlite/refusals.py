@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ...errors import InboxOrchError
+from ...errors import InboxOrchError, usage
 from ..layout import DATABASE_NAME, Layout, database_in
 
 Result = TypeVar("Result")
@@ -187,6 +187,19 @@ def of_later_release(version: int, known: int) -> InboxOrchError:
         hint="use the newer release of inbox-orch; nothing was changed",
         details={"schema": version, "supported": known},
     )
+
+
+def not_usable(*, forked: bool, elsewhere: bool) -> InboxOrchError:
+    """The error for a call on a database that another process or thread has opened, or that is
+    closed."""
+    if forked:
+        return usage(
+            "the database was opened before the fork of this process",
+            hint="open it in the child process",
+        )
+    if elsewhere:
+        return usage("the database was opened in another thread", hint="open it in each thread")
+    return usage("the database has been closed", hint="open it again")
 
 
 def not_to_be_upgraded(layout: Layout) -> InboxOrchError:
