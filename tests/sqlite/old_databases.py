@@ -97,7 +97,8 @@ def as_of(source: Path, target: Path, version: int) -> None:
         tables = [row[0] for row in old.execute(_TABLES)]
         for table in tables:
             names = ", ".join(_columns(old, "main", table))
-            old.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM newest.{table}")
+            known = _WHAT_IT_KNEW.get((table, version), "")
+            old.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM newest.{table} {known}")
         old.execute("DELETE FROM sqlite_sequence")
         old.execute(
             "INSERT INTO sqlite_sequence SELECT * FROM newest.sqlite_sequence"
@@ -106,6 +107,9 @@ def as_of(source: Path, target: Path, version: int) -> None:
         old.execute("COMMIT")
     target.chmod(0o600)
 
+
+# What a release of that schema could not have written.
+_WHAT_IT_KNEW = {("intent", 2): "WHERE kind IN ('dispatch', 'integrate', 'cleanup')"}
 
 _TABLES = (
     "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%'"
