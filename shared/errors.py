@@ -40,6 +40,7 @@ EXIT_CODES: dict[str, int] = {
     "corrupt": 6,
     "git_missing": 6,
     "git_failed": 6,
+    "worker_failed": 6,
     "lease_lost": 7,
     "timeout": 8,
     "nothing_available": 8,

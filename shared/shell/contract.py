@@ -34,6 +34,7 @@ ERRORS = {
     "corrupt": "the file is damaged, or is no database",
     "git_missing": "git is not installed, or too old",
     "git_failed": "a git command failed; `details` has its output",
+    "worker_failed": "a worker that was to be started does not stay up; the message says why",
     "lease_lost": "the token is not the thread's current one: stop working on it",
     "timeout": "the wait is over and nothing came; call again, nothing is missed in between",
     "nothing_available": "there is nothing to claim now",
