@@ -92,25 +92,17 @@ def command(
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     crew = Crew(scheduler.desk, run, posts_of(workers), to=to, slots=slots or 1)
-    output = shell_of(context).output
-    progress = Progress(output, scheduler, run)
-
-    def looked() -> None:
-        crew.serve()
-        progress.looked()
-
-    def pulse() -> None:
-        crew.look()
-        progress.pulse()
-
+    progress = Progress(shell_of(context).output, scheduler, run)
     wanted = Drive(
         mailbox=to,
         within=os.getcwd(),
         checks=not no_verify,
-        on_look=looked if workers else progress.looked,
-        pulse=pulse if workers else progress.pulse,
+        on_look=progress.looked,
+        pulse=progress.pulse,
         **options,
     )
+    if workers:
+        wanted = crew.on(wanted, progress)
     try:
         with crew if workers else contextlib.nullcontext():
             _follow(progress, scheduler.drive(run, wanted), told=wanted.after is None)

@@ -14,8 +14,9 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
+from inbox_orch.inbox.worker.plan import find_command
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import MAILBOX_PATTERN, printable, quoted
 from inbox_orch.shared.processes.guardian import Guardian
@@ -24,6 +25,7 @@ from inbox_orch.shared.store.temporary import temporary_place
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Run
+from .drive import Drive
 
 # A worker begins only once the guardian knows of it (see `Guardian`).
 _GATE = 'read -r go && exec "$@" </dev/null'
@@ -49,15 +51,17 @@ class Post(NamedTuple):
     agent: str
 
 
-def posts_of(wanted: Iterable[str]) -> tuple[Post, ...]:
-    """The posts that the options `--worker [MAILBOX=]COMMAND` describe, with a name for each, made
-    from its command. Error `usage`, also when there is no such command."""
+def posts_of(wanted: Iterable[str], command_line: Sequence[str] = ()) -> tuple[Post, ...]:
+    """The posts that the options `--worker [MAILBOX=]COMMAND` describe, and one for the words of
+    a command; with a name for each, made from its command. Error `usage`, also when there is no
+    such command."""
+    parts = [_parts(text) for text in wanted]
+    parts += [(None, shlex.join(find_command(command_line)))] if command_line else []
     posts: list[Post] = []
-    for text in wanted:
-        mailbox, command = _parts(text)
-        program = _program(command, mailbox)
-        taken = {post.agent for post in posts}
-        posts.append(Post(command, mailbox, _free(_name(program), taken)))
+    for mailbox, command in parts:
+        line, program = _checked(command, mailbox)
+        name = _free(_name(program), {post.agent for post in posts})
+        posts.append(Post(line, mailbox, name))
     return tuple(posts)
 
 
@@ -70,8 +74,12 @@ def _parts(text: str) -> tuple[str | None, str]:
     return None, text
 
 
-def _program(command: str, mailbox: str | None) -> str:
-    """The first word of a command, which has to be there; error `usage`."""
+def _checked(command: str, mailbox: str | None) -> tuple[str, str]:
+    """A command and its first word, which has to be there; error `usage`.
+
+    A program that is named by a path is found from the present folder: the command itself runs in
+    the worktree of its task.
+    """
     try:
         words = shlex.split(command, comments=True)
     except ValueError as error:
@@ -80,15 +88,20 @@ def _program(command: str, mailbox: str | None) -> str:
             hint="it is given to a shell as it stands; check its quotes",
         ) from error
     if not words:
-        raise usage("a worker needs a command", hint="for example --worker 'claude -p'")
+        raise usage("a worker needs a command", hint="for example --worker './agent.sh'")
     first = words[0]
-    if not set(first) & _NOT_PLAIN and not _is_known_to_the_shell(first):
+    if set(first) & _NOT_PLAIN:
+        return command, first
+    if not _is_known_to_the_shell(first):
         raise usage(
             f"the worker's command {quoted(first)} is not found",
             hint=_AS_A_VARIABLE if mailbox else _LOOK_AT,
             command=printable(first),
         )
-    return first
+    rest = command.lstrip()
+    if "/" in first and rest.startswith(first):
+        command = shlex.quote(os.path.abspath(first)) + rest.removeprefix(first)
+    return command, first
 
 
 def _is_known_to_the_shell(word: str) -> bool:
@@ -101,9 +114,9 @@ def _name(program: str) -> str:
     """A name for an agent, made from that of its program; `worker` if it is a shell's own word."""
     if shutil.which(program) is None:
         return "worker"
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in program)
-    name = kept.rpartition("/")[2].strip("._-")[:50]
-    return os.path.splitext(name)[0] or "worker"
+    name = os.path.splitext(os.path.basename(program))[0]
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
+    return kept.strip("._-")[:50] or "worker"
 
 
 def _free(name: str, taken: Collection[str]) -> str:
@@ -112,6 +125,16 @@ def _free(name: str, taken: Collection[str]) -> str:
         number += 1
         found = f"{name}-{number}"
     return found
+
+
+class Shown(Protocol):
+    """Whoever shows how a drive stands."""
+
+    def looked(self) -> None:
+        """The run may stand differently now."""
+
+    def pulse(self) -> None:
+        """Time has passed."""
 
 
 class Crew:
@@ -166,6 +189,19 @@ class Crew:
                     self._add(post, new)
         self.look()
 
+    def on(self, wanted: Drive, shown: "Shown") -> Drive:
+        """A drive that looks after its workers, besides showing how it stands."""
+
+        def looked() -> None:
+            self.serve()
+            shown.looked()
+
+        def pulse() -> None:
+            self.look()
+            shown.pulse()
+
+        return wanted._replace(on_look=looked, pulse=pulse)
+
     def look(self) -> None:
         """Tell what the workers complain of, and start again those that have died."""
         now = self._desk.database.clock.now().monotonic_ms
@@ -195,7 +231,7 @@ class Crew:
         return (
             *(sys.executable, "-P", "-m", "inbox_orch.inbox", "work", "--json"),
             *("--db", database.layout.database, "--db-id", database.id),
-            *("--agent", post.agent, "--slots", str(self._slots)),
+            *("--agent", post.agent, "--slots", str(self._slots), "--keep-questions"),
             *(word for mailbox in mailboxes for word in ("--mailbox", mailbox)),
             *("--", "/bin/sh", "-c", post.command),
         )

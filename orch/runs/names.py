@@ -21,6 +21,12 @@ def check_task_key(key: str) -> str:
     return key
 
 
+def task_key(title: str) -> str:
+    """A key for a task, made of the words of its title."""
+    words = _NOT_IN_SLUG.sub("-", title.lower()).strip("-")[:MAX_PART].strip("-")
+    return words or "task"
+
+
 def run_name(title: str, run_id: str) -> str:
     """A readable, unique name: words of the title and the end of the id."""
     words = _NOT_IN_SLUG.sub("-", title.lower()).strip("-")[:24].strip("-")
