@@ -64,6 +64,12 @@ _MOST_BUSY_SECONDS = 2.0
     metavar="SECONDS",
     help="Hand a failed thread back for another try after so long.",
 )
+@option(
+    "--keep-questions",
+    is_flag=True,
+    help="When told to end, leave open questions open: their threads can be claimed once "
+    "they are answered.",
+)
 @argument("command_line", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
 def command(
     context: Context,
@@ -74,6 +80,7 @@ def command(
     idle_exit: float | None,
     timeout: float | None,
     retry_in: float | None,
+    keep_questions: bool,
     command_line: tuple[str, ...],
 ) -> None:
     """Run CMD for each claimed thread; the task is on its stdin and in $INBOX_TASK_FILE.
@@ -86,7 +93,7 @@ def command(
         raise usage("--once takes one thread, so it excludes --slots above 1")
     plan = Plan(
         find_command(command_line), mailboxes, lease, slots, once, idle_exit, timeout, retry_in
-    )
+    )._replace(keeps_questions=keep_questions)
     temporary_place()  # before anything is claimed that could not be started here
     bus = open_bus(context, most_busy_seconds=_MOST_BUSY_SECONDS)
     output = shell_of(context).output

@@ -15,6 +15,7 @@ from inbox_orch.shared.processes.kept import Kept
 from inbox_orch.shared.store.artifacts import ArtifactStore, SourceFailed, Stored
 
 from ..bus import Bus
+from ..domain.limits import MIN_LEASE_SECONDS
 from ..domain.model import Thread
 from ..domain.working import Hold, Standing
 from .result import Result, read_result
@@ -180,6 +181,17 @@ def released(bus: Bus, thread_id: str, token: str, remains: Remains | None) -> H
 
     before = [] if remains is None else [attach(bus, thread_id, token, remains)]
     return Handover("released", [*before, call])
+
+
+def left_open(bus: Bus, thread_id: str, token: str, remains: Remains | None) -> Handover:
+    """Left without a holder, because the worker was told to end, with its question still open:
+    whoever is there when the answer comes can claim it."""
+
+    def call() -> Thread:
+        return bus.renew(thread_id, token, lease_seconds=MIN_LEASE_SECONDS).thread
+
+    before = [] if remains is None else [attach(bus, thread_id, token, remains)]
+    return Handover("left_open", [*before, call])
 
 
 def outcome_of(planned: str, thread: Thread | None) -> str:

@@ -183,7 +183,13 @@ class Job:
             self._cut_short = True
             self.stop()
         elif self.phase in (Phase.WAITING, Phase.STARTING):
-            self._hand_over(handover.released(self._bus, self.thread_id, self._token, None))
+            self._hand_over(self._given_back(None))
+
+    def _given_back(self, remains: Remains | None) -> Handover:
+        """Because the worker ends; an open question of it may stay open."""
+        asks = self.standing is not None and self.standing.question_open
+        back = handover.left_open if asks and self._plan.keeps_questions else handover.released
+        return back(self._bus, self.thread_id, self._token, remains)
 
     def give_up(self, reason: str) -> None:
         """Nothing more can be written; what there is stays where it can be found."""
@@ -331,7 +337,7 @@ class Job:
     def _finish(self, decision: Verdict, remains: Remains) -> Handover:
         bus, thread_id, token = self._bus, self.thread_id, self._token
         if decision is Verdict.RELEASE:
-            return handover.released(bus, thread_id, token, remains)
+            return self._given_back(remains)
         if decision is Verdict.DONE:
             return handover.done(bus, thread_id, token, remains)
         retry_in = self._plan.retry_in_seconds

@@ -16,7 +16,8 @@ MAX_SLOTS = 64
 class Plan(NamedTuple):
     """The options of `inbox work`; times in seconds.
 
-    `grace_seconds` lie between TERM and KILL.
+    `grace_seconds` lie between TERM and KILL. `keeps_questions`: a question that is open when the
+    worker is told to end stays open, instead of being taken back.
     """
 
     command: tuple[str, ...]
@@ -28,6 +29,7 @@ class Plan(NamedTuple):
     timeout_seconds: float | None = None
     retry_in_seconds: float | None = None
     grace_seconds: float = 10.0
+    keeps_questions: bool = False
 
 
 def find_command(arguments: Sequence[str]) -> tuple[str, ...]:

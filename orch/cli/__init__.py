@@ -10,6 +10,7 @@ from inbox_orch.shared.shell.commandline import Program
 _HERE = "inbox_orch.orch.cli"
 
 COMMANDS = {
+    "do": (f"{_HERE}.do", "From a wish to an integrated branch."),
     "run": (f"{_HERE}.run", "Open, look at, pause, cancel and close runs."),
     "task": (f"{_HERE}.task", "Add a task to a run; look at one."),
     "dep": (f"{_HERE}.dep", "Let one task wait for another."),
@@ -54,6 +55,7 @@ COMMANDS = {
     names_in=f"{_HERE}.parts.names",
     version=True,
     examples=(
+        "orch do 'Fix the parser' --check 'make test' -- ./agent.sh",
         "orch run init --title 'Fix the parser'",
         "orch task add --task lexer --title 'Rewrite the lexer' --body-file lexer.md",
         "orch task add --task parser --title 'Use it' --depends-on lexer",

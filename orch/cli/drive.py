@@ -2,13 +2,16 @@
 
 import contextlib
 import os
+from collections.abc import Generator
 from typing import Any
 
 import click
 
-from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.inbox.worker.plan import MAX_SLOTS
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
+from ..leader.crew import Crew, posts_of
 from ..leader.drive import Drive, Step
 from .parts.base import WAIT, chosen_run, no_verify_option, open_scheduler, run_option
 from .parts.progress import Progress
@@ -22,6 +25,8 @@ from .parts.progress import Progress
         "orch drive",
         "orch drive --until blocked --wait 90",
         "orch drive --to reviewers --json",
+        "orch drive --worker './agent.sh' --slots 3",
+        "orch drive --worker 'claude -p' --worker reviewers='codex exec -'",
     ),
 )
 @run_option
@@ -45,9 +50,30 @@ from .parts.progress import Progress
 @click.option("--to", metavar="MAILBOX", help="Instead of the tasks' own mailboxes.")
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @no_verify_option
+@click.option(
+    "--worker",
+    "workers",
+    multiple=True,
+    metavar="[MAILBOX=]CMD",
+    help="Start a worker with this command, and end it with the drive; repeatable. It serves "
+    "MAILBOX, else every mailbox of the run that no other --worker names.",
+)
+@click.option(
+    "--slots",
+    type=Number(1, MAX_SLOTS, whole=True),
+    metavar="N",
+    help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.  [default: 1]",
+)
 @click.pass_context
 def command(
-    context: click.Context, /, run_name: str | None, to: str | None, no_verify: bool, **options: Any
+    context: click.Context,
+    /,
+    run_name: str | None,
+    to: str | None,
+    no_verify: bool,
+    workers: tuple[str, ...],
+    slots: int | None,
+    **options: Any,
 ) -> None:
     """Bring a run to its end: reconcile, dispatch what is ready, wait; again and again.
 
@@ -55,13 +81,18 @@ def command(
     decision (11). Exit 8: time is over. Stopping it, or a crash, loses nothing: workers go on,
     and the next drive takes up where this one was. Several may drive one run at once.
 
+    With --worker nothing else has to run: an `inbox work` is started for each, told to end when
+    the drive ends, and hands back what it has not finished.
+
     On a terminal it shows how the run stands; elsewhere it prints JSON Lines, the last of which
     has the type `outcome`.
     """
+    if slots is not None and not workers:
+        raise usage("--slots is for the workers that --worker starts", hint="leave it out")
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
-    output = shell_of(context).output
-    progress = Progress(output, scheduler, run)
+    crew = Crew(scheduler.desk, run, posts_of(workers), to=to, slots=slots or 1)
+    progress = Progress(shell_of(context).output, scheduler, run)
     wanted = Drive(
         mailbox=to,
         within=os.getcwd(),
@@ -70,16 +101,23 @@ def command(
         pulse=progress.pulse,
         **options,
     )
-    steps = scheduler.drive(run, wanted)
+    if workers:
+        wanted = crew.on(wanted, progress)
     try:
-        # A check that runs is ended before the database is closed, even if the reader is gone.
-        with contextlib.closing(steps):
-            for step in steps:
-                progress.tell(step)
-                if wanted.after is None:
-                    _mark(progress, step)
+        with crew if workers else contextlib.nullcontext():
+            _follow(progress, scheduler.drive(run, wanted), told=wanted.after is None)
     except InboxOrchError as error:
         progress.fail(error)
+
+
+def _follow(progress: Progress, steps: Generator[Step, None, None], *, told: bool) -> None:
+    """Tell each step, and note in the caller's cursor that it was, if it is to be `told`."""
+    # A check that runs is ended before the database is closed, even if the reader is gone.
+    with contextlib.closing(steps):
+        for step in steps:
+            progress.tell(step)
+            if told:
+                _mark(progress, step)
 
 
 def _mark(progress: Progress, step: Step) -> None:

@@ -73,3 +73,11 @@ def _packed_refs(path: str) -> dict[str, str]:
     except OSError:
         return {}
     return {words[1]: words[0] for words in lines if len(words) == 2}
+
+
+def branch_in(folder: str) -> str | None:
+    """The branch that is checked out in the working tree of a folder, also one without a commit;
+    None when HEAD is detached. Errors are git's."""
+    status, text = git(folder, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1))
+    ref = text.strip() if status == 0 else ""
+    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None

@@ -3,6 +3,9 @@
 from inbox_orch.shared.errors import Code
 
 ERRORS = {
+    "worker_failed": Code(
+        6, 130, "a worker that was to be started does not stay up; the message says why"
+    ),
     "run_unsuccessful": Code(11, 10, "the run has ended, and not every task succeeded"),
     "needs_decision": Code(
         11,

@@ -6,6 +6,7 @@ import re
 from inbox_orch.shared.errors import usage
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_MOST_LETTERS = 40
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 
 
@@ -18,6 +19,12 @@ def check_task_key(key: str) -> str:
             "no '..', not ending in '.' or '.lock'",
         )
     return key
+
+
+def task_key(title: str) -> str:
+    """A key for a task, made of the words of its title."""
+    words = _NOT_IN_SLUG.sub("-", title.lower()).strip("-")[:_MOST_LETTERS].strip("-")
+    return words or "task"
 
 
 def run_name(title: str, run_id: str) -> str:

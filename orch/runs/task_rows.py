@@ -46,6 +46,18 @@ def get(tx: Session, run_id: str, key_or_id: str) -> Task | None:
     return None if row is None else _task(row)
 
 
+def mailboxes_to_serve(tx: Session, run_id: str) -> list[str]:
+    """The mailboxes in which the unfinished tasks of a run are, or will be, offered."""
+    rows = tx.all(
+        "SELECT mailbox FROM task WHERE run_id = ? AND state IN ('pending', 'active', 'blocked')"
+        " UNION SELECT a.mailbox FROM task AS t JOIN attempt AS a ON a.task_id = t.id"
+        " WHERE t.run_id = ? AND t.state IN ('active', 'blocked')"
+        " AND a.number = (SELECT max(b.number) FROM attempt AS b WHERE b.task_id = t.id)",
+        (run_id, run_id),
+    )
+    return [row[0] for row in rows]
+
+
 def by_id(tx: Session, task_id: str) -> Task:
     """A task that is known to exist."""
     row = tx.only(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (task_id,))

@@ -32,7 +32,15 @@ from .council import (
     Tallied,
     Template,
 )
-from .driving import ChangeLine, ConflictLine, DispatchedLine, Driven, NoticeLine, QuestionLine
+from .driving import (
+    ChangeLine,
+    ConflictLine,
+    DispatchedLine,
+    Done,
+    Driven,
+    NoticeLine,
+    QuestionLine,
+)
 from .envelope import Contract
 from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported
@@ -56,6 +64,7 @@ from .verification import Adopted, WorkRejected
 
 COMMANDS: dict[str, Contract] = {
     "orch": Contract((Version,)),
+    "do": Contract((Done,), (Done,)),
     "run init": Contract((RunOpened,)),
     "run list": Contract((RunList,)),
     "run show": Contract((RunShown,)),

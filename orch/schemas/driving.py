@@ -4,6 +4,7 @@ from typing import Literal
 
 from inbox_orch.inbox.schemas import Count, Seconds, Serial, Shape
 
+from .integration import Integrated
 from .things import BaseConflict, Change, HandedOut, Key, Outcome, Question, Run, StandingState
 
 
@@ -55,3 +56,16 @@ class Driven(Shape):
     next_cursor: Serial
     obstacle: str | None
     overrun_seconds: Seconds | None
+
+
+class Done(Shape):
+    """`do`; also beside the errors of exit 11. `integrated` is null if it did not come to that;
+    `closed`: whether the run is, since all of it is on its branch."""
+
+    run: Run
+    outcome: Outcome
+    counts: dict[StandingState, Count]
+    questions: list[Question]
+    integrated: Integrated | None
+    closed: bool
+    database_created: bool

@@ -26,9 +26,12 @@ _AROUND = 5
 class Progress:
     """The output of one drive."""
 
-    def __init__(self, output: Output, scheduler: Scheduler, run: Run) -> None:
+    def __init__(
+        self, output: Output, scheduler: Scheduler, run: Run, *, for_people: bool = False
+    ) -> None:
+        """`for_people`: no JSON Lines, also where there is no terminal."""
         self.output, self.scheduler, self.run = output, scheduler, run
-        self._lines = output.as_json or not output.terminal
+        self._lines = not for_people and (output.as_json or not output.terminal)
         self._status: Status | None = None
 
     # -- steps -------------------------------------------------------------------------------

@@ -1,22 +1,19 @@
 """`orch run init`."""
 
 import os
-from collections.abc import Callable
 
 import click
 
-from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import PATH, Number, Shell, Verb, shell_of
-from inbox_orch.shared.store.layout import database_in
-from inbox_orch.shared.store.locate import locate, project_root
-from inbox_orch.shared.store.sqlite import creating
+from inbox_orch.shared.shell.commandline import PATH, Number, Verb, shell_of
 
 from ...runs import limits
 from ...runs.config import Config
 from ...runs.plan import Opening
 from ...runs.planning import POLICIES, check_run
 from ..parts.base import key_option, open_scheduler
+from ..parts.database import ensure_database
 from ..parts.documents import config_in
 
 
@@ -85,7 +82,7 @@ def command(
     config = Config() if config_file is None else config_in(shell, config_file)
     folder = None if no_repo else (repo or os.getcwd())
     opening = Opening(title, base, on_failure, max_parallel, folder is None, config)
-    created = _ensure_database(shell, lambda: check_run(opening, folder, worktree_root))
+    created = ensure_database(shell, lambda: check_run(opening, folder, worktree_root))
     answer = open_scheduler(context).run_init(
         opening, repository=folder, worktree_root=worktree_root, key=key
     )
@@ -94,25 +91,3 @@ def command(
     run = answer.data["run"]
     data = answer.as_json() | {"database_created": created is not None}
     shell.output.result(data, Sentence(f"Opened run {run['name']}", (run["name"], run["id"])))
-
-
-def _ensure_database(shell: Shell, check: Callable[[], None]) -> str | None:
-    """Make the database where `inbox init` would, unless there is one; its path if made.
-
-    `check` refuses a wrong call before anything is made.
-    """
-    if shell.database is not None:
-        path = os.path.abspath(shell.database)
-        if os.path.lexists(path):
-            return None
-    else:
-        try:
-            locate(None, None, os.getcwd())
-        except InboxOrchError as error:
-            if error.code != "no_database":
-                raise
-        else:
-            return None
-        path = database_in(project_root(os.getcwd()))
-    check()
-    return path if creating.create(path) else None

@@ -1,0 +1,339 @@
+"""The workers that a drive starts, keeps up, and ends: each an `inbox work` with a command.
+
+A worker is a process of its own, so that a hanging command holds up no drive. When the drive is
+killed, a guardian ends its workers, which hand back what they hold. Must not touch the run:
+workers find their work in the mailboxes, as any other worker does.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+from inbox_orch.inbox.worker.plan import find_command
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import MAILBOX_PATTERN, printable, quoted
+from inbox_orch.shared.processes.guardian import Guardian
+from inbox_orch.shared.store.temporary import temporary_place
+
+from ..runs import task_rows as tasks
+from ..runs.desk import Desk
+from ..runs.model import Run
+from .drive import Drive
+
+# A worker begins only once the guardian knows of it (see `Guardian`).
+_GATE = 'read -r go && exec "$@" </dev/null'
+# A worker that was told to end gives its commands ten seconds, and itself a few.
+_END_SECONDS = 15.0
+_FIRST_PAUSE_SECONDS, _MOST_STARTS = 1.0, 4
+_STEADY_SECONDS = 30.0
+_LOOK_AT = "nothing was started; check its name, PATH and its executable bit"
+_AS_A_VARIABLE = (
+    "nothing was started; what stands before `=` is a mailbox, so a variable is set with "
+    "`env NAME=VALUE CMD`"
+)
+# What makes of the first word of a command something else than a name.
+_NOT_PLAIN = frozenset("=$`*?[(<>&|;{\"'\\~")
+
+
+class Post(NamedTuple):
+    """A worker that is wanted: its command, as a shell reads it; the mailbox that it serves, None
+    for those of the run's tasks that no other post names; the name that it goes by."""
+
+    command: str
+    mailbox: str | None
+    agent: str
+
+
+def posts_of(wanted: Iterable[str], command_line: Sequence[str] = ()) -> tuple[Post, ...]:
+    """The posts that the options `--worker [MAILBOX=]COMMAND` describe, and one for the words of
+    a command; with a name for each, made from its command. Error `usage`, also when there is no
+    such command."""
+    parts = [_parts(text) for text in wanted]
+    parts += [(None, shlex.join(find_command(command_line)))] if command_line else []
+    posts: list[Post] = []
+    for mailbox, command in parts:
+        line, program = _checked(command, mailbox)
+        name = _free(_name(program), {post.agent for post in posts})
+        posts.append(Post(line, mailbox, name))
+    return tuple(posts)
+
+
+def _parts(text: str) -> tuple[str | None, str]:
+    import re
+
+    before, equals, after = text.partition("=")
+    if equals and re.fullmatch(MAILBOX_PATTERN, before):
+        return before, after
+    return None, text
+
+
+def _checked(command: str, mailbox: str | None) -> tuple[str, str]:
+    """A command and its first word, which has to be there; error `usage`.
+
+    A program that is named by a path is found from the present folder: the command itself runs in
+    the worktree of its task.
+    """
+    try:
+        words = shlex.split(command, comments=True)
+    except ValueError as error:
+        raise usage(
+            f"the worker's command {quoted(command)} cannot be read: {error}",
+            hint="it is given to a shell as it stands; check its quotes",
+        ) from error
+    if not words:
+        raise usage("a worker needs a command", hint="for example --worker './agent.sh'")
+    first = words[0]
+    if set(first) & _NOT_PLAIN:
+        return command, first
+    if not _is_known_to_the_shell(first):
+        raise usage(
+            f"the worker's command {quoted(first)} is not found",
+            hint=_AS_A_VARIABLE if mailbox else _LOOK_AT,
+            command=printable(first),
+        )
+    rest = command.lstrip()
+    if "/" in first and rest.startswith(first):
+        command = shlex.quote(os.path.abspath(first)) + rest.removeprefix(first)
+    return command, first
+
+
+def _is_known_to_the_shell(word: str) -> bool:
+    """Whether a shell can run it: a program, or what the shell itself knows."""
+    asked = ("/bin/sh", "-c", 'command -v -- "$1"', "worker", word)
+    return subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
+
+
+def _name(program: str) -> str:
+    """A name for an agent, made from that of its program; `worker` if it is a shell's own word."""
+    if shutil.which(program) is None:
+        return "worker"
+    name = os.path.splitext(os.path.basename(program))[0]
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
+    return kept.strip("._-")[:50] or "worker"
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found
+
+
+class Shown(Protocol):
+    """Whoever shows how a drive stands."""
+
+    def looked(self) -> None:
+        """The run may stand differently now."""
+
+    def pulse(self) -> None:
+        """Time has passed."""
+
+
+class Crew:
+    """The workers of one drive, from `with` to its end."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        run: Run,
+        posts: Sequence[Post],
+        *,
+        to: str | None = None,
+        slots: int = 1,
+    ) -> None:
+        """`to` is the mailbox that the drive sends to, None for the tasks' own; `slots` how many
+        threads each worker takes at once."""
+        self._desk, self._run, self._posts, self._to, self._slots = desk, run, posts, to, slots
+        self._notice = desk.database.notice
+        self._guardian = Guardian(self._notice, "this drive")
+        self._workers: list[_Worker] = []
+        self._served: set[str] = {post.mailbox for post in posts if post.mailbox is not None}
+
+    def __enter__(self) -> Self:
+        self._guardian.start()
+        try:
+            for post in self._posts:
+                if post.mailbox is not None:
+                    self._add(post, (post.mailbox,))
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def serve(self) -> None:
+        """See to it that the mailboxes of the run are served, and that the workers are up.
+
+        Error `worker_failed` when one does not stay up.
+        """
+        new = tuple(sorted(set(self._mailboxes()) - self._served))
+        self._served.update(new)
+        if new:
+            for post in self._posts:
+                if post.mailbox is None:
+                    self._add(post, new)
+        self.look()
+
+    def on(self, wanted: Drive, shown: "Shown") -> Drive:
+        """A drive that looks after its workers, besides showing how it stands."""
+
+        def looked() -> None:
+            self.serve()
+            shown.looked()
+
+        def pulse() -> None:
+            self.look()
+            shown.pulse()
+
+        return wanted._replace(on_look=looked, pulse=pulse)
+
+    def look(self) -> None:
+        """Tell what the workers complain of, and start again those that have died."""
+        now = self._desk.database.clock.now().monotonic_ms
+        for worker in self._workers:
+            self._tell(worker)
+            worker.keep_up(self._guardian, now)
+
+    def _tell(self, worker: "_Worker") -> None:
+        for line in worker.said():
+            self._notice(f"{worker.post.agent}: {line}")
+
+    def _mailboxes(self) -> Collection[str]:
+        if self._to is not None:
+            return (self._to,)
+        with self._desk.database.snapshot() as snapshot:
+            return tasks.mailboxes_to_serve(snapshot, self._run.id)
+
+    def _add(self, post: Post, mailboxes: Sequence[str]) -> None:
+        agents = {worker.post.agent for worker in self._workers}
+        named = post._replace(agent=_free(post.agent, agents))
+        worker = _Worker(named, self._command(named, mailboxes))
+        self._workers.append(worker)
+        worker.start(self._guardian, self._desk.database.clock.now().monotonic_ms)
+
+    def _command(self, post: Post, mailboxes: Sequence[str]) -> tuple[str, ...]:
+        database = self._desk.database
+        return (
+            *(sys.executable, "-P", "-m", "inbox_orch.inbox", "work", "--json"),
+            *("--db", database.layout.database, "--db-id", database.id),
+            *("--agent", post.agent, "--slots", str(self._slots), "--keep-questions"),
+            *(word for mailbox in mailboxes for word in ("--mailbox", mailbox)),
+            *("--", "/bin/sh", "-c", post.command),
+        )
+
+    def _end(self) -> None:
+        """Tell all to end, and wait for it: what they hold is handed back before."""
+        for worker in self._workers:
+            self._tell(worker)  # later, that it was told to end
+            worker.tell(signal.SIGTERM)
+        for worker in self._workers:
+            worker.await_end(self._guardian)
+        self._guardian.close()
+        for worker in self._workers:
+            worker.close()
+
+
+class _Worker:
+    """One process, started again when it dies."""
+
+    def __init__(self, post: Post, command: Sequence[str]) -> None:
+        self.post, self._command = post, command
+        self._errors, path = tempfile.mkstemp(
+            dir=temporary_place()
+        )  # a pipe could fill, and stop it
+        os.unlink(path)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._read, self._last_line = 0, ""
+        self._began_ms, self._start_at_ms, self._starts = 0, 0, 0
+
+    def start(self, guardian: Guardian, now_ms: int) -> None:
+        """Start it; error `worker_failed` if that cannot be."""
+        reader, writer = os.pipe()
+        try:
+            process = subprocess.Popen(
+                ("/bin/sh", "-c", _GATE, "worker", *self._command),
+                stdin=reader,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                start_new_session=True,
+            )
+            guardian.begin(process.pid, None)
+            os.write(writer, b"\n")
+        except OSError as error:
+            raise self._failed(str(error.strerror)) from error
+        finally:
+            os.close(reader)
+            os.close(writer)
+        self._process, self._began_ms = process, now_ms
+        self._starts += 1
+
+    def keep_up(self, guardian: Guardian, now_ms: int) -> None:
+        """Start it again after a while, a few times; error `worker_failed`."""
+        if self._process is not None:
+            status = self._process.poll()
+            if status is None:
+                return
+            guardian.end(self._process.pid)
+            self._process = None
+            if now_ms - self._began_ms >= _STEADY_SECONDS * 1000:
+                self._starts = 0
+            if self._starts >= _MOST_STARTS:
+                raise self._failed(self._last_line or f"it ended with {status}")
+            pause = _FIRST_PAUSE_SECONDS * 2.0 ** max(0, self._starts - 1)
+            self._start_at_ms = now_ms + int(pause * 1000)
+        if now_ms >= self._start_at_ms:
+            self.start(guardian, now_ms)
+
+    def said(self) -> list[str]:
+        """The whole lines that it has written to standard error since the last call."""
+        content = os.pread(self._errors, 1 << 20, self._read)
+        whole = content[: content.rfind(b"\n") + 1]
+        self._read += len(whole)
+        lines = [line for line in whole.decode(errors="replace").splitlines() if line.strip()]
+        self._last_line = lines[-1] if lines else self._last_line
+        return lines
+
+    def tell(self, number: int) -> None:
+        """Send it a signal, if it runs."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+
+    def await_end(self, guardian: Guardian) -> None:
+        """Wait until it has ended; what does not end is killed, and its own guardian ends what
+        it had begun."""
+        if self._process is not None:
+            try:
+                self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            guardian.end(self._process.pid)
+            self._process = None
+
+    def close(self) -> None:
+        """Nothing more is read of it."""
+        os.close(self._errors)
+
+    def _failed(self, reason: str) -> InboxOrchError:
+        return InboxOrchError(
+            "worker_failed",
+            f"the worker {self.post.agent} does not stay up: {reason}",
+            hint="nothing is lost; try its command by itself: "
+            f"inbox work --agent {self.post.agent} --once -- {self.post.command}",
+            details={"agent": self.post.agent, "command": printable(self.post.command, 300)},
+        )
