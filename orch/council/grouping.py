@@ -1,5 +1,4 @@
-"""Which items are one recommendation: complete-link merging, a second look at what is left alone,
-then what was said to be the same.
+"""Which items are one recommendation: complete-link merging, then what was said to be the same.
 
 Complete link, because a chain of neighbours would bridge distinct recommendations. What is said
 to be the same comes after it and joins whole groups: before it, an item that a leader adds to a
@@ -14,7 +13,6 @@ from typing import NamedTuple
 from .likeness import Likeness
 from .linking import Word, about_groups, by_place, rests_on, words_in_replies, words_on_ballots
 from .model import Merge, Override, Parameters, Vote
-from .second_look import nearest_pairs
 
 
 class Grouped(NamedTuple):
@@ -45,7 +43,6 @@ def group(
     grouping = _Grouping(likeness)
     merging = grouping.settle(overrides)
     grouping.merge_alike(parameters.merge_from)
-    grouping.merge_nearest(parameters)
     grouping.link(votes)
     grouping.merge(merging)
     return grouping.result(overrides)
@@ -171,14 +168,6 @@ class _Grouping:
             for third in sorted(self._members):
                 if third != one:
                     self._offer(queue, min(one, third), max(one, third), threshold)
-
-    def merge_nearest(self, parameters: Parameters) -> None:
-        """Merge items that are still alone and each other's nearest, if they may be duplicates."""
-        for one, other in nearest_pairs(self._items, parameters):
-            alone = len(self._members.get(one, ())) == len(self._members.get(other, ())) == 1
-            found = self._complete(one, other) if alone else None
-            if found is not None and found[0] >= parameters.suggest_from:
-                self._unite(one, other, self._reason("nearest", found))
 
     def _offer(
         self, queue: list[tuple[int, int, int]], one: int, other: int, threshold: int

@@ -20,9 +20,8 @@ _MOST_NEAR = 3
 _METHOD = (
     "Alike from {} of 1000 in every pair of a group: {} tenths keywords, the rest text; keywords "
     "count less where the shorter text has more than {} different terms. What is common in this "
-    "council counts little. Two that are left alone are one from {} on where each is the other's "
-    "nearest, by title and keywords and by text. Opposed stances, rival choices and the items of "
-    "one reviewer stay apart."
+    "council counts little. Opposed stances, rival choices and the items of one reviewer stay "
+    "apart."
 )
 _STATUS_WORDS = {
     "complete": "complete",
@@ -291,7 +290,7 @@ def _how(tally: Tally) -> list[str]:
     lines = [
         "## How items were grouped",
         "",
-        _METHOD.format(p.merge_from, p.keyword_tenths, p.short_terms, p.suggest_from),
+        _METHOD.format(p.merge_from, p.keyword_tenths, p.short_terms),
         "",
     ]
     for one in tally.groups:
