@@ -1,8 +1,9 @@
 """Which items are one recommendation: complete-link merging, then what was said to be the same.
 
-Complete link, because a chain of neighbours would bridge distinct recommendations. What is said
-to be the same comes after it and joins whole groups: before it, an item that a leader adds to a
-group would push out those that are unlike it. Every merge keeps its reason.
+Complete link, because a chain of neighbours would bridge distinct recommendations. Where a group
+can grow in two ways, the mean of all pairs decides, since it tells more than the weakest. What is
+said to be the same comes after it and joins whole groups: before it, an item that a leader adds to
+a group would push out those that are unlike it. Every merge keeps its reason.
 """
 
 import heapq
@@ -149,20 +150,20 @@ class _Grouping:
     # -- what is alike -----------------------------------------------------------------------
 
     def merge_alike(self, threshold: int) -> None:
-        """Merge the two groups that are most alike, again and again, while their least alike
-        members reach `threshold`."""
+        """Merge the two groups that are most alike in the mean of their pairs, again and again,
+        as long as their least alike members reach `threshold`."""
         queue: list[tuple[int, int, int]] = []
         groups = sorted(self._members)
         for position, one in enumerate(groups):
             for other in groups[position + 1 :]:
                 self._offer(queue, one, other, threshold)
         while queue:
-            score, one, other = heapq.heappop(queue)
+            mean, one, other = heapq.heappop(queue)
             # An entry is void when one of its groups has become another or has grown since.
             if one not in self._members or other not in self._members:
                 continue
             found = self._complete(one, other)
-            if found is None or found[0] != -score:
+            if found is None or self._mean(one, other) != -mean:
                 continue
             self._unite(one, other, self._reason("likeness", found))
             for third in sorted(self._members):
@@ -174,7 +175,7 @@ class _Grouping:
     ) -> None:
         found = self._complete(one, other)
         if found is not None and found[0] >= threshold:
-            heapq.heappush(queue, (-found[0], one, other))
+            heapq.heappush(queue, (-self._mean(one, other), one, other))
 
     def _complete(self, one: int, other: int) -> tuple[int, int, int] | None:
         """The lowest score between two groups and its pair; None when they may not merge."""
@@ -188,6 +189,15 @@ class _Grouping:
                 if lowest is None or candidate < lowest:
                     lowest = candidate
         return lowest
+
+    def _mean(self, one: int, other: int) -> int:
+        """The mean of the scores between two groups, per mille."""
+        scores = [
+            self._scores[min(first, second), max(first, second)]
+            for first in self._members[one]
+            for second in self._members[other]
+        ]
+        return sum(scores) // len(scores)
 
     # -- joining -----------------------------------------------------------------------------
 
