@@ -1,9 +1,9 @@
-"""Which items are one recommendation: complete-link merging, a second look at what is left alone,
-then what was said to be the same.
+"""Which items are one recommendation: complete-link merging, then what was said to be the same.
 
-Complete link, because a chain of neighbours would bridge distinct recommendations. What is said
-to be the same comes after it and joins whole groups: before it, an item that a leader adds to a
-group would push out those that are unlike it. Every merge keeps its reason.
+Complete link, because a chain of neighbours would bridge distinct recommendations. Where a group
+can grow in two ways, the mean of all pairs decides, since it tells more than the weakest. What is
+said to be the same comes after it and joins whole groups: before it, an item that a leader adds to
+a group would push out those that are unlike it. Every merge keeps its reason.
 """
 
 import heapq
@@ -14,7 +14,6 @@ from typing import NamedTuple
 from .likeness import Likeness
 from .linking import Word, about_groups, by_place, rests_on, words_in_replies, words_on_ballots
 from .model import Merge, Override, Parameters, Vote
-from .second_look import nearest_pairs
 
 
 class Grouped(NamedTuple):
@@ -45,7 +44,6 @@ def group(
     grouping = _Grouping(likeness)
     merging = grouping.settle(overrides)
     grouping.merge_alike(parameters.merge_from)
-    grouping.merge_nearest(parameters)
     grouping.link(votes)
     grouping.merge(merging)
     return grouping.result(overrides)
@@ -152,40 +150,32 @@ class _Grouping:
     # -- what is alike -----------------------------------------------------------------------
 
     def merge_alike(self, threshold: int) -> None:
-        """Merge the two groups that are most alike, again and again, while their least alike
-        members reach `threshold`."""
+        """Merge the two groups that are most alike in the mean of their pairs, again and again,
+        as long as their least alike members reach `threshold`."""
         queue: list[tuple[int, int, int]] = []
         groups = sorted(self._members)
         for position, one in enumerate(groups):
             for other in groups[position + 1 :]:
                 self._offer(queue, one, other, threshold)
         while queue:
-            score, one, other = heapq.heappop(queue)
+            mean, one, other = heapq.heappop(queue)
             # An entry is void when one of its groups has become another or has grown since.
             if one not in self._members or other not in self._members:
                 continue
             found = self._complete(one, other)
-            if found is None or found[0] != -score:
+            if found is None or self._mean(one, other) != -mean:
                 continue
             self._unite(one, other, self._reason("likeness", found))
             for third in sorted(self._members):
                 if third != one:
                     self._offer(queue, min(one, third), max(one, third), threshold)
 
-    def merge_nearest(self, parameters: Parameters) -> None:
-        """Merge items that are still alone and each other's nearest, if they may be duplicates."""
-        for one, other in nearest_pairs(self._items, parameters):
-            alone = len(self._members.get(one, ())) == len(self._members.get(other, ())) == 1
-            found = self._complete(one, other) if alone else None
-            if found is not None and found[0] >= parameters.suggest_from:
-                self._unite(one, other, self._reason("nearest", found))
-
     def _offer(
         self, queue: list[tuple[int, int, int]], one: int, other: int, threshold: int
     ) -> None:
         found = self._complete(one, other)
         if found is not None and found[0] >= threshold:
-            heapq.heappush(queue, (-found[0], one, other))
+            heapq.heappush(queue, (-self._mean(one, other), one, other))
 
     def _complete(self, one: int, other: int) -> tuple[int, int, int] | None:
         """The lowest score between two groups and its pair; None when they may not merge."""
@@ -199,6 +189,15 @@ class _Grouping:
                 if lowest is None or candidate < lowest:
                     lowest = candidate
         return lowest
+
+    def _mean(self, one: int, other: int) -> int:
+        """The mean of the scores between two groups, per mille."""
+        scores = [
+            self._scores[min(first, second), max(first, second)]
+            for first in self._members[one]
+            for second in self._members[other]
+        ]
+        return sum(scores) // len(scores)
 
     # -- joining -----------------------------------------------------------------------------
 

@@ -12,16 +12,21 @@ from .texts import UNSEEN, Rivals, cosine, likeness_of_phrases, phrases_of, prof
 
 _NEGATION = re.compile(r"\b(?:not|never|no|without|avoid|stop|don['’]?t|doesn['’]?t)\b", re.I)
 
-_PHRASES_PERCENT, _TEXT_PERCENT = 75, 85
+_PHRASES_PERCENT, _TEXT_PERCENT = 75, 110
 """What brings the likeness of phrases and that of texts to the scale of that of single keywords, so
 that one threshold serves: unlike items score about 0, and like ones from 170."""
+
+LONG_TERMS = 70
+"""From so many different terms on the likeness of texts counts the less, the more they have: two
+long texts about one design have much in common whatever they recommend."""
 
 
 class Likeness:
     """Items compared pair by pair; an item is named by its place in `items`.
 
     A score is per mille: keywords, matched as phrases and by their words, and the whole text with
-    what is usual in this council taken away. The more there is to read, the less keywords count.
+    what is usual in this council taken away. The more there is to read, the less keywords count;
+    long texts count less as well.
     """
 
     def __init__(self, items: Sequence[Item], parameters: Parameters) -> None:
@@ -104,9 +109,9 @@ class Likeness:
 
     def _score(self, one: int, other: int, text: int, sizes: tuple[int, int]) -> int:
         keywords = self._by_keywords(one, other)
-        short = self._parameters.short_terms
-        share = 100 * self._parameters.keyword_tenths * short // max(short, min(sizes), 1)
-        rest = _TEXT_PERCENT * max(0, text) // 100
+        short, size = self._parameters.short_terms, min(sizes)
+        share = 100 * self._parameters.keyword_tenths * short // max(short, size, 1)
+        rest = _TEXT_PERCENT * LONG_TERMS * max(0, text) // (100 * max(LONG_TERMS, size))
         return (share * keywords + (1000 - share) * rest) // 1000
 
     def _by_keywords(self, one: int, other: int) -> int:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from .banners import independent
+from .likeness import LONG_TERMS
 from .model import Item
 from .tally import Group, Tally, bucket
 
@@ -19,10 +20,10 @@ _BREAK = "\\"
 _MOST_NEAR = 3
 _METHOD = (
     "Alike from {} of 1000 in every pair of a group: {} tenths keywords, the rest text; keywords "
-    "count less where the shorter text has more than {} different terms. What is common in this "
-    "council counts little. Two that are left alone are one from {} on where each is the other's "
-    "nearest, by title and keywords and by text. Opposed stances, rival choices and the items of "
-    "one reviewer stay apart."
+    "count less where the shorter text has more than {} different terms, texts where it has more "
+    "than {}. Those that are most alike on average become one first. What is common in this "
+    "council counts little. Opposed stances, rival choices and the items of one reviewer stay "
+    "apart."
 )
 _STATUS_WORDS = {
     "complete": "complete",
@@ -291,7 +292,7 @@ def _how(tally: Tally) -> list[str]:
     lines = [
         "## How items were grouped",
         "",
-        _METHOD.format(p.merge_from, p.keyword_tenths, p.short_terms, p.suggest_from),
+        _METHOD.format(p.merge_from, p.keyword_tenths, p.short_terms, LONG_TERMS),
         "",
     ]
     for one in tally.groups:

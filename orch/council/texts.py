@@ -13,10 +13,6 @@ from .model import Item
 # design as it is, which others describe in the same words for other reasons. In halves of a word.
 _TITLE, _KEYWORDS, _PROPOSAL, _RATIONALE = 6, 4, 2, 1
 
-_STEEPNESS = 1.3
-"""The power that the rarity of a term is raised to in a whole text: two long texts about one design
-have much in common, and what few others say tells more than all of it."""
-
 # As in BM25F (Robertson and Zaragoza, 2009), three quarters of a text's length are taken back, and
 # a term that comes again adds less and less. That begins late (16 where a search has 1.2), because
 # what a recommendation is about comes in its title, its keywords and its proposal.
@@ -40,26 +36,9 @@ class Profile(NamedTuple):
 
 
 def profiles(items: Sequence[Item]) -> list[Profile]:
-    """Every item as BM25F weighs it among the others of its council, rare terms more steeply."""
-    counts = [_headed(item) + _told(item) for item in items]
+    """Every item as BM25F weighs it among the others of its council."""
+    counts = [_counted(item) for item in items]
     rarity = words.weights(counts)
-    steep = {term: round(1000 * (weight / 1000) ** _STEEPNESS) for term, weight in rarity.items()}
-    return _weighed(counts, steep)
-
-
-def heads(items: Sequence[Item]) -> list[Profile]:
-    """What the items are about: their titles and keywords, weighed by BM25F."""
-    counts = [_headed(item) for item in items]
-    return _weighed(counts, words.weights(counts))
-
-
-def bodies(items: Sequence[Item]) -> list[Profile]:
-    """What the items tell at length: their proposals and rationales, weighed by BM25F."""
-    counts = [_told(item) for item in items]
-    return _weighed(counts, words.weights(counts))
-
-
-def _weighed(counts: Sequence[Counter[str]], rarity: Mapping[str, int]) -> list[Profile]:
     lengths = [sum(count.values()) for count in counts]
     mean = max(1, sum(lengths) // max(1, len(lengths)))
     return [
@@ -68,15 +47,13 @@ def _weighed(counts: Sequence[Counter[str]], rarity: Mapping[str, int]) -> list[
     ]
 
 
-def _headed(item: Item) -> Counter[str]:
-    return _counted((_TITLE, item.title), (_KEYWORDS, " ".join(item.keywords)))
-
-
-def _told(item: Item) -> Counter[str]:
-    return _counted((_PROPOSAL, item.proposal), (_RATIONALE, item.rationale))
-
-
-def _counted(*parts: tuple[int, str]) -> Counter[str]:
+def _counted(item: Item) -> Counter[str]:
+    parts = (
+        (_TITLE, item.title),
+        (_KEYWORDS, " ".join(item.keywords)),
+        (_PROPOSAL, item.proposal),
+        (_RATIONALE, item.rationale),
+    )
     found: Counter[str] = Counter()
     for weight, text in parts:
         for term in words.listed(text):

@@ -1,16 +1,20 @@
 """Recommendations as reviewers write them: paragraphs, in which every item has many words of every
 other."""
 
+import random
 from itertools import combinations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from inbox_orch.orch.council.model import Item, Parameters
 from inbox_orch.orch.council.report import markdown
-from inbox_orch.orch.council.tally import Tally, tally
+from inbox_orch.orch.council.tally import Tally, canonical, tally
 from inbox_orch.orch.council.texts import Rivals
 from support.councils import council_of, item, labelled, opposed_topics
 
-LOOKED_AT = ("set_d", "set_e", "set_f")
+LOOKED_AT = tuple(f"set_{letter}" for letter in "defghi")
 SQUASH = ("squash commit", "git history")
 
 
@@ -165,7 +169,7 @@ def test_most_agreements_of_the_sets_at_hand_are_found_and_most_pairs_are_right(
         right += len(true & together)
         pairs += len(together)
 
-    assert missed * 12 <= agreements
+    assert missed * 8 <= agreements
     assert right >= 0.9 * pairs
 
 
@@ -195,3 +199,42 @@ def test_a_common_word_that_no_title_speaks_of_opposes_nothing():
     other = item("b/1", "Do not enable WAL mode", ("wal", "sqlite", "lock file"), stance="avoid")
 
     assert contested(one, other) == []
+
+
+# -- whatever is written -------------------------------------------------------------------
+
+
+@st.composite
+def prose(draw) -> list[Item]:
+    """Items of two to four reviewers at some length, out of few words, so that many are near."""
+    words = st.sampled_from([f"{letter}{number}" for letter in "klmn" for number in range(12)])
+    long = st.lists(words, min_size=20, max_size=40).map(" ".join)
+    return [
+        item(
+            f"r{reviewer}/i{number}",
+            draw(st.lists(words, min_size=1, max_size=4).map(" ".join)),
+            draw(st.lists(words, min_size=1, max_size=4, unique=True)),
+            proposal=draw(long),
+        )
+        for reviewer in range(draw(st.integers(2, 4)))
+        for number in range(draw(st.integers(4, 8)))
+    ]
+
+
+@settings(max_examples=25, deadline=None)
+@given(prose(), st.integers(0, 2**20))
+def test_prose_in_any_order_comes_to_the_same_bytes_and_keeps_reviewers_apart(items, seed):
+    parameters = Parameters(merge_from=150, suggest_from=20, short_terms=5)
+    shuffled = list(items)
+    random.Random(seed).shuffle(shuffled)
+    outputs = set()
+    for each in (items, shuffled):
+        council = council_of(each, parameters=parameters)
+        seats = tuple(sorted(council.seats, key=lambda seat: seat.reviewer))
+        counted = tally(council._replace(seats=seats))
+        outputs.add(canonical(counted.as_json()))
+        for one in counted.groups:
+            assert all(a.reviewer != b.reviewer for a, b in combinations(one.members, 2))
+            assert all(merge.score >= parameters.merge_from for merge in one.merges)
+
+    assert len(outputs) == 1

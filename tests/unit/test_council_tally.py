@@ -2,11 +2,14 @@
 
 import random
 from itertools import combinations
+from typing import NamedTuple, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inbox_orch.orch.council.grouping import group
+from inbox_orch.orch.council.likeness import Likeness
 from inbox_orch.orch.council.model import (
     STANCES,
     Council,
@@ -14,6 +17,7 @@ from inbox_orch.orch.council.model import (
     Item,
     Link,
     Override,
+    Parameters,
     Reply,
     Seat,
     Vote,
@@ -161,6 +165,38 @@ def test_what_merges_by_itself_is_unopposed_alike_and_of_different_reviewers(cou
             assert len({stance == "do" for stance in stances}) < 2
             assert first.choice_of is None or second.choice_of in (None, first.choice_of)
         assert all(merge.score >= council.parameters.merge_from for merge in one.merges)
+
+
+class Scored(NamedTuple):
+    """Items that are as alike as it is said, and that nothing speaks against."""
+
+    items: list[Item]
+    said: dict[tuple[int, int], int]
+
+    def score(self, one: int, other: int) -> int:
+        return self.said.get((min(one, other), max(one, other)), 0)
+
+    def opposition(self, _one: int, _other: int) -> None:
+        return None
+
+    def may_merge(self, _one: int, _other: int) -> bool:
+        return True
+
+    def shared(self, _one: int, _other: int) -> tuple[str, ...]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    "weakest, places", [(180, {(0, 1, 2), (3,)}), (169, {(0, 1), (2, 3)})], ids=["all", "not all"]
+)
+def test_a_group_grows_by_the_mean_of_its_pairs_and_only_if_all_of_them_are_alike(weakest, places):
+    items = [item(f"{name}/1", name, (name,)) for name in "abcd"]
+    said = {(0, 1): 500, (0, 2): 400, (1, 2): weakest, (2, 3): 250}
+
+    found = group(cast(Likeness, Scored(items, said)), Parameters())
+
+    assert set(found.groups) == places
+    assert all(merge.score >= 170 for merges in found.merges for merge in merges)
 
 
 # -- what is opposed -----------------------------------------------------------------------

@@ -130,6 +130,27 @@ def test_of_short_items_so_many_tenths_are_the_keywords_and_of_long_ones_less():
     assert long[0] < short[0] // 3
 
 
+@pytest.mark.parametrize("number, percent", [(40, 100), (70, 100), (140, 50), (280, 25)])
+def test_from_seventy_terms_on_what_two_texts_share_counts_in_proportion_less(number, percent):
+    def score(number: int) -> int:
+        text = " ".join(f"{a}{b}" for a in "bcdfghjklmnpqrst" for b in range(30))
+        proposal = " ".join(text.split()[: number - 1])
+        items = [item(name, "title", (), proposal=proposal) for name in ("a/1", "b/1")]
+        return likeness_of(*items, tenths=0).score(0, 1)
+
+    assert abs(score(number) - percent * score(50) // 100) <= 1
+
+
+def test_the_longer_of_two_texts_takes_nothing_from_the_shorter_one():
+    terms = [f"{a}{b}" for a in "bcdfghjklmnpqrst" for b in range(30)]
+    short = item("a/1", "title", (), proposal=" ".join(terms[:60]))
+    long = item("b/1", "title", (), proposal=" ".join(terms[:90]))
+
+    found = likeness_of(short, long, tenths=0)
+
+    assert found.score(0, 1) > 500
+
+
 def test_the_text_of_an_item_is_its_title_its_keywords_its_proposal_and_its_rationale():
     other = item("b/2", "alpha beta gamma delta", ("zeta",))
 
