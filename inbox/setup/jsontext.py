@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .edits import UnfitError
 
-_DEEPEST = 200
+_DEEPEST = 100
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)

@@ -71,10 +71,11 @@ def files_of(agent: Agent, place: Place, record: Record) -> tuple[File, ...]:
     )
 
 
-def files_kept(agent: str, record: Record) -> tuple[File, ...]:
+def files_kept(agent: str, place: Place, record: Record) -> tuple[File, ...]:
     """The files that were written for an agent, as they are. Errors: those of `look`."""
+    within = None if place.scope == USER else place.root
     return tuple(
-        File(path, look(path, within=None), (), (), kept)
+        File(path, look(path, within=within), (), (), kept)
         for path, kept in record.files.items()
         if agent in kept.agents
     )

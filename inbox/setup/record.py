@@ -87,7 +87,12 @@ def load(path: str) -> Record:
         return Record({})
     except OSError as error:
         code = "read_only" if isinstance(error, PermissionError) else "io_error"
-        raise InboxOrchError(code, f"cannot read {path}: {error.strerror}") from error
+        raise InboxOrchError(
+            code,
+            f"cannot read {path}, the record of the set-up: {error.strerror}",
+            hint="nothing was changed; make it readable, then repeat the command",
+            details={"path": path},
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InboxOrchError(
             "corrupt",

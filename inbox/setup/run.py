@@ -75,7 +75,10 @@ def place_of(scope: str) -> Place:
     home = os.path.realpath(home)
     if scope == USER:
         return Place(scope, home, home)
-    root = _top(os.path.realpath(os.getcwd()))
+    try:
+        root = _top(os.path.realpath(os.getcwd()))
+    except FileNotFoundError as error:
+        raise usage("the working directory is gone", hint="go to the project") from error
     if root == home:
         raise usage(
             "this is your home folder, and no project", hint="give --user, or go to a project"
@@ -109,7 +112,7 @@ def undo(agent: Agent, place: Place) -> Result:
     """Take back what was set up from here; what others wrote stays. Errors: those of `install`."""
     with _alone(place):
         record = load(_record(place))
-        changes = [taken_out(file, agent.name) for file in files_kept(agent.name, record)]
+        changes = [taken_out(file, agent.name) for file in files_kept(agent.name, place, record)]
         _carry_out(place, changes, record, record)
         _let_go(place, changes, record)
     result = _after(agent, place, changes)
@@ -224,7 +227,9 @@ def _alone(place: Place) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise InboxOrchError(
-                "busy", f"another `inbox setup` is at work in {printable(place.root, 300)}"
+                "busy",
+                f"another `inbox setup` is at work in {printable(place.root, 300)}",
+                hint="nothing was changed; repeat the command when it is through",
             ) from error
         path = _record(place)
         sweep(path)

@@ -576,6 +576,22 @@ def test_no_link_leads_out_of_a_project(desk: Desk, tmp_path: Path, link: str):
     assert [path.name for path in elsewhere.iterdir()] == ["settings.json"]
 
 
+def test_nothing_is_taken_out_behind_a_link_that_was_put_there_since(desk: Desk, tmp_path: Path):
+    desk.setup("claude", "project").data  # noqa: B018
+    rules = desk.project / "CLAUDE.md"
+    elsewhere = tmp_path / "elsewhere.md"
+    elsewhere.write_text(rules.read_text())
+    rules.unlink()
+    rules.symlink_to(elsewhere)
+    before = desk.snapshot()
+
+    refused = desk.setup("claude", "project", "--undo")
+
+    assert refused.error["code"] == "unsafe_link"
+    assert "inbox setup: begin" in elsewhere.read_text()
+    assert desk.snapshot() == before
+
+
 def test_a_link_in_the_home_folder_stays_one(desk: Desk, tmp_path: Path):
     dotfiles = tmp_path / "dotfiles"
     dotfiles.mkdir()
@@ -625,6 +641,29 @@ def test_the_home_folder_is_no_project(desk: Desk):
 
     assert refused.error["code"] == "usage"
     assert "--user" in refused.error["hint"]
+
+
+def test_outside_of_a_repository_a_project_is_the_folder(tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    folder = tmp_path / "plain"
+    folder.mkdir()
+
+    ended = run("setup", "cursor", "--json", folder=folder, HOME=str(tmp_path / "home"))
+
+    assert ended.data["root"] == str(folder)
+
+
+def test_a_record_that_cannot_be_understood_is_told(desk: Desk):
+    desk.setup("claude", "project").data  # noqa: B018
+    (record,) = (desk.home / ".local/state/inbox/setup").iterdir()
+    record.write_text("{}")
+    before = desk.snapshot()
+
+    for options in ((), ("--undo",), ("--check",)):
+        refused = desk.setup("claude", "project", *options)
+        assert refused.error["code"] == "corrupt"
+        assert str(record) in refused.error["message"]
+        assert desk.snapshot() == before
 
 
 @pytest.mark.parametrize("home", ["", "relative", "/no/such/folder"])
