@@ -12,7 +12,7 @@ from inbox_orch.shared.shell.texts import packaged
 
 from .edits import Edited, UnfitError, cut, newline_of
 from .facts import Part
-from .states import Found, digest
+from .states import Found, covers, digest
 
 _SHOWN = 12
 _MARKS = {"block": ("<!-- ", " -->"), "table": ("# ", "")}
@@ -35,6 +35,8 @@ def wanted(part: Part) -> str:
 def found(text: str, part: Part) -> Found | None:
     """The piece as it is in the text, None when it is missing. Raises UnfitError."""
     data = _table(text, part)
+    if covers(data, part.value):
+        return Found(wanted(part))  # also where it was written by hand
     block = _block(text, part)
     if block is None:
         there = data is not None or _begin(part, "") in text or _end(part) in text

@@ -97,6 +97,7 @@ def put(path: str, content: bytes, mode: int) -> None:
             rest = memoryview(content)
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
+            _keep_owner(descriptor, path)
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         finally:
@@ -107,6 +108,20 @@ def put(path: str, content: bytes, mode: int) -> None:
             os.unlink(temporary)
         raise
     sync_folder(os.path.dirname(path))
+
+
+def _keep_owner(descriptor: int, path: str) -> None:
+    """Give the new file to whom the old one belongs, where that is another. Raises OSError when
+    this is not allowed: it would be ours then."""
+    try:
+        old, new = os.stat(path), os.fstat(descriptor)
+    except FileNotFoundError:
+        return
+    if old.st_gid != new.st_gid:
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, -1, old.st_gid)
+    if old.st_uid != new.st_uid:
+        os.fchown(descriptor, old.st_uid, -1)
 
 
 def take_away(path: str) -> None:

@@ -9,7 +9,7 @@ from . import jsontext
 from .edits import Edited, Insertion, UnfitError, cut, newline_of
 from .facts import Part
 from .jsontext import Child, Node
-from .states import Found, digest
+from .states import Found, covers, digest
 
 _INDENT = "  "
 
@@ -26,7 +26,10 @@ def found(text: str, part: Part) -> Found | None:
     pieces = [each for _, each in _places(_parsed(text, part), part)]
     if not pieces:
         return None
-    return Found(_digest(pieces[0].node.value) if len(pieces) == 1 else "")
+    value = pieces[0].node.value
+    if part.form == "member" and covers(value, part.value):
+        return Found(wanted(part))
+    return Found(_digest(value) if len(pieces) == 1 else "")
 
 
 def add(edited: Edited, part: Part) -> tuple[Edited, int]:

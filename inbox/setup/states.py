@@ -1,7 +1,7 @@
 """What a piece of a set-up can be: in place, missing, older, or changed by hand."""
 
 import hashlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 IN_PLACE, MISSING, OLDER, CHANGED = "in_place", "missing", "older", "changed"
 
@@ -17,6 +17,13 @@ class Found(NamedTuple):
 def digest(text: str) -> str:
     """What a text is told by."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def covers(value: Any, wanted: Any) -> bool:
+    """Whether an object has all that is wanted; what else it has is its owner's affair."""
+    if not isinstance(value, dict) or not isinstance(wanted, dict):
+        return False
+    return all(name in value and value[name] == each for name, each in wanted.items())
 
 
 def state_of(found: Found | None, wanted: str, remembered: str | None) -> str:

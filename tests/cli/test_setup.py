@@ -66,8 +66,6 @@ def test_an_empty_place_is_set_up_and_given_back(desk: Desk, agent: str, scope: 
 @pytest.mark.parametrize("style", STYLES)
 @cases
 def test_a_filled_place_is_set_up_and_given_back(desk: Desk, agent: str, scope: str, style: str):
-    if style == "byte_order_mark" and "toml" in str(paths_of(agent, scope)):
-        pytest.skip("TOML has no byte order mark")
     fill(desk, agent, scope, style)
     before = desk.snapshot()
 
@@ -346,6 +344,54 @@ def test_what_somebody_has_changed_is_kept_and_nothing_else_is_touched(desk: Des
         assert desk.snapshot() == changed
 
 
+BY_HAND = {
+    "codex": (".codex/config.toml", '[mcp_servers.inbox]\ncommand = "inbox"\nargs = ["mcp"]\n'),
+    "gemini": (
+        ".gemini/settings.json",
+        '{"mcpServers": {"inbox": {"args": ["mcp"], "command": "inbox"}}}',
+    ),
+}
+
+
+@pytest.mark.parametrize("agent", BY_HAND)
+def test_what_somebody_has_done_already_is_in_place_and_stays(desk: Desk, agent: str):
+    name, text = BY_HAND[agent]
+    (desk.project / name).parent.mkdir()
+    (desk.project / name).write_text(text)
+    before = desk.snapshot()
+
+    assert states(desk.setup(agent, "project").data) == {"in_place"}
+    desk.setup(agent, "project", "--undo").data  # noqa: B018
+
+    assert desk.snapshot() == before
+
+
+ADDED = {
+    "claude": (
+        ".mcp.json",
+        '"mcp"\n      ]\n',
+        '"mcp"\n      ],\n      "env": {"INBOX_AGENT": "w1"}\n',
+    ),
+    "codex": (".codex/config.toml", 'args = ["mcp"]\n', 'args = ["mcp"]\nenv.INBOX_AGENT = "w1"\n'),
+}
+
+
+@pytest.mark.parametrize("agent", ADDED)
+def test_what_somebody_adds_to_the_tool_server_is_theirs(desk: Desk, agent: str):
+    name, before, after = ADDED[agent]
+    desk.setup(agent, "project").data  # noqa: B018
+    path = desk.project / name
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+    changed = desk.snapshot()
+
+    for options in ((), ("--check",)):
+        assert states(desk.setup(agent, "project", *options).data) == {"in_place"}
+        assert desk.snapshot() == changed
+    assert desk.setup(agent, "project", "--undo").error["code"] == "file_exists"
+    assert desk.snapshot() == changed
+
+
 def test_hooks_that_were_put_there_by_hand_are_not_doubled(desk: Desk):
     path = desk.project / ".claude/settings.json"
     path.parent.mkdir()
@@ -450,6 +496,18 @@ def test_what_is_read_only_is_one_error(desk: Desk, what: str, act, monkeypatch)
     assert refused.value.code == "read_only"
     assert str(locked) in refused.value.message
     assert desk.snapshot() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_of_another_stays_theirs(desk: Desk):
+    fill(desk, "claude", "user", "two_spaces")
+    settings = desk.home / ".claude" / "settings.json"
+    os.chown(settings, 65534, 65534)
+
+    for options in ((), ("--undo",)):
+        desk.setup("claude", "user", *options).data  # noqa: B018
+        status = settings.stat()
+        assert (status.st_uid, status.st_gid) == (65534, 65534)
 
 
 def test_a_read_only_file_that_is_as_it_should_be_is_no_trouble(desk: Desk, monkeypatch):

@@ -132,6 +132,7 @@ STYLES: Mapping[str, Any] = {
     "other_line_ends": lambda text: text.replace("\n", "\r\n"),
     "byte_order_mark": lambda text: "\ufeff" + text,
     "nothing_in_it": _bare,
+    "no_byte_in_it": lambda text: "",
     "blanks_alone": lambda text: " \n\n",
     "braces_alone": lambda text: "{}" if text.startswith("{") else "\n",
 }
