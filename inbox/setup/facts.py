@@ -21,6 +21,7 @@ class Part(NamedTuple):
     at: tuple[str, ...]
     mark: str
     comments: bool
+    fresh: Mapping[str, Any]
 
     @property
     def id(self) -> str:
@@ -74,4 +75,5 @@ def _part(data: Mapping[str, Any]) -> Part:
         tuple(data.get("at", ())),
         data.get("mark", ""),
         data.get("comments", False),
+        data.get("fresh", {}),
     )

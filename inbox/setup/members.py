@@ -38,7 +38,8 @@ def add(edited: Edited, part: Part) -> tuple[Edited, int]:
     leaf = [part.value] if part.form == "item" else part.value
     containers = len(part.at) - (part.form == "member")
     if not text.strip():
-        document = json.dumps(_nested(part.at, leaf), indent=_INDENT, ensure_ascii=False)
+        value = {**part.fresh, **_nested(part.at, leaf)}
+        document = json.dumps(value, indent=_INDENT, ensure_ascii=False)
         return edited.insert([(len(text), document + "\n")]), containers
     root = node = _parsed(text, part)
     for depth, name in enumerate(part.at):
@@ -70,8 +71,12 @@ def remove(text: str, part: Part, made: int) -> str:
 
 
 def is_blank(text: str, part: Part) -> bool:
-    """Whether nothing is in the file: no value, or an empty object without a comment."""
-    return not text.strip() or not _holds_something(_parsed(text, part))
+    """Whether nothing is in the file: no value, or an object that holds nothing, or nothing but
+    what a new file begins with."""
+    if not text.strip():
+        return True
+    root = _parsed(text, part)
+    return not _holds_something(root) or (bool(part.fresh) and root.value == part.fresh)
 
 
 def _parsed(text: str, part: Part) -> Node:

@@ -33,15 +33,18 @@ class Piece(NamedTuple):
     at: tuple[str, ...]
     mark: str
     comments: bool
+    fresh: Mapping[str, Any]
 
     def as_part(self) -> Part:
         """The piece as one that can be looked for and taken out."""
-        return Part(self.part, self.form, {}, None, None, self.at, self.mark, self.comments)
+        return Part(
+            self.part, self.form, {}, None, None, self.at, self.mark, self.comments, self.fresh
+        )
 
 
 def piece_of(part: Part, digest: str, made: int) -> Piece:
     """A piece as it is remembered."""
-    return Piece(digest, made, part.part, part.form, part.at, part.mark, part.comments)
+    return Piece(digest, made, part.part, part.form, part.at, part.mark, part.comments, part.fresh)
 
 
 class Kept(NamedTuple):
@@ -127,6 +130,7 @@ def save(path: str, record: Record) -> Record:
 def forget(path: str, record: Record) -> None:
     """Remove the record, and the folders that were made for it, if nothing else is in them; all at
     once, if nothing else is in any of them. Raises OSError."""
+    _bequeath(path, record)
     if record.own and _only(record.own, path):
         aside = leftover(record.own[0])
         os.rename(record.own[0], aside)
@@ -135,6 +139,17 @@ def forget(path: str, record: Record) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     remove_folders(record.own)
+
+
+def _bequeath(path: str, record: Record) -> None:
+    """Let the record of another place know of the folders that were made for this one, so that
+    the last one to go removes them."""
+    folder = os.path.dirname(path)
+    others = (each for each in sorted(os.listdir(folder)) if os.path.join(folder, each) != path)
+    heir = next((os.path.join(folder, each) for each in others if each.endswith(".json")), None)
+    if record.own and heir is not None:
+        own = dict.fromkeys([*record.own, *load(heir).own])
+        save(heir, load(heir)._replace(own=tuple(own)))
 
 
 def remove_folders(folders: tuple[str, ...]) -> None:

@@ -167,6 +167,30 @@ def test_all_agents_in_one_project_are_taken_back_in_any_order(desk: Desk):
     assert desk.snapshot() == before
 
 
+@pytest.mark.parametrize("order", [("user", "project"), ("project", "user")])
+def test_two_places_are_taken_back_in_any_order(desk: Desk, order: tuple[str, str]):
+    before = desk.snapshot()
+    for scope in ("user", "project"):
+        desk.setup("claude", scope).data  # noqa: B018
+
+    for scope in order:
+        desk.setup("claude", scope, "--undo").data  # noqa: B018
+
+    assert desk.snapshot() == before
+
+
+def test_a_file_that_was_made_goes_also_when_it_was_written_anew(desk: Desk):
+    before = desk.snapshot()
+    desk.setup("opencode", "project").data  # noqa: B018
+    config = desk.project / "opencode.json"
+    assert list(parsed(config)) == ["$schema", "mcp"]
+    config.write_text(json.dumps(parsed(config)))
+
+    desk.setup("opencode", "project", "--undo").data  # noqa: B018
+
+    assert desk.snapshot() == before
+
+
 def test_what_another_agent_needs_stays(desk: Desk):
     desk.setup("codex", "project").data  # noqa: B018
     desk.setup("cursor", "project").data  # noqa: B018

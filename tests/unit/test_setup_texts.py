@@ -11,10 +11,10 @@ from inbox_orch.inbox.setup import blocks, jsontext, members
 from inbox_orch.inbox.setup.edits import Edited, UnfitError, taken_back
 from inbox_orch.inbox.setup.facts import Part
 
-MEMBER = Part("mcp", "member", {}, None, {"command": "inbox"}, ("a", "inbox"), "", True)
-ITEM = Part("hooks", "item", {}, None, {"run": "inbox hook"}, ("h", "Stop"), "inbox hook", True)
-LINES = Part("lines", "block", {}, "guide.md", None, (), "", False)
-TABLE = Part("mcp", "table", {}, None, {"command": "inbox"}, ("m", "inbox"), "", False)
+MEMBER = Part("mcp", "member", {}, None, {"command": "inbox"}, ("a", "inbox"), "", True, {})
+ITEM = Part("hooks", "item", {}, None, {"run": "inbox hook"}, ("h", "Stop"), "inbox hook", True, {})
+LINES = Part("lines", "block", {}, "guide.md", None, (), "", False, {})
+TABLE = Part("mcp", "table", {}, None, {"command": "inbox"}, ("m", "inbox"), "", False, {})
 
 names = st.sampled_from(["a", "b", "h", "Stop", "x", "ü", "\\", "//", "/*"])
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.text('ab/*,{}[]:\\"é', max_size=6))
