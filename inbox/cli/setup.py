@@ -43,7 +43,7 @@ def command(
     agent could not read, a link to nowhere, or a piece that somebody has changed: nothing is
     written anywhere. Exit 11: --check has found something that is not in place. Needs no database.
 
-    AGENT: claude, codex, cursor, opencode, gemini, agy, copilot.
+    AGENT: claude, codex, cursor, opencode, gemini, agy, copilot, qwen.
     """
     if project and user:
         raise usage("give either --project or --user")
@@ -57,12 +57,16 @@ def command(
         return
     if not output.as_json:
         output.show(*_blocks(result, undone=False))
+    command = f"`inbox setup {agent}{' --user' if user else ''}`"
+    changed = any(item.state == "changed" for item in result.items)
     missing = sum(item.state != "in_place" for item in result.items)
     raise InboxOrchError(
         "degraded",
         f"{missing} of {len(result.items)} parts of the set-up of {result.agent.title} "
         "are not in place",
-        hint=f"`inbox setup {agent}{' --user' if user else ''}` puts them there",
+        hint=f"take what was changed out of its file by hand, then {command}"
+        if changed
+        else f"{command} puts them there",
         data=result.as_json(),
     )
 

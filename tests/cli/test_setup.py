@@ -359,6 +359,7 @@ def test_what_somebody_has_changed_is_kept_and_nothing_else_is_touched(desk: Des
     changed = desk.snapshot()
 
     checked = desk.setup("claude", "project", "--check").value
+    assert "by hand" in checked["error"]["hint"]
     told = [each for each in checked["data"]["items"] if each["state"] == "changed"]
     assert [each["path"] for each in told] == [str(path)]
     for options in ((), ("--undo",)):
