@@ -146,6 +146,11 @@ def parsed(path: Path, *, comments: bool = False) -> Any:
     return jsontext.parse(text, comments=True).value if comments else json.loads(text)
 
 
+def states(data: Mapping[str, Any]) -> set[str]:
+    """How the parts of a set-up stand, of the JSON that is printed."""
+    return {item["state"] for item in data["items"]}
+
+
 def misfits(value: Any, form: Any, where: str = "", *, top: bool = True) -> list[str]:
     """What in a value is not as a form of `forms.json` says."""
     if isinstance(form, dict):
