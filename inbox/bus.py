@@ -39,7 +39,9 @@ if TYPE_CHECKING:
         sending,
         waiting,
     )
+    from .services import standing as judging
     from .services.reading import Listing, Overview, Shown, Stats
+    from .services.standing import Standing
     from .store.leases import LeaseRow
 else:
     claiming = Later("inbox_orch.inbox.services.claiming")
@@ -52,6 +54,7 @@ else:
     reaping = Later("inbox_orch.inbox.services.reaping")
     sending = Later("inbox_orch.inbox.services.sending")
     waiting = Later("inbox_orch.inbox.services.waiting")
+    judging = Later("inbox_orch.inbox.services.standing")
 
 
 class Bus:
@@ -296,6 +299,10 @@ class Bus:
     ) -> Written:
         """Hand back untouched: the delivery is given back. Error `usage`."""
         return holding.release(self.desk, thread_id, token, delay_seconds=delay_seconds, body=body)
+
+    def standing(self, thread_id: str, token: str) -> Standing:
+        """What a token is worth now: held, overdue, ended, cancelled, lost or unknown."""
+        return judging.standing(self.desk, thread_id, token)
 
     def attach_output(
         self, thread_id: str, token: str, files: Sequence[Stored]

@@ -63,6 +63,7 @@ ENVIRONMENT_PAGE = """\
 eval "$(inbox claim --agent w1 --mailbox workers --export)"
 inbox update --progress 50
 inbox done --body 'it works'
+unset INBOX_THREAD INBOX_TOKEN
 ```
 
 ## What `inbox work` gives to its command

@@ -45,6 +45,7 @@ COMMANDS = {
     "prime": (f"{_HERE}.prime", "What an agent must know, in 2,000 bytes."),
     "guide": (f"{_HERE}.guide", "A few lines for a repository's AGENTS.md."),
     "skill": (f"{_HERE}.skill", "The manual for agents; print or install it."),
+    "setup": (f"{_HERE}.setup", "Make a coding agent ready for inbox, in one step."),
     "hook": (f"{_HERE}.hook", "Announce what is unread to Claude Code."),
     "mcp": (f"{_HERE}.mcp", "Serve the bus as tools to an agent's client."),
     "completion": (f"{_HERE}.completion", "Code that makes a shell complete commands."),

@@ -1,11 +1,16 @@
 """`inbox mcp`: the bus as tools for an agent's client."""
 
-import os
 from typing import Any
 
+import click
+
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.texts import packaged
 from inbox_orch.shared.tools.mcp_command import mcp_command
 from inbox_orch.shared.tools.tools import Result, Tool
+
+from .base import open_bus
+from .given_lease import Given, given_lease, is_given
 
 _LEASE = frozenset({"thread", "token"})
 
@@ -52,11 +57,28 @@ _ABOUT = {
 }
 
 
-def _instructions() -> str:
+def _instructions(context: click.Context) -> str:
     text = packaged("inbox_orch.inbox", "mcp.txt")
-    if os.environ.get("INBOX_THREAD") and os.environ.get("INBOX_TOKEN"):
-        text += "You hold a thread already: claim none, and leave `thread` and `token` out.\n"
-    return text
+    given = _given(context)
+    if given is None:
+        return text
+    if given.holds:
+        return f"{text}You hold a thread already: claim none, and leave `thread` and `token` out.\n"
+    return f"{text}You hold nothing ({given.why}): claim, then give `thread` and `token`.\n"
+
+
+def _given(context: click.Context) -> Given | None:
+    """What the variables give. The database is not kept open: every call opens its own."""
+    if not is_given():
+        return None
+    try:
+        bus = open_bus(context, looks=True)
+    except InboxOrchError:
+        return given_lease(None)  # what is wrong with the database, every call says for itself
+    try:
+        return given_lease(bus)
+    finally:
+        bus.close()
 
 
 def _gives(command: str, number: int) -> dict[str, Any]:

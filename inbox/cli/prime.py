@@ -1,6 +1,6 @@
 """`inbox prime`."""
 
-import os
+from typing import TYPE_CHECKING
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
@@ -8,6 +8,10 @@ from inbox_orch.shared.shell.declaring import Context, shell_of, verb
 from inbox_orch.shared.shell.texts import packaged
 
 from .base import open_bus
+from .given_lease import Given, given_lease
+
+if TYPE_CHECKING:
+    from ..bus import Bus
 
 # The whole text stays under 2,000 bytes, wherever the database is.
 _LONGEST_PATH = 300
@@ -21,27 +25,28 @@ def command(context: Context) -> None:
     says so, and is exit 0 all the same.
     """
     shell = shell_of(context)
-    path, database_id = _database(context)
-    text = packaged("inbox_orch.inbox", "prime.txt").format(here=_here(path, shell.agent))
+    bus = _opened(context)
+    path = None if bus is None else bus.database.address
+    here = _here(path, shell.agent, given_lease(bus))
+    text = packaged("inbox_orch.inbox", "prime.txt").format(here=here)
     if shell.output.as_json:
-        database = None if path is None else {"path": path, "id": database_id}
+        database = None if bus is None else {"path": path, "id": bus.database.id}
         shell.output.result({"text": text, "database": database, "agent": shell.agent})
     else:
         shell.output.text(text)
 
 
-def _database(context: Context) -> tuple[str | None, str | None]:
-    """(path, id) of the database, (None, None) where there is none. Errors: those of opening."""
+def _opened(context: Context) -> "Bus | None":
+    """The bus, None where there is no database. Errors: those of opening."""
     try:
-        bus = open_bus(context, looks=True)
+        return open_bus(context, looks=True)
     except InboxOrchError as error:
         if error.code != "no_database":
             raise
-        return None, None
-    return bus.database.address, bus.database.id
+        return None
 
 
-def _here(path: str | None, agent: str | None) -> str:
+def _here(path: str | None, agent: str | None, given: Given | None) -> str:
     lines = []
     if path is None:
         lines.append("There is no database here. Do not make one: ask for INBOX_DB.")
@@ -53,9 +58,17 @@ def _here(path: str | None, agent: str | None) -> str:
         lines.append("Your NAME is not set: ask for it, then give --agent NAME.")
     else:
         lines.append(f"Your NAME: {printable(agent, 64)}")
-    if os.environ.get("INBOX_THREAD") and os.environ.get("INBOX_TOKEN"):
-        lines.append(
-            "You hold a thread already (INBOX_THREAD, INBOX_TOKEN): do not claim, and leave "
-            "THREAD and --token out."
-        )
+    if given is not None:
+        lines.append(_lease(given))
     return "\n".join(lines)
+
+
+def _lease(given: Given) -> str:
+    """What to do about INBOX_THREAD and INBOX_TOKEN."""
+    if not given.holds:
+        return f"You hold nothing. {given.why}: unset both, then claim."
+    held = (
+        "You hold a thread already (INBOX_THREAD, INBOX_TOKEN): do not claim, and leave "
+        "THREAD and --token out."
+    )
+    return f"{held} Its lease is over: `inbox renew` at once." if given.overdue else held

@@ -62,6 +62,29 @@ class Hooked(Shape):
     decision: dict[str, Any] | None
 
 
+class SetUpItem(Shape):
+    """What a file has of a part of a set-up. `changed`: another has written or changed it;
+    `written`: the file was written by this call."""
+
+    path: str
+    part: Literal["skill", "hooks", "lines", "mcp"]
+    state: Literal["in_place", "missing", "older", "changed"]
+    written: bool
+
+
+class SetUp(Shape):
+    """`setup`, as it stands afterwards. `notes` and `left_out` are about the agent, in words."""
+
+    agent: str
+    scope: Literal["project", "user"]
+    root: str
+    items: list[SetUpItem]
+    notes: list[str]
+    left_out: list[str]
+    truncated: Literal[False]
+    next_cursor: None
+
+
 class Completion(Shape):
     """`completion`: code for the shell."""
 

@@ -33,7 +33,7 @@ command = mcp_command(
     tools=TOOLS,
     about_arguments=_ABOUT,
     gives=_gives,
-    instructions=lambda: packaged("inbox_orch.orch", "mcp.txt"),
+    instructions=lambda _context: packaged("inbox_orch.orch", "mcp.txt"),
     text="""Serve the scheduler as tools of the Model Context Protocol, on standard input and
     output.
 

@@ -18,7 +18,8 @@ VARIABLES = {
     "INBOX_DEBUG": "not empty: a bug shows its traceback on stderr",
     "ORCH_RUN": "the run, where `--run` does not name one",
     "ORCH_COUNCIL": "the council, where `--council` does not name one",
-    "XDG_STATE_HOME": "where `orch` puts worktrees; `~/.local/state`",
+    "XDG_STATE_HOME": "where `orch` puts worktrees, and `inbox setup` its records; "
+    "`~/.local/state`",
     "NO_COLOR": "not empty: no colour and no other escape sequence",
     "FORCE_COLOR": "not empty and not `0`: the output for a terminal, also into a pipe; "
     "never with `--json`",

@@ -26,10 +26,11 @@ def mcp_command(
     tools: Sequence[Tool],
     about_arguments: Mapping[str, str],
     gives: Callable[[str, int], dict[str, Any]],
-    instructions: Callable[[], str],
+    instructions: Callable[[click.Context], str],
     text: str,
 ) -> click.Command:
-    """`mcp` of the program `name`. `gives` is the JSON Schema of a command's nth result."""
+    """`mcp` of the program `name`. `gives` is the JSON Schema of a command's nth result,
+    `instructions` what the client is told of the whole."""
 
     @click.command(
         "mcp",
@@ -48,7 +49,7 @@ def mcp_command(
         if listing:
             _list(shell, found)
         else:
-            _serve(shell, Place(program, _options(shell)), instructions(), found)
+            _serve(shell, Place(program, _options(shell)), instructions(context), found)
 
     return command
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import Project, run
+from inbox_orch.inbox import Bus
+from support.clocks import FakeClock
+from support.commands import ULID, HeldThread, Project, run
 
 WORKER = ("--agent", "w1", "--mailbox", "workers")
 
@@ -17,7 +19,9 @@ WORKER = ("--agent", "w1", "--mailbox", "workers")
 
 
 def test_prime_is_short_and_begins_with_the_rules(project: Project):
-    said = project.run("prime", "--agent", "w1", INBOX_THREAD="t", INBOX_TOKEN="t").stdout
+    held = project.claim()
+    lease = {"INBOX_THREAD": held.thread, "INBOX_TOKEN": held.token}
+    said = project.run("prime", "--agent", "w1", **lease).stdout
 
     assert len(said) <= 2_000
     first = said[:800].decode()
@@ -29,6 +33,87 @@ def test_prime_is_short_and_begins_with_the_rules(project: Project):
     assert str(project.path) in said.decode()
     assert "Your NAME: w1" in said.decode()
     assert "You hold a thread already" in said.decode()
+
+
+def ended_by(verb: str):
+    """A lease that its holder has ended."""
+
+    def end(project: Project) -> HeldThread:
+        held = project.claim()
+        body = () if verb == "release" else ("--body", "b")
+        assert project.run(verb, *held.arguments, *body).code == 0
+        return held
+
+    return end
+
+
+def cancelled(project: Project) -> HeldThread:
+    """A lease whose thread was cancelled under its holder."""
+    held = project.claim()
+    with project.bus("leader") as bus:
+        bus.cancel(held.thread)
+    return held
+
+
+STALE = {
+    "finished": (ended_by("done"), "is finished (done)"),
+    "failed": (ended_by("fail"), "is finished (failed)"),
+    "handed_back": (ended_by("release"), "was handed back (released)"),
+    "cancelled": (cancelled, "was cancelled; stop"),
+    "taken_over": (Project.taken_over, "is not the token of thread {}, now held by w2"),
+    "nonsense": (
+        lambda project: HeldThread(project.send(), "nonsense"),
+        "is not the token of thread {}, now pending",
+    ),
+    "no_such_thread": (lambda _: HeldThread(ULID, "t"), "there is no thread {} here"),
+    "no_id_at_all": (lambda _: HeldThread("t" * 500, "t"), "there is no thread "),
+    "no_token": (
+        lambda project: HeldThread(project.claim().thread, ""),
+        "INBOX_THREAD is set, and INBOX_TOKEN is not",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STALE)
+def test_prime_says_of_a_stale_lease_that_nothing_is_held(project: Project, case: str):
+    make, expected = STALE[case]
+    given = make(project)
+    before = project.contents()
+
+    ended = project.run(
+        "prime", "--agent", "w1", INBOX_THREAD=given.thread, INBOX_TOKEN=given.token
+    )
+
+    assert "You hold nothing. INBOX_" in ended.text
+    assert expected.format(given.thread) in ended.text
+    assert "unset both, then claim" in ended.text
+    assert "hold a thread already" not in ended.text
+    assert len(ended.stdout) <= 2_000
+    assert project.contents() == before
+
+
+def test_prime_says_of_a_lease_in_another_database_that_nothing_is_held(
+    project: Project, tmp_path: Path
+):
+    held = project.claim()
+    (tmp_path / "elsewhere").mkdir()
+    lease = {"INBOX_THREAD": held.thread, "INBOX_TOKEN": held.token}
+
+    ended = run("prime", folder=tmp_path / "elsewhere", **lease)
+
+    assert "You hold nothing." in ended.text
+    assert "here is no database" in ended.text
+
+
+def test_prime_tells_a_holder_whose_time_is_over_to_renew(project: Project):
+    thread = project.send()
+    with Bus.open(project.path, agent="w1", clock=FakeClock()) as bus:  # an earlier boot
+        token = bus.claim(thread, mailboxes=["workers"]).lease.token
+
+    said = project.run("prime", "--agent", "w1", INBOX_THREAD=thread, INBOX_TOKEN=str(token)).text
+
+    assert "You hold a thread already" in said
+    assert "Its lease is over: `inbox renew` at once." in said
 
 
 def test_prime_stays_short_where_the_path_is_long(tmp_path: Path):

@@ -208,6 +208,7 @@ def every_command(project: Project) -> list[tuple[str, ...]]:
         ("guide",),
         ("skill", "print"),
         ("skill", "install"),
+        ("setup", "claude"),
         ("hook", "session-start"),
         ("completion", "fish"),
         ("help", "environment"),

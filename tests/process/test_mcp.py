@@ -286,6 +286,20 @@ def test_within_inbox_work_the_lease_is_known(project: Project):
     with_clients(project.folder, ["w1"], talk, environment=lease)
 
 
+@with_sdk
+def test_a_stale_lease_is_not_told_to_be_held(project: Project):
+    held = project.claim()
+    assert project.run("done", *held.arguments, "--body", "ready").code == 0
+    lease = {"INBOX_THREAD": held.thread, "INBOX_TOKEN": held.token}
+
+    async def talk(client):
+        told = client.instructions
+        assert f"thread {held.thread} is finished (done)" in told
+        assert "hold a thread already" not in told
+
+    with_clients(project.folder, ["w1"], talk, environment=lease)
+
+
 # -- the process -----------------------------------------------------------------------------
 
 

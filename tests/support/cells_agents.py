@@ -96,6 +96,20 @@ MCP = {
     "conflict": Never("only to serve it needs an optional part, and a server prints no JSON"),
 }
 
+
+def hand_changed(project) -> tuple[str, ...]:
+    """The skill of another, where the one of the set-up would be."""
+    path = project.folder / ".agents" / "skills" / "inbox" / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("my own")
+    return ("setup", "codex")
+
+
+SETUP = {
+    **needs_nothing("setup", "claude", usage=plain("setup", "nobody"), missing=NO_THREAD),
+    "conflict": Cell(hand_changed, 9, "a file with another text is precious"),
+}
+
 CELLS: dict[str, dict[str, Cell | Never]] = {
     "prime": {
         **printed("prime"),
@@ -105,6 +119,7 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
     "guide": printed("guide"),
     "skill print": printed("skill", "print"),
     "skill install": installed("inbox"),
+    "setup": SETUP,
     "hook session-start": hook("session-start"),
     "hook stop": hook("stop"),
     "hook post-tool": hook("post-tool"),
