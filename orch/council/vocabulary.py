@@ -8,7 +8,6 @@ ERRORS = {
         80,
         "the recommendations speak against each other; `--force` makes one group of them",
     ),
-    "degraded": Code(11, 30, "some parts are there, some are missing; `data` says which"),
     "no_quorum": Code(11, 50, "too few reviewers replied for a tally"),
 }
 
