@@ -92,6 +92,7 @@ ERRORS = {
         "the database was found by searching, and belongs to another user; `--db` overrides",
     ),
     "file_exists": Code(9, 70, "a file is there already and would be replaced"),
+    "degraded": Code(11, 30, "some parts are there, some are missing; `data` says which"),
     "interrupted": Code(EXIT_INTERRUPTED, 10, "SIGINT (Ctrl-C)", retryable=True),
     "terminated": Code(EXIT_TERMINATED, 10, "SIGTERM"),
 }
