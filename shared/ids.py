@@ -70,6 +70,23 @@ def check_name(text: str, what: str) -> str:
     return text
 
 
+def check_named(text: str, called: str) -> str:
+    """A text that is to name something; error `usage` for an empty one, which names nothing and
+    is never taken for a default. `called` is the option or argument that it was given for."""
+    if not text:
+        raise usage(f"{called} is empty", hint="a variable may not be set")
+    return text
+
+
+def named_by(variable: str) -> str | None:
+    """What an environment variable names, None where it is not set; error `usage` for an empty
+    one."""
+    text = os.environ.get(variable)
+    if text == "":
+        raise usage(f"{variable} is empty", hint=f"unset {variable}, or let it name something")
+    return text
+
+
 def refuse_text(values: object, what: str) -> None:
     """Error `usage` where one text was given for several, which would be taken letter by letter."""
     if isinstance(values, (str, bytes)):

@@ -6,7 +6,15 @@ from typing import Any, TypeVar
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.shell.blocks import Block, Body, Facts, Sentence, Table, When
-from inbox_orch.shared.shell.declaring import PATH, Context, Number, argument, option, shell_of
+from inbox_orch.shared.shell.declaring import (
+    PATH,
+    TEXT,
+    Context,
+    Number,
+    argument,
+    option,
+    shell_of,
+)
 from inbox_orch.shared.shell.inputs import given_text, read_input, warn_of_delimiter
 from inbox_orch.shared.shell.shell import Shell
 
@@ -77,7 +85,7 @@ def body_options(command: Command) -> Command:
     file = option(
         "--body-file", type=PATH, metavar="PATH|-", help="Read the body from a file or stdin."
     )
-    text = option("--body", metavar="TEXT", help="The body itself.")
+    text = option("--body", type=TEXT, metavar="TEXT", help="The body itself.")
     return file(text(command))
 
 

@@ -49,7 +49,7 @@ def _first_run(scheduler: Scheduler, name: str | None) -> Run:
     open_runs = scheduler.runs()
     if name is None and len(open_runs) > 1:
         return open_runs[-1]
-    return scheduler.run(name or None)
+    return scheduler.run(name)
 
 
 class _View:

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ..errors import EXIT_MEANINGS, InboxOrchError, usage
+from ..ids import named_by
 from .declaring import Declared, clicks_keywords, common
 from .output import Output
 from .shell import Shell as Shell
 from .shell import helpful
 from .shell import shell_of as shell_of
+from .value_types import NAME as NAME
 from .value_types import PATH as PATH
 from .value_types import TEXT as TEXT
 from .value_types import Number as Number
 from .value_types import Text as Text
+from .values import given_again
 from .values import parse_number as parse_number
 
 if TYPE_CHECKING:
@@ -27,10 +30,36 @@ if TYPE_CHECKING:
 
 
 def _read_as_text(parameters: Iterable[click.Parameter]) -> None:
-    """Plain strings of click's become `TEXT`, so that no command can forget it."""
+    """Plain strings of click's become `NAME`, so that no command can forget it."""
     for parameter in parameters:
         if parameter.type is click.STRING:
-            parameter.type = TEXT
+            parameter.type = NAME
+
+
+def _refuse_repeated(command: click.Command, context: click.Context, words: Sequence[str]) -> None:
+    """Error `usage` for several values of an option that takes one; not while help is asked for,
+    and not while a shell completes."""
+    if context.resilient_parsing:
+        return
+    _, _, given = command.make_parser(context).parse_args(args=[*words])
+    if any(parameter.name in ("help", "version") for parameter in given):
+        return
+    for parameter in given:
+        takes_one = isinstance(parameter, click.Option) and not (
+            parameter.is_flag or parameter.multiple
+        )
+        if takes_one and given.count(parameter) > 1:
+            raise given_again(parameter.opts[0])
+
+
+def _refuse_empty_variables(command: click.Command, context: click.Context) -> None:
+    """Error `usage` for a variable that is to name what no word does, and is empty."""
+    if context.resilient_parsing:
+        return
+    for parameter in command.params:
+        variable, source = parameter.envvar, context.get_parameter_source(str(parameter.name))
+        if isinstance(variable, str) and source is not click.core.ParameterSource.COMMANDLINE:
+            named_by(variable)
 
 
 # -- commands ------------------------------------------------------------------------------
@@ -41,11 +70,8 @@ def _store(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
 
     def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         shell = shell_of(context)
-        if value is None or value is False:
-            return
-        if value == "":
-            raise usage(f"{parameter.opts[0]} is empty", hint="a variable may not be set")
-        shell.keep(field, value)
+        if value is not None and value is not False:
+            shell.keep(field, value, parameter.opts[0])
 
     return keep
 
@@ -82,7 +108,10 @@ class Verb(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; what is wrong and has no hint of its own leads to the help."""
         with helpful(ctx.command_path):
-            return super().parse_args(ctx, args)
+            _refuse_repeated(self, ctx, args)
+            rest = super().parse_args(ctx, args)
+            _refuse_empty_variables(self, ctx)
+            return rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -129,7 +158,10 @@ class Program(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; what is wrong and has no hint of its own leads to the help."""
         with helpful(ctx.command_path):
-            return super().parse_args(ctx, args)
+            _refuse_repeated(self, ctx, args)
+            rest = super().parse_args(ctx, args)
+            _refuse_empty_variables(self, ctx)
+            return rest
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """`--help`, which honours `--json`."""
@@ -251,7 +283,7 @@ def _say_and_exit(context: click.Context, data: Mapping[str, str], text: str) ->
 
 def invoke(name: str, program: click.Group, arguments: Sequence[str], output: Output) -> int:
     """Parse a command line and run its command; returns the exit code. Errors: all."""
-    shell = Shell.of_environment(output)
+    shell = Shell(output)
     try:
         with program.make_context(
             name, [*arguments], obj=shell, max_content_width=80, terminal_width=_help_width()

@@ -78,4 +78,7 @@ ABOUT_EXITS = """\
 After 0 the change is on disk. After 2 to 10 the request had no effect. After 1, 130, 141 and 143
 it was done wholly or not at all; the same call again, with the same `--key` or token, is safe."""
 
-ABOUT_VARIABLES = "An empty variable counts as unset. Options win over variables."
+ABOUT_VARIABLES = """\
+Options win over variables. An empty variable counts as unset, but for those that name something
+(INBOX_DB, INBOX_DB_ID, INBOX_AGENT, INBOX_THREAD, INBOX_TOKEN, ORCH_RUN, ORCH_COUNCIL): a command
+that would use one of these refuses it while it is empty (exit 2), as it refuses an empty option."""

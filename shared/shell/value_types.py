@@ -35,7 +35,7 @@ class Number(values.Number, click.ParamType[float]):
 
 
 class Text(values.Text, click.ParamType[str]):
-    """Text, as the bytes that were typed, decoded as UTF-8: the type of every plain option."""
+    """Text, as the bytes that were typed, decoded as UTF-8; with `names` it is not empty."""
 
     name = "text"
 
@@ -70,6 +70,7 @@ class FilePath(values.FilePath, click.ParamType[str]):
 
 
 TEXT = Text()
+NAME = Text(names=True)
 PATH = FilePath()
 
 
@@ -81,8 +82,12 @@ def for_click(kind: object) -> object:
         return Number(kind.low, kind.high, whole=kind.whole, forever=kind.forever)
     if isinstance(kind, values.Choice):
         return click.Choice(kind.words)
-    return {values.TEXT: TEXT, values.PATH: PATH}.get(kind, kind)
+    return {values.TEXT: TEXT, values.NAME: NAME, values.PATH: PATH}.get(kind, kind)
 
 
 def _called(parameter: click.Parameter | None) -> str | None:
-    return parameter.opts[0] if parameter is not None and parameter.opts else None
+    """As a caller knows it: the option, or the argument, of several the name of one."""
+    if parameter is None or not parameter.opts:
+        return None
+    several = parameter.nargs == -1 and parameter.metavar
+    return several.strip("[].") if several else parameter.opts[0]

@@ -7,7 +7,8 @@ import os
 import re
 from collections.abc import Sequence
 
-from ..errors import usage
+from ..errors import InboxOrchError, usage
+from ..ids import check_named
 
 _NUMBER_PATTERN = r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?"
 
@@ -22,6 +23,12 @@ def parse_number(name: str, text: str, low: float, high: float, *, whole: bool =
     if matched is None or (whole and matched.group(1)) or not low <= float(text) <= high:
         raise usage(f"{name} must be {kind} from {low:g} to {high:g}, not {text[:40]!r}")
     return float(text)
+
+
+def given_again(called: str) -> InboxOrchError:
+    """The error for a second value of an option that takes one: neither is taken for the one that
+    was meant."""
+    return usage(f"{called} is given more than once, and takes one value")
 
 
 class Number:
@@ -41,14 +48,20 @@ class Number:
 
 
 class Text:
-    """Text, as the bytes that were typed, decoded as UTF-8: the type of every plain option.
+    """Text, as the bytes that were typed, decoded as UTF-8. With `names` it names something, a run
+    or a mailbox say, and an empty one is refused: so is every option that does not say otherwise.
 
     In a locale that is not UTF-8, Python decodes the command line by that locale; the bytes
     are what counts. Error `usage` with the offset of the first wrong byte.
     """
 
+    def __init__(self, *, names: bool = False) -> None:
+        self.names = names
+
     def read(self, text: str, called: str | None) -> str:
         """The text."""
+        if self.names:
+            check_named(text, called or "the name")
         content = os.fsencode(text)
         try:
             return content.decode("utf-8")
@@ -66,9 +79,7 @@ class FilePath:
 
     def read(self, text: str, called: str | None) -> str:
         """The path; error `usage` for an empty one, which names nothing."""
-        if not text:
-            raise usage(f"{called or 'the path'} is empty", hint="a variable may not be set")
-        return text
+        return check_named(text, called or "the path")
 
 
 class Choice:
@@ -85,4 +96,5 @@ class Choice:
 
 
 TEXT = Text()
+NAME = Text(names=True)
 PATH = FilePath()

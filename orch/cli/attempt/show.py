@@ -23,7 +23,7 @@ def command(context: click.Context, run_name: str | None, attempt: str) -> None:
     """Show one attempt, by its id, as KEY/N, or the newest one of a task as KEY, and what there
     is of it: its worktree, what clean-up has salvaged, the trash."""
     scheduler = open_scheduler(context, looks=True)
-    run, listed = scheduler.attempt_named(attempt, run_name or None)
+    run, listed = scheduler.attempt_named(attempt, run_name)
     shown = scheduler.attempt_show(run, listed)
     shell_of(context).output.result(shown.as_json(), Facts(_rows(shown)))
 

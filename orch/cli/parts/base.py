@@ -90,7 +90,7 @@ def no_verify_option(command: Command) -> Command:
 
 def chosen_run(scheduler: Scheduler, name: str | None) -> Run:
     """The run that the options lead to."""
-    return scheduler.run(name or None)
+    return scheduler.run(name)
 
 
 def base_conflict(key: str, paths: Sequence[str]) -> Sentence:

@@ -24,7 +24,7 @@ def council_option(command: Command) -> Command:
 def chosen_council(context: click.Context, name: str | None) -> tuple[Scheduler, Run]:
     """The scheduler, and the run of the council that the options lead to."""
     scheduler = open_scheduler(context, looks=True)
-    return scheduler, scheduler.council(name or None)
+    return scheduler, scheduler.council(name)
 
 
 def _note(seat: SeatView) -> str | None:
