@@ -41,7 +41,8 @@ def run_init(
 
     The base of the opening is resolved now and stays what it is now; without one HEAD is read at
     each dispatch.
-    Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
+    Errors: `usage` (also where the repository has no commit yet), `invalid_state` (a branch called
+    `orch`), `git_missing`, `key_conflict`.
     """
     leader = check_name(desk.caller or DEFAULT_LEADER, "agent")
     facts = Facts.of(opening, repository, worktree_root)
@@ -302,11 +303,23 @@ def _repository_facts(folder: str | None, base: str | None) -> dict[str, Any]:
             f"{repository.path} has a branch called `orch`, which leaves no room for orch/…",
             hint="rename it: git branch -m orch orch-old",
         )
+    if base is None:
+        _require_commit(repository, folder)
     return {
         "repository": repository.path,
         "repository_identity": repository.identity(),
         "base_commit": None if base is None else repository.commit_of(base, folder),
     }
+
+
+def _require_commit(repository: Repository, folder: str) -> None:
+    """Error `usage`, which the first dispatch would raise, in a repository that has no commit yet.
+    A HEAD that is yet to be born beside other branches is their user's: a base can be given."""
+    try:
+        repository.commit_of("HEAD", folder)
+    except InboxOrchError as error:
+        if error.code != "usage" or not repository.has_refs():
+            raise
 
 
 def _worktree_root(chosen: str | None) -> str:
