@@ -8,12 +8,15 @@ import _thread
 import os
 import re
 import time
+from collections.abc import Sequence
 
 from .errors import InboxOrchError, usage
 
 MAILBOX_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 # Not compiled here: each takes 0.1 ms, and no command needs all of them.
 _ULID_PATTERN = r"[0-9A-HJKMNP-TV-Z]{26}"
+_BEGINNING_PATTERN = r"[0-9A-HJKMNP-TV-Z]{4,25}"
+MOST_CANDIDATES = 5
 MAX_KEY_BYTES = 256
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32
 _RANDOM_BITS = 80
@@ -60,6 +63,24 @@ def check_id(text: str, kind: str) -> str:
     return candidate
 
 
+def beginning_of_id(text: str) -> str | None:
+    """The text as the beginning of an id in its stored form, None where it cannot be one: four
+    characters are the least, since the first tell only in which month an id was made."""
+    beginning = text.strip().upper()
+    return beginning if re.fullmatch(_BEGINNING_PATTERN, beginning) else None
+
+
+def ambiguous(kind: str, text: str, candidates: Sequence[str]) -> InboxOrchError:
+    """Error `usage` for a beginning that several things have; `candidates` are their names."""
+    shown = ", ".join(candidates[:MOST_CANDIDATES])
+    more = ", …" if len(candidates) > MOST_CANDIDATES else ""
+    return usage(
+        f"{quoted(text)} is the beginning of several {kind}s: {shown}{more}",
+        hint="give more of the one that is meant",
+        **{f"{kind}s": [*candidates[:MOST_CANDIDATES]]},
+    )
+
+
 def check_name(text: str, what: str) -> str:
     """A mailbox or agent name, compared exactly; error `usage`."""
     if not re.fullmatch(MAILBOX_PATTERN, text):
@@ -101,6 +122,14 @@ def check_key(text: str) -> str:
             hint=f"a key is printable text of 1 to {MAX_KEY_BYTES} bytes, not blank",
         )
     return text
+
+
+def plain_number(value: float) -> str:
+    """A number as people write it, whatever its size: `31622400`, `0.25`."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    text = f"{value:.9f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 def quoted(text: str, limit: int = 80) -> str:

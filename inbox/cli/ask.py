@@ -23,7 +23,7 @@ from .base import body_options, held, key_option, lease_arguments, open_bus, req
 )
 @option(
     "--deadline",
-    type=Number(0.001, limits.MAX_DELAY_SECONDS),
+    type=Number(0.001, limits.MAX_DELAY_SECONDS, seconds=True),
     metavar="SECONDS",
     help="Go on unanswered after this.",
 )

@@ -124,9 +124,9 @@ def mailbox_option(command: Command) -> Command:
     )(command)
 
 
-LEASE = Number(limits.MIN_LEASE_SECONDS, limits.MAX_LEASE_SECONDS)
-DELAY = Number(0, limits.MAX_DELAY_SECONDS)
-WAIT = Number(0, limits.MAX_DELAY_SECONDS, forever=True)
+LEASE = Number(limits.MIN_LEASE_SECONDS, limits.MAX_LEASE_SECONDS, seconds=True)
+DELAY = Number(0, limits.MAX_DELAY_SECONDS, seconds=True)
+WAIT = Number(0, limits.MAX_DELAY_SECONDS, seconds=True, forever=True)
 LIMIT = Number(1, limits.MAX_LIST_LIMIT, whole=True)
 
 wait_default_option = option(

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ..errors import InboxOrchError
 from ..ids import named_by
 from .output import Output
-from .values import given_again, parse_number
+from .values import given_again, parse_seconds
 
 
 class Shell:
@@ -68,7 +68,7 @@ class Shell:
     def busy_seconds(self) -> float:
         """How long a write waits for other writers (INBOX_BUSY_TIMEOUT, in seconds)."""
         text = os.environ.get("INBOX_BUSY_TIMEOUT", "")
-        return parse_number("INBOX_BUSY_TIMEOUT", text, 0, 3600) if text else 10.0
+        return parse_seconds("INBOX_BUSY_TIMEOUT", text, 0, 3600) if text else 10.0
 
     @property
     def expected_id(self) -> str | None:

@@ -19,12 +19,18 @@ _completion = Later("inbox_orch.shared.shell.completion")
 
 
 class Number(values.Number, click.ParamType[float]):
-    """A number in a range; `whole` gives an int. `forever` also takes `inf`."""
+    """A number in a range; `whole` gives an int. `seconds` takes units, too, `forever` `inf`."""
 
     def __init__(
-        self, low: float, high: float, *, whole: bool = False, forever: bool = False
+        self,
+        low: float,
+        high: float,
+        *,
+        whole: bool = False,
+        seconds: bool = False,
+        forever: bool = False,
     ) -> None:
-        super().__init__(low, high, whole=whole, forever=forever)
+        super().__init__(low, high, whole=whole, seconds=seconds, forever=forever)
         self.name = "integer" if whole else "number"
 
     def convert(
@@ -79,7 +85,9 @@ def for_click(kind: object) -> object:
     if isinstance(kind, click.ParamType):
         return kind
     if isinstance(kind, values.Number):
-        return Number(kind.low, kind.high, whole=kind.whole, forever=kind.forever)
+        return Number(
+            kind.low, kind.high, whole=kind.whole, seconds=kind.seconds, forever=kind.forever
+        )
     if isinstance(kind, values.Choice):
         return click.Choice(kind.words)
     return {values.TEXT: TEXT, values.NAME: NAME, values.PATH: PATH}.get(kind, kind)

@@ -14,8 +14,8 @@ from ...council.ask import Asked, CouncilSpec, check_asked
 from ...runs import limits
 from ..parts.base import key_option, open_scheduler
 
-SECONDS = Number(1, limits.MAX_CLOCK_SECONDS)
-DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, forever=True)
+SECONDS = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
+DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True, forever=True)
 
 
 @click.command(

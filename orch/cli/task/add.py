@@ -13,7 +13,7 @@ from ...runs.model import Limits
 from ...runs.plan import Link, TaskSpec
 from ..parts.base import Command, chosen_run, key_option, open_scheduler, read_body, run_option
 
-CLOCK = Number(1, limits.MAX_CLOCK_SECONDS)
+CLOCK = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
 
 
