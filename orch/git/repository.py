@@ -169,10 +169,6 @@ class Repository:
         """Whether a branch of exactly this name exists."""
         return self.ref_commit(f"refs/heads/{name}") is not None
 
-    def has_refs(self) -> bool:
-        """Whether there is any branch or tag, and so a commit."""
-        return bool(output_of(self.path, "for-each-ref", "--count=1"))
-
     def branch_at(self, name: str) -> str | None:
         """The branch of exactly this name, or that to which it leads: a symbolic ref is another
         name of one. None when there is none."""

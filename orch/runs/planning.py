@@ -12,6 +12,7 @@ from inbox_orch.shared.processes.signals import postponed
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
+from ..git.recognising import has_begun
 from ..git.repository import Repository, check_version
 from . import graph, limits
 from . import plan as plans
@@ -318,7 +319,7 @@ def _require_commit(repository: Repository, folder: str) -> None:
     try:
         repository.commit_of("HEAD", folder)
     except InboxOrchError as error:
-        if error.code != "usage" or not repository.has_refs():
+        if error.code != "usage" or not has_begun(repository.path):
             raise
 
 

@@ -6,12 +6,12 @@ commands are `Verb`s. Whatever goes wrong becomes one error in the one envelope.
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from ..errors import EXIT_MEANINGS, InboxOrchError, usage
-from ..ids import named_by
+from ..ids import named_by, printable
 from .declaring import Declared, clicks_keywords, common
 from .output import Output
 from .shell import Shell as Shell
@@ -27,6 +27,8 @@ from .values import parse_number as parse_number
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _read_as_text(parameters: Iterable[click.Parameter]) -> None:
@@ -63,6 +65,40 @@ def _refuse_empty_variables(command: click.Command, context: click.Context) -> N
 
 
 # -- commands ------------------------------------------------------------------------------
+
+
+class StandIn(click.Argument):
+    """An argument that says what an option says: `orch run close NAME`, as `--run NAME` does."""
+
+    def __init__(self, names: Sequence[str], *, instead_of: str) -> None:
+        super().__init__(names, required=False, metavar=f"[{names[0].upper()}]")
+        self.instead_of = instead_of
+
+
+def stand_in(name: str, instead_of: str) -> Callable[[Command], Command]:
+    """An argument for the option whose value the function of a command gets as `instead_of`."""
+
+    return click.argument(name, cls=StandIn, instead_of=instead_of)
+
+
+def _let_stand_in(command: click.Command, context: click.Context) -> None:
+    """Give what a stand-in says to the option that it stands for; error `usage` where that says
+    something else."""
+    by_words = click.core.ParameterSource.COMMANDLINE
+    for parameter in command.params:
+        if not isinstance(parameter, StandIn):
+            continue
+        option, value = parameter.instead_of, context.params.pop(str(parameter.name), None)
+        if value is None:
+            continue
+        given = context.params[option]
+        if context.get_parameter_source(option) is by_words and given != value:
+            raise usage(
+                f"{printable(value)} and --{parameter.name} {printable(given)} are not the same",
+                hint="give one of them",
+            )
+        context.params[option] = value
+        context.set_parameter_source(option, by_words)
 
 
 def _store(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -110,6 +146,7 @@ class Verb(click.Command):
         with helpful(ctx.command_path):
             _refuse_repeated(self, ctx, args)
             rest = super().parse_args(ctx, args)
+            _let_stand_in(self, ctx)
             _refuse_empty_variables(self, ctx)
             return rest
 

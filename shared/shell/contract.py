@@ -68,6 +68,8 @@ With `--json`, on success and on failure, standard output holds exactly one JSON
 - A thing has the same shape wherever it appears, and its id under `id`. Ids are strings, counts
   integers, times RFC 3339 in UTC with milliseconds; a duration names its unit (`lease_seconds`).
 - A long body is cut, with `body_bytes` and `body_truncated`; `--full` shows all of it.
+- Where no run or council is named and none is open, a command of `orch` that changes nothing takes
+  the one that was closed last: `data.last_run` is then its name, and otherwise not there.
 - `watch`, `work`, `export` and `orch drive` print JSON Lines instead, each with a `type`.
 - New keys may be added. None is renamed or taken away without another `schema`.
 
