@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.ids import check_name, new_id
+from inbox_orch.shared.ids import check_name, named_by, new_id
 from inbox_orch.shared.processes.signals import postponed
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
@@ -324,10 +324,11 @@ def _require_commit(repository: Repository, folder: str) -> None:
 
 
 def _worktree_root(chosen: str | None) -> str:
-    """An absolute path; error `usage` for one that cannot be stored or shown."""
+    """An absolute path; error `usage` for one that cannot be stored or shown, or an empty HOME."""
     if chosen is None:
         home = os.environ.get("XDG_STATE_HOME", "")
         if not os.path.isabs(home):  # so the specification of that variable says
+            named_by("HOME")  # an empty one would lead to the top of the file system
             home = os.path.expanduser("~/.local/state")
         chosen = os.path.join(home, "inbox-orch", "worktrees")
     path = os.path.abspath(chosen)

@@ -111,3 +111,19 @@ def test_a_repository_without_a_commit_is_refused_before_anything_is_made(tmp_pa
     assert run("run", "list", "--all", "--json", folder=folder, program="orch").data["items"] == []
     without = run("run", "init", "--title", "T", "--no-repo", folder=folder, program="orch")
     assert without.code == 0
+
+
+def test_an_empty_home_is_not_the_top_of_the_file_system(tmp_path):
+    project = Enterprise(tmp_path / "project")
+
+    ended = opened(project, HOME="", XDG_STATE_HOME="")
+
+    assert (ended.code, ended.error["message"]) == (2, "HOME is empty")
+    assert listed(project) == []
+    assert opened(project, HOME="", XDG_STATE_HOME=str(tmp_path / "state")).code == 0
+    root = ("--worktree-root", str(tmp_path / "trees"))
+    assert opened(project, *root, HOME="", XDG_STATE_HOME="").code == 0
+
+
+def listed(project: Enterprise):
+    return project.orch("run", "list", "--all", "--json").data["items"]
