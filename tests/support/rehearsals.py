@@ -115,11 +115,12 @@ class Script:
         words = self.words(call)
         return words.startswith("inbox work ") and "--once" not in words
 
-    def surprises(self) -> Iterator[str]:
-        """What is wrong with how the script ends when one of its commands fails, for each."""
+    def surprises(self, *, first: int = 0, step: int = 1) -> Iterator[str]:
+        """What is wrong with how the script ends when one of its commands fails: for each, or from
+        the `first` on for every one in `step`."""
         played = self.calls()
         told = {call: self.words(call) for call in played}
-        for at, call in enumerate(played):
+        for at, call in [*enumerate(played)][first::step]:
             ended = self.play(call)
             seen = self.calls()
             if ended.returncode != INJECTED:
