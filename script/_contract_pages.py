@@ -60,7 +60,8 @@ ENVIRONMENT_PAGE = """\
 `claim --export` prints the first five as lines for a shell:
 
 ```text
-eval "$(inbox claim --agent w1 --mailbox workers --export)"
+lease=$(inbox claim --agent w1 --mailbox workers --export)
+eval "$lease"
 inbox update --progress 50
 inbox done --body 'it works'
 unset INBOX_THREAD INBOX_TOKEN

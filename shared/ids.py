@@ -8,12 +8,15 @@ import _thread
 import os
 import re
 import time
+from collections.abc import Sequence
 
 from .errors import InboxOrchError, usage
 
 MAILBOX_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 # Not compiled here: each takes 0.1 ms, and no command needs all of them.
 _ULID_PATTERN = r"[0-9A-HJKMNP-TV-Z]{26}"
+_BEGINNING_PATTERN = r"[0-9A-HJKMNP-TV-Z]{4,25}"
+MOST_CANDIDATES = 5
 MAX_KEY_BYTES = 256
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32
 _RANDOM_BITS = 80
@@ -60,6 +63,24 @@ def check_id(text: str, kind: str) -> str:
     return candidate
 
 
+def beginning_of_id(text: str) -> str | None:
+    """The text as the beginning of an id in its stored form, None where it cannot be one: four
+    characters are the least, since the first tell only in which month an id was made."""
+    beginning = text.strip().upper()
+    return beginning if re.fullmatch(_BEGINNING_PATTERN, beginning) else None
+
+
+def ambiguous(kind: str, text: str, candidates: Sequence[str]) -> InboxOrchError:
+    """Error `usage` for a beginning that several things have; `candidates` are their names."""
+    shown = ", ".join(candidates[:MOST_CANDIDATES])
+    more = ", …" if len(candidates) > MOST_CANDIDATES else ""
+    return usage(
+        f"{quoted(text)} is the beginning of several {kind}s: {shown}{more}",
+        hint="give more of the one that is meant",
+        **{f"{kind}s": [*candidates[:MOST_CANDIDATES]]},
+    )
+
+
 def check_name(text: str, what: str) -> str:
     """A mailbox or agent name, compared exactly; error `usage`."""
     if not re.fullmatch(MAILBOX_PATTERN, text):
@@ -67,6 +88,23 @@ def check_name(text: str, what: str) -> str:
             f"{what} {quoted(text)} is not a valid name",
             hint="1 to 64 letters, digits, '.', '_' or '-', the first a letter or a digit",
         )
+    return text
+
+
+def check_named(text: str, called: str) -> str:
+    """A text that is to name something; error `usage` for an empty one, which names nothing and
+    is never taken for a default. `called` is the option or argument that it was given for."""
+    if not text:
+        raise usage(f"{called} is empty", hint="a variable may not be set")
+    return text
+
+
+def named_by(variable: str) -> str | None:
+    """What an environment variable names, None where it is not set; error `usage` for an empty
+    one."""
+    text = os.environ.get(variable)
+    if text == "":
+        raise usage(f"{variable} is empty", hint=f"unset {variable}, or let it name something")
     return text
 
 
@@ -84,6 +122,14 @@ def check_key(text: str) -> str:
             hint=f"a key is printable text of 1 to {MAX_KEY_BYTES} bytes, not blank",
         )
     return text
+
+
+def plain_number(value: float) -> str:
+    """A number as people write it, whatever its size: `31622400`, `0.25`."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    text = f"{value:.9f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 def quoted(text: str, limit: int = 80) -> str:

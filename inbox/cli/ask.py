@@ -1,6 +1,6 @@
 """`inbox ask`."""
 
-from inbox_orch.shared.shell.declaring import Context, Number, option, verb
+from inbox_orch.shared.shell.declaring import TEXT, Context, Number, option, verb
 
 from ..domain import limits
 from .base import body_options, held, key_option, lease_arguments, open_bus, required_body, say
@@ -14,11 +14,16 @@ from .base import body_options, held, key_option, lease_arguments, open_bus, req
 @lease_arguments
 @body_options
 @option(
-    "--option", "options", multiple=True, metavar="TEXT", help="An answer to offer; repeatable."
+    "--option",
+    "options",
+    type=TEXT,
+    multiple=True,
+    metavar="TEXT",
+    help="An answer to offer; repeatable.",
 )
 @option(
     "--deadline",
-    type=Number(0.001, limits.MAX_DELAY_SECONDS),
+    type=Number(0.001, limits.MAX_DELAY_SECONDS, seconds=True),
     metavar="SECONDS",
     help="Go on unanswered after this.",
 )

@@ -6,7 +6,15 @@ from typing import Any, TypeVar
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.shell.blocks import Block, Body, Facts, Sentence, Table, When
-from inbox_orch.shared.shell.declaring import PATH, Context, Number, argument, option, shell_of
+from inbox_orch.shared.shell.declaring import (
+    PATH,
+    TEXT,
+    Context,
+    Number,
+    argument,
+    option,
+    shell_of,
+)
 from inbox_orch.shared.shell.inputs import given_text, read_input, warn_of_delimiter
 from inbox_orch.shared.shell.shell import Shell
 
@@ -77,7 +85,7 @@ def body_options(command: Command) -> Command:
     file = option(
         "--body-file", type=PATH, metavar="PATH|-", help="Read the body from a file or stdin."
     )
-    text = option("--body", metavar="TEXT", help="The body itself.")
+    text = option("--body", type=TEXT, metavar="TEXT", help="The body itself.")
     return file(text(command))
 
 
@@ -116,9 +124,9 @@ def mailbox_option(command: Command) -> Command:
     )(command)
 
 
-LEASE = Number(limits.MIN_LEASE_SECONDS, limits.MAX_LEASE_SECONDS)
-DELAY = Number(0, limits.MAX_DELAY_SECONDS)
-WAIT = Number(0, limits.MAX_DELAY_SECONDS, forever=True)
+LEASE = Number(limits.MIN_LEASE_SECONDS, limits.MAX_LEASE_SECONDS, seconds=True)
+DELAY = Number(0, limits.MAX_DELAY_SECONDS, seconds=True)
+WAIT = Number(0, limits.MAX_DELAY_SECONDS, seconds=True, forever=True)
 LIMIT = Number(1, limits.MAX_LIST_LIMIT, whole=True)
 
 wait_default_option = option(

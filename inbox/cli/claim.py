@@ -24,7 +24,7 @@ from .base import (
     agent=True,
     examples=(
         "inbox claim --agent w1 --mailbox workers --wait 90 --json",
-        'eval "$(inbox claim --agent w1 --mailbox workers --export)"',
+        'lease=$(inbox claim --agent w1 --mailbox workers --export) && eval "$lease"',
     ),
 )
 @argument("thread", required=False, metavar="[THREAD]")

@@ -1,6 +1,6 @@
 """`inbox send`."""
 
-from inbox_orch.shared.shell.declaring import Context, Number, option, verb
+from inbox_orch.shared.shell.declaring import TEXT, Context, Number, option, verb
 
 from ..domain import limits
 from .base import (
@@ -27,7 +27,7 @@ from .base import (
 @option(
     "--to", required=True, metavar="MAILBOX", help="Whose mailbox; upper and lower case differ."
 )
-@option("--subject", required=True, metavar="TEXT", help="One line.")
+@option("--subject", type=TEXT, required=True, metavar="TEXT", help="One line.")
 @body_options
 @payload_option
 @attach_option

@@ -54,7 +54,7 @@ _MOST_BUSY_SECONDS = 2.0
 )
 @option(
     "--timeout",
-    type=Number(0.001, limits.MAX_DELAY_SECONDS),
+    type=Number(0.001, limits.MAX_DELAY_SECONDS, seconds=True),
     metavar="SECONDS",
     help="The longest that one run of CMD may take; then TERM, and KILL.",
 )

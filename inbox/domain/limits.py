@@ -4,6 +4,7 @@ import json
 from typing import Any, NoReturn
 
 from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import plain_number
 from inbox_orch.shared.shell.json_words import once_each, whole_number
 
 DEFAULT_LEASE_SECONDS = 300.0
@@ -30,23 +31,32 @@ def check_number(name: str, value: float, low: float, high: float, *, whole: boo
     """`value` if it lies in the range; error `usage` with the range otherwise (NaN included)."""
     if isinstance(value, bool) or not low <= value <= high or (whole and value != int(value)):
         kind = "a whole number" if whole else "a number"
-        raise usage(f"{name} must be {kind} from {low:g} to {high:g}, not {value!r}")
+        limits = f"from {plain_number(low)} to {plain_number(high)}"
+        raise usage(f"{name} must be {kind} {limits}, not {value!r}")
+    return value
+
+
+def check_seconds(name: str, value: float, low: float, high: float) -> float:
+    """A number of seconds in the range; error `usage` with the range otherwise."""
+    if isinstance(value, bool) or not low <= value <= high:
+        limits = f"from {plain_number(low)} to {plain_number(high)}"
+        raise usage(f"{name} must be a number of seconds {limits}, not {value!r}")
     return value
 
 
 def check_lease_seconds(value: float) -> float:
     """A lease from 1 s to 24 h; error `usage`."""
-    return check_number("lease", value, MIN_LEASE_SECONDS, MAX_LEASE_SECONDS)
+    return check_seconds("lease", value, MIN_LEASE_SECONDS, MAX_LEASE_SECONDS)
 
 
 def check_delay_seconds(name: str, value: float, low: float = 0.0) -> float:
     """A delay of at most a year; error `usage`."""
-    return check_number(name, value, low, MAX_DELAY_SECONDS)
+    return check_seconds(name, value, low, MAX_DELAY_SECONDS)
 
 
 def check_wait_seconds(value: float) -> float:
     """A wait: 0 looks once, infinity blocks; error `usage`."""
-    return value if value == float("inf") else check_number("wait", value, 0, MAX_DELAY_SECONDS)
+    return value if value == float("inf") else check_seconds("wait", value, 0, MAX_DELAY_SECONDS)
 
 
 def check_subject(subject: str) -> str:

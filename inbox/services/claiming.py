@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import new_token
+from inbox_orch.shared.ids import new_token, plain_number
 from inbox_orch.shared.store import waits
 from inbox_orch.shared.store.engine import Transaction
 
@@ -260,7 +260,7 @@ def _nothing_came(wait_seconds: float, refusal: InboxOrchError | None) -> InboxO
     because = f" ({refusal.message})" if refusal is not None else ""
     return InboxOrchError(
         "timeout",
-        f"nothing could be claimed within {wait_seconds:g} s{because}",
+        f"nothing could be claimed within {plain_number(wait_seconds)} s{because}",
         hint="call again to go on waiting",
         details={} if refusal is None else refusal.details,
     )

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import check_id, check_name, refuse_text
+from inbox_orch.shared.ids import (
+    MOST_CANDIDATES,
+    ambiguous,
+    beginning_of_id,
+    check_id,
+    check_name,
+    refuse_text,
+)
 from inbox_orch.shared.store import events, requests
 from inbox_orch.shared.store.engine import Engine, Transaction
 from inbox_orch.shared.store.locate import locate
@@ -343,16 +350,34 @@ class Desk:
         return thread
 
     def thread_id(self, text: str) -> str:
-        """The id as it is stored; error `not_found`, with the thread that may be meant."""
+        """The id as it is stored, of the only thread that this agent may see and that begins so.
+        Errors: `usage`, which lists them, when there are several; `not_found`, with the thread that
+        may be meant."""
         try:
             return check_id(text, "thread")
         except InboxOrchError as refusal:
             with self.database.snapshot() as snapshot:
+                begun = self._threads_beginning(snapshot, text)
+                if len(begun) == 1:
+                    return begun[0]
+                if begun:
+                    raise ambiguous("thread", text, begun) from refusal
                 refusal.hint = self._near_thread(snapshot, text) or refusal.hint
             raise
 
+    def _threads_beginning(self, tx: Any, text: str) -> list[str]:
+        """The ids of threads that this agent may see and that begin so, the newest first."""
+        beginning = beginning_of_id(text)
+        if beginning is None:
+            return []
+        from ..store import names
+
+        reads = () if self.agent is None else (self.agent,)
+        found = names.threads(tx, beginning, (), self.agent, reads, MOST_CANDIDATES + 1)
+        return [row[0] for row in found]
+
     def _near_thread(self, tx: Any, text: str) -> str | None:
-        """A hint at the only thread that begins so, or one that is nearly called so."""
+        """A hint at a thread that is nearly called so."""
         wanted = text.strip().upper()
         if not (_LEAST_OF_AN_ID <= len(wanted) <= _MOST_OF_AN_ID and wanted.isascii()):
             return None
@@ -361,9 +386,6 @@ class Desk:
         from ..store import names
 
         reads = () if self.agent is None else (self.agent,)
-        begun = names.threads(tx, wanted, (), self.agent, reads, 2)
-        if len(begun) == 1:
-            return f"did you mean {begun[0][0]}?"
         newest = names.threads(tx, "", (), self.agent, reads, _NEWEST_LOOKED_AT)
         near = nearest(wanted, [row[0] for row in newest], likeness=0.9)
         return None if near is None else f"did you mean {near}?"

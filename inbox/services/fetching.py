@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import plain_number
 from inbox_orch.shared.store import waits
 from inbox_orch.shared.store.engine import Session
 
@@ -82,7 +83,7 @@ def fetch(
     if found is None:
         raise InboxOrchError(
             "timeout",
-            f"no message came within {wait_seconds:g} s",
+            f"no message came within {plain_number(wait_seconds)} s",
             hint="call again to go on waiting; nothing is missed in between",
             data=_nothing(desk, name, reads).as_json(),
         )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import Moment
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import check_name, refuse_text
+from inbox_orch.shared.ids import check_name, plain_number, refuse_text
 from inbox_orch.shared.store import events, waits
 from inbox_orch.shared.store.engine import Session
 from inbox_orch.shared.store.events import Event, Matching
@@ -95,7 +95,7 @@ def wait_reply(
     if found is None:
         raise InboxOrchError(
             "timeout",
-            f"nothing was written on thread {thread_id} within {wait_seconds:g} s",
+            f"nothing was written on thread {thread_id} within {plain_number(wait_seconds)} s",
             hint="call again to go on waiting; nothing is missed in between",
             details={"thread": thread_id},
             data={"next_cursor": str(start)},

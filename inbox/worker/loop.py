@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import plain_number
 from inbox_orch.shared.processes.children import Child
 from inbox_orch.shared.processes.groups import Leftovers
 from inbox_orch.shared.processes.guardian import Guardian
@@ -100,9 +101,10 @@ class Worker:
         # Back under the caller's signals: a reader that stands still can be interrupted.
         self._pass_on(wait=True)
         if self._plan.once and not self._summary.claimed and signals.number is None:
+            seconds = plain_number(self._plan.idle_exit_seconds or 0)
             raise InboxOrchError(
                 "nothing_available",
-                f"nothing came to {', '.join(reads)} within {self._plan.idle_exit_seconds:g} s",
+                f"nothing came to {', '.join(reads)} within {seconds} s",
                 hint="call again to go on waiting",
                 data=self._summary.as_json(),
             )

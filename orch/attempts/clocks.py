@@ -7,6 +7,8 @@ late; either way the attempt is tried again.
 
 from typing import NamedTuple
 
+from inbox_orch.shared.ids import plain_number
+
 from ..runs.model import Limits
 
 
@@ -35,14 +37,14 @@ class Due(NamedTuple):
 
     def sentence(self) -> str:
         """Why the attempt is ended."""
-        return _SENTENCES[self.clock].format(limit=self.limit_seconds)
+        return _SENTENCES[self.clock].format(limit=plain_number(self.limit_seconds))
 
 
 _SENTENCES = {
-    "queue": "queue clock: no worker has claimed it for {limit:g} s",
-    "run": "run clock: it has been worked on for {limit:g} s",
-    "silent": "silent clock: its worker has not been heard of for {limit:g} s",
-    "block": "block clock: its question has been open for {limit:g} s",
+    "queue": "queue clock: no worker has claimed it for {limit} s",
+    "run": "run clock: it has been worked on for {limit} s",
+    "silent": "silent clock: its worker has not been heard of for {limit} s",
+    "block": "block clock: its question has been open for {limit} s",
 }
 
 

@@ -77,6 +77,15 @@ def get(tx: Session, attempt_id: str) -> Attempt | None:
     return None if row is None else from_row(row)
 
 
+def beginning(tx: Session, attempt_id: str, limit: int) -> list[Attempt]:
+    """The attempts whose id begins so, oldest first."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM attempt WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+        (attempt_id, attempt_id + "\U0010ffff", limit),
+    )
+    return [from_row(row) for row in rows]
+
+
 def of_task(tx: Session, task_id: str) -> list[Attempt]:
     """The attempts at a task, in order."""
     rows = tx.all(f"SELECT {_COLUMNS} FROM attempt WHERE task_id = ? ORDER BY number", (task_id,))

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import printable
+from inbox_orch.shared.ids import MOST_CANDIDATES, ambiguous, beginning_of_id, printable
+from inbox_orch.shared.store.engine import Session
 
 from ..attempts import rows as attempts
 from ..git import removal, restoring, salvage
@@ -86,24 +87,46 @@ def attempt_list(desk: Desk, run: Run, task_names: Sequence[str] = ()) -> list[L
     return [Listed(a, keys[a.task_id]) for a in found if a.task_id in wanted]
 
 
-def attempt_named(desk: Desk, name: str, run_name: str | None) -> tuple[Run, Listed]:
+def attempt_named(
+    desk: Desk, name: str, run_name: str | None, *, shows: bool = False
+) -> tuple[Run, Listed]:
     """The attempt with this id, of whichever run, or with this task's key and number
-    (`KEY/N`; of the newest with `KEY` alone) in the run. Errors: `not_found`, `usage`."""
+    (`KEY/N`; of the newest with `KEY` alone) in the run; with `shows` that is the last one, if
+    none is open; else the only attempt whose id begins so. Errors: `not_found`, `usage`."""
     with desk.database.snapshot() as snapshot:
         attempt = attempts.get(snapshot, name.upper())
         if attempt is not None:
-            run = runs.get(snapshot, attempt.run_id)
-            assert run is not None
-            key = tasks.by_id(snapshot, attempt.task_id).key
-            return run, Listed(attempt, key)
-    run = desk.run(run_name)
+            return _listed(snapshot, attempt)
+    try:
+        run = desk.run(run_name, shows=shows)
+        return run, _by_key(desk, run, name)
+    except InboxOrchError as refusal:
+        beginning = beginning_of_id(name)
+        if beginning is None:
+            raise
+        with desk.database.snapshot() as snapshot:
+            begun = attempts.beginning(snapshot, beginning, MOST_CANDIDATES + 1)
+            if len(begun) == 1:
+                return _listed(snapshot, begun[0])
+        if begun:
+            raise ambiguous("attempt", name, [each.id for each in begun]) from refusal
+        raise
+
+
+def _listed(tx: Session, attempt: Attempt) -> tuple[Run, Listed]:
+    run = runs.get(tx, attempt.run_id)
+    assert run is not None
+    return run, Listed(attempt, tasks.by_id(tx, attempt.task_id).key)
+
+
+def _by_key(desk: Desk, run: Run, name: str) -> Listed:
     key, _, number = name.partition("/")
     found = attempt_list(desk, run, [key])
     if number:
         found = [listed for listed in found if str(listed.attempt.number) == number]
     if not found:
         raise not_found("attempt", printable(name), hint="`orch attempt list` shows them")
-    return run, found[-1]
+    return found[-1]
 
 
 def attempt_show(desk: Desk, run: Run, listed: Listed) -> Shown:

@@ -4,7 +4,7 @@ import click
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
+from inbox_orch.shared.shell.commandline import PATH, TEXT, Verb, shell_of
 
 from .parts.base import chosen_run, key_option, open_scheduler, read_body, run_option
 
@@ -15,7 +15,7 @@ from .parts.base import chosen_run, key_option, open_scheduler, read_body, run_o
 @click.option(
     "--body-file", type=PATH, metavar="PATH|-", help="Read the answer from a file or stdin."
 )
-@click.option("--body", metavar="TEXT", help="The answer itself.")
+@click.option("--body", type=TEXT, metavar="TEXT", help="The answer itself.")
 @key_option
 @click.pass_context
 def command(

@@ -8,16 +8,16 @@ from inbox_orch.shared.shell.blocks import Block, Body, Sentence
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..views.status import Question
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import one_run, open_scheduler, shown_run
 
 
 @click.command("blocked", cls=Verb, agent=True, examples=("orch blocked --json",))
-@run_option
+@one_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """List the open questions of workers, oldest first; `orch answer` answers."""
     scheduler = open_scheduler(context, looks=True)
-    run = chosen_run(scheduler, run_name)
+    run = shown_run(context, scheduler, run_name)
     stale = scheduler.fold_if_writable(run)
     questions = scheduler.questions(run)
     data = {

@@ -10,14 +10,14 @@ from inbox_orch.shared.store import waits
 from ..leader.board import Board
 from ..leader.scheduler import Scheduler
 from ..runs.model import Run
-from .parts.base import open_scheduler, run_option
+from .parts.base import one_run, open_scheduler, shown_run
 from .parts.board_view import Place, Typing, lines, pages
 
 _ELSEWHERE = "`orch status --json` tells how a run stands, `orch drive` goes on telling"
 
 
 @click.command("board", cls=Verb, agent=True, examples=("orch board", "orch board --run RUN"))
-@run_option
+@one_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """Watch a run on the whole terminal: tasks, attempts, leases, questions, events.
@@ -30,7 +30,7 @@ def command(context: click.Context, run_name: str | None) -> None:
         raise usage("--json and a view for a terminal exclude each other", hint=_ELSEWHERE)
     require_terminal(_ELSEWHERE)
     scheduler = open_scheduler(context, looks=True, perhaps_alone=False)
-    run = _first_run(scheduler, run_name)
+    run = _first_run(context, scheduler, run_name)
     with Screen(output) as screen:
         view = _View(scheduler, screen, run)
         while not view.over:
@@ -44,12 +44,12 @@ def command(context: click.Context, run_name: str | None) -> None:
             )
 
 
-def _first_run(scheduler: Scheduler, name: str | None) -> Run:
-    """The run that is named, else the newest open one: the others are a key away."""
+def _first_run(context: click.Context, scheduler: Scheduler, name: str | None) -> Run:
+    """The run that is named, else the newest open one: the others are a key away; else the last."""
     open_runs = scheduler.runs()
     if name is None and len(open_runs) > 1:
         return open_runs[-1]
-    return scheduler.run(name or None)
+    return shown_run(context, scheduler, name)
 
 
 class _View:

@@ -7,13 +7,13 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ..integration.pairs import Conflicts, Pair
 from ..runs.limits import DEFAULT_PAIRS, MOST_PAIRS
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import one_run, open_scheduler, shown_run
 
 
 @click.command(
     "conflicts", cls=Verb, agent=True, examples=("orch conflicts", "orch conflicts --json")
 )
-@run_option
+@one_run
 @click.option(
     "--pairs",
     type=Number(1, MOST_PAIRS, whole=True),
@@ -31,7 +31,7 @@ def command(context: click.Context, run_name: str | None, pairs: int) -> None:
     are seen: files that two have changed are listed.
     """
     scheduler = open_scheduler(context, looks=True)
-    found = scheduler.conflicts(chosen_run(scheduler, run_name), most_pairs=pairs)
+    found = scheduler.conflicts(shown_run(context, scheduler, run_name), most_pairs=pairs)
     shell_of(context).output.result(found.as_json(), *_blocks(found))
 
 

@@ -2,11 +2,12 @@
 
 import click
 
+from inbox_orch.shared.ids import plain_number
 from inbox_orch.shared.shell.blocks import Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..runs.critical import Step
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import one_run, open_scheduler, shown_run
 
 _MEASURES = {
     "durations": "by the time of their attempts",
@@ -16,7 +17,7 @@ _MEASURES = {
 
 
 @click.command("critical-path", cls=Verb, agent=True, examples=("orch critical-path --json",))
-@run_option
+@one_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """Print the chain of tasks that sets the end of the run, first to last.
@@ -27,7 +28,7 @@ def command(context: click.Context, run_name: str | None) -> None:
     from ..pictures.timeline import how_long
 
     scheduler = open_scheduler(context, looks=True)
-    found = scheduler.critical_path(chosen_run(scheduler, run_name))
+    found = scheduler.critical_path(shown_run(context, scheduler, run_name))
     path = found.path
     total = "" if path.seconds is None else f", {how_long(path.seconds)}"
     number = "1 task" if len(path.steps) == 1 else f"{len(path.steps)} tasks"
@@ -35,9 +36,14 @@ def command(context: click.Context, run_name: str | None) -> None:
     rows = tuple(_row(step) for step in path.steps)
     shell_of(context).output.result(
         found.as_json(),
-        Sentence(text, ("run", found.run.name, path.measure, path.seconds)),
+        Sentence(text, ("run", found.run.name, path.measure, _rounded(path.seconds))),
         Table(("TASK", "STATE", "TIME", "TITLE"), rows, "no tasks", fixed=(0, 1, 2)),
     )
+
+
+def _rounded(seconds: float | None) -> str | None:
+    """To milliseconds, which is as exact as they are."""
+    return None if seconds is None else plain_number(round(seconds, 3))
 
 
 def _row(step: Step) -> tuple[object, ...]:

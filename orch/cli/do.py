@@ -10,7 +10,7 @@ import click
 from inbox_orch.inbox.worker.plan import MAX_SLOTS
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.blocks import Block, Sentence
-from inbox_orch.shared.shell.commandline import PATH, Number, Shell, Verb, shell_of
+from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Shell, Verb, shell_of
 from inbox_orch.shared.shell.output import Output
 
 from ..integration.integrate import Integrated
@@ -46,7 +46,7 @@ _MOST_ROUNDS = 10
     ),
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[TITLE] [-- CMD...]")
-@click.option("--body", metavar="TEXT", help="What is to be done, in more words.")
+@click.option("--body", type=TEXT, metavar="TEXT", help="What is to be done, in more words.")
 @click.option("--body-file", type=PATH, metavar="PATH|-", help="The same, from a file or stdin.")
 @click.option(
     "--check",

@@ -13,7 +13,7 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ..leader.crew import Crew, posts_of
 from ..leader.drive import Drive, Step
-from .parts.base import WAIT, chosen_run, no_verify_option, open_scheduler, run_option
+from .parts.base import WAIT, chosen_run, no_verify_option, one_run, open_scheduler
 from .parts.progress import Progress
 
 
@@ -29,7 +29,7 @@ from .parts.progress import Progress
         "orch drive --worker 'claude -p' --worker reviewers='codex exec -'",
     ),
 )
-@run_option
+@one_run
 @click.option(
     "--until",
     default="run",

@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.shell.blocks import Lines
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import one_run, open_scheduler, shown_run
 from .parts.pictures import hand_out, rows_of, target_option
 
 
@@ -19,7 +19,7 @@ from .parts.pictures import hand_out, rows_of, target_option
         "orch graph --format dot | dot -Tpdf > graph.pdf",
     ),
 )
-@run_option
+@one_run
 @click.option(
     "--format",
     "form",
@@ -38,7 +38,7 @@ def command(context: click.Context, run_name: str | None, form: str, target: str
     from ..pictures import drawing, notations, svg, text
 
     scheduler = open_scheduler(context, looks=True)
-    graph = scheduler.graph(chosen_run(scheduler, run_name))
+    graph = scheduler.graph(shown_run(context, scheduler, run_name))
     drawn = drawing.drawing_of(graph.heading, graph.picture.standings, graph.picture.dependencies)
     picture: str | Lines
     if form == "text":

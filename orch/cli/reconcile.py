@@ -5,13 +5,13 @@ import click
 from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .parts.base import chosen_run, no_verify_option, open_scheduler, run_option
+from .parts.base import chosen_run, no_verify_option, one_run, open_scheduler
 
 
 @click.command(
     "reconcile", cls=Verb, agent=True, examples=("orch reconcile", "orch reconcile --no-verify")
 )
-@run_option
+@one_run
 @no_verify_option
 @click.pass_context
 def command(context: click.Context, run_name: str | None, no_verify: bool) -> None:

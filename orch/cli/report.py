@@ -7,7 +7,7 @@ from inbox_orch.shared.shell.blocks import Block, Facts, Table, When
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..views.report import Report
-from .parts.base import chosen_run, limit_option, open_scheduler, run_option
+from .parts.base import limit_option, one_run, open_scheduler, shown_run
 from .parts.pictures import hand_out, target_option
 
 
@@ -17,7 +17,7 @@ from .parts.pictures import hand_out, target_option
     agent=True,
     examples=("orch report", "orch report --html --output report.html", "orch report --json"),
 )
-@run_option
+@one_run
 @click.option("--html", is_flag=True, help="One self-contained page.")
 @limit_option
 @target_option
@@ -32,7 +32,7 @@ def command(
     if target is not None and not html:
         raise usage("--output goes with --html")
     scheduler = open_scheduler(context, looks=True)
-    report = scheduler.report(chosen_run(scheduler, run_name), most=limit)
+    report = scheduler.report(shown_run(context, scheduler, run_name), most=limit)
     output = shell_of(context).output
     if html:
         from ..pictures.page import page

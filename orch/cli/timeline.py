@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.shell.blocks import Lines
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .parts.base import chosen_run, limit_option, open_scheduler, run_option
+from .parts.base import limit_option, one_run, open_scheduler, shown_run
 from .parts.pictures import hand_out, rows_of, target_option
 
 
@@ -15,7 +15,7 @@ from .parts.pictures import hand_out, rows_of, target_option
     agent=True,
     examples=("orch timeline", "orch timeline --format svg --output timeline.svg"),
 )
-@run_option
+@one_run
 @click.option(
     "--format", "form", type=click.Choice(("text", "svg")), default="text", show_default=True
 )
@@ -32,7 +32,7 @@ def command(
     from ..pictures.timeline import bar_of, timeline_lines, timeline_svg
 
     scheduler = open_scheduler(context, looks=True)
-    found = scheduler.timeline(chosen_run(scheduler, run_name), most=limit)
+    found = scheduler.timeline(shown_run(context, scheduler, run_name), most=limit)
     bars = [bar_of(found.label(a), a, found.end_ms(a)) for a in found.attempts]
     drawn: str | Lines
     if form == "text":

@@ -15,8 +15,8 @@ from .parts.base import (
     chosen_run,
     no_verify_option,
     obstacle_block,
+    one_run,
     open_scheduler,
-    run_option,
 )
 
 
@@ -30,7 +30,7 @@ from .parts.base import (
         "orch wait --until task:lexer",
     ),
 )
-@run_option
+@one_run
 @click.option(
     "--until",
     default="change",

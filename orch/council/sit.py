@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from inbox_orch.inbox.domain.limits import check_wait_seconds
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import plain_number
 from inbox_orch.shared.store import events, waits
 
 from ..attempts import timing
@@ -115,7 +116,7 @@ def _not_yet(desk: Desk, run: Run, wait_seconds: float) -> InboxOrchError:
     ]
     return InboxOrchError(
         "timeout",
-        f"council {run.name}: {len(missing)} seats are open after {wait_seconds:g} s: "
+        f"council {run.name}: {len(missing)} seats are open after {plain_number(wait_seconds)} s: "
         + ", ".join(missing),
         hint="call again to go on waiting; nothing is missed in between",
         details={"council": run.name},

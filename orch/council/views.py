@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Thread
 from inbox_orch.shared.clock import rfc3339
-from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import printable
+from inbox_orch.shared.errors import not_found, usage
+from inbox_orch.shared.ids import beginning_of_id, printable
 from inbox_orch.shared.shell.nearest import did_you_mean
 from inbox_orch.shared.store.engine import Session
 
 from ..attempts import rows as attempts
 from ..runs import run_rows as runs
 from ..runs.desk import Desk
+from ..runs.finding import none_open, the_only
 from ..runs.model import Attempt, Run
 from . import rows as councils
 from .model import Decision
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 REPLIES, VOTES = 1, 2
 """The rounds."""
+_MOST_BEGUN = 1000
 
 
 class SeatView(NamedTuple):
@@ -121,8 +123,9 @@ class CouncilView(NamedTuple):
         }
 
 
-def council(desk: Desk, name: str | None) -> Run:
-    """The run of the council with this name or id, else the only one that is not closed.
+def council(desk: Desk, name: str | None, *, shows: bool = False) -> Run:
+    """The run of the council with this name or id, else the only one that is not closed; with
+    `shows`, where none is open, the one that was closed last.
 
     Errors: `not_found`; `usage`, which lists them, when there are several.
     """
@@ -130,18 +133,20 @@ def council(desk: Desk, name: str | None) -> Run:
         known = councils.run_ids(snapshot)
         if name is not None:
             run = runs.get(snapshot, name)
+            if run is None:
+                begun = runs.beginning(snapshot, name, beginning_of_id(name), _MOST_BEGUN)
+                run = the_only("council", name, [run for run in begun if run.id in known])
             if run is None or run.id not in known:
                 raise not_found(
                     "council", printable(name), hint=_near_council(snapshot, known, name)
                 )
             return run
         candidates = [run for run in runs.not_closed(snapshot) if run.id in known]
+        last = None if candidates else runs.last_closed(snapshot, "council")
+    if last is not None and shows:
+        return last
     if not candidates:
-        raise InboxOrchError(
-            "not_found",
-            "there is no open council",
-            hint="`orch council start --brief-file F` opens one",
-        )
+        raise none_open("council", last, "`orch council start --brief-file F` opens one")
     if len(candidates) > 1:
         raise usage(
             "there are several open councils: " + ", ".join(r.name for r in candidates),

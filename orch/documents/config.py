@@ -10,7 +10,17 @@ from inbox_orch.shared.ids import check_name, quoted
 
 from ..runs.config import DEFAULT_SETUP_SECONDS, Config, from_given
 from ..runs.limits import CANCEL_GRACE_SECONDS, MOST_PARALLEL
-from .parts import ClockSeconds, Command, Commands, LimitsPart, Part, Tries, checked, validated
+from .parts import (
+    ClockSeconds,
+    Command,
+    Commands,
+    LimitsPart,
+    Part,
+    Seconds,
+    Tries,
+    checked,
+    validated,
+)
 from .reading import read_document
 
 MAX_CONFIG_BYTES = 256 * 1024
@@ -96,9 +106,7 @@ class ConfigPart(Part):
     secrets: Annotated[list[Variable], Field(max_length=MOST_ENTRIES)] = Field([])
     submodules: bool = False
     lfs: Literal["skip", "smudge"] = "smudge"
-    cancel_grace_seconds: Annotated[float, Field(ge=0, le=24 * 3600, allow_inf_nan=False)] = (
-        CANCEL_GRACE_SECONDS
-    )
+    cancel_grace_seconds: Annotated[Seconds, Field(ge=0, le=24 * 3600)] = CANCEL_GRACE_SECONDS
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":

@@ -3,9 +3,19 @@
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import quoted
+from inbox_orch.shared.shell.values import DURATIONS, with_units
 
 from ..runs import limits
 from ..runs.model import Limits
@@ -49,8 +59,23 @@ def _check_command(text: str) -> None:
 Command = Annotated[str, checked(_check_command)]
 Commands = Annotated[list[Command], Field(max_length=limits.MOST_CHECKS)]
 Tries = Annotated[int, Field(ge=1, le=limits.MOST_ATTEMPTS)]
+
+
+def _in_seconds(given: Any) -> Any:
+    """A duration with units as its seconds; whatever is no text is left as it is."""
+    if not isinstance(given, str):
+        return given
+    seconds = with_units(given)
+    if seconds is None:
+        raise ValueError(
+            f"must be a number of seconds, or like {DURATIONS}, not the text {quoted(given[:40])}"
+        )
+    return seconds
+
+
 # Strict pydantic takes a whole number for a number, too.
-ClockSeconds = Annotated[float, Field(ge=1, le=limits.MAX_CLOCK_SECONDS, allow_inf_nan=False)]
+Seconds = Annotated[float, BeforeValidator(_in_seconds), Field(allow_inf_nan=False)]
+ClockSeconds = Annotated[Seconds, Field(ge=1, le=limits.MAX_CLOCK_SECONDS)]
 
 
 class LimitsPart(Part):

@@ -47,3 +47,8 @@ def has_refs(path: str, refs: Sequence[str]) -> bool:
         return bool(output_of(path, "for-each-ref", "--count=1", *refs))
     except (InboxOrchError, OSError):
         return False
+
+
+def has_begun(path: str) -> bool:
+    """Whether the repository has any branch or tag, and so a commit."""
+    return bool(output_of(path, "for-each-ref", "--count=1"))

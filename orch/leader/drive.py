@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.ids import check_name, plain_number
 from inbox_orch.shared.store import events, waits
 from inbox_orch.shared.store.events import Event
 
@@ -322,7 +322,7 @@ def _out_of_time(desk: Desk, course: "_Course") -> Step:
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, course.run, desk.database.now().wall_ms)
     driven = _driven(desk, course, picture, str(course.position))
-    message = f"run {driven.run.name}: not over within {course.wanted.wait_seconds:g} s"
+    message = f"run {driven.run.name}: not over within {plain_number(course.wanted.wait_seconds)} s"
     hint = driven.obstacle or "call again to drive on; nothing is missed in between"
     failure = InboxOrchError("timeout", message, hint=hint, details={"run": driven.run.name})
     ending = driven._replace(failure=failure)

@@ -24,15 +24,15 @@ def councils_beginning(desk: Desk, beginning: str, limit: int) -> list[Named]:
 
 
 def tasks_beginning(desk: Desk, run: str | None, beginning: str, limit: int) -> list[Named]:
-    """The tasks of a run, or of the only open one. Errors: `not_found`, `usage`."""
-    run_id = desk.run(run).id
+    """The tasks of a run, or of the only open one, else of the last. Errors as of `Desk.run`."""
+    run_id = desk.run(run, shows=True).id
     with desk.database.snapshot() as snapshot:
         found = names.tasks(snapshot, run_id, beginning, limit)
     return [(key, f"{state}: {title}") for key, state, title in found]
 
 
 def attempts_beginning(desk: Desk, run: str | None, beginning: str, limit: int) -> list[Named]:
-    """The attempts of a run, or of the only open one. Errors: `not_found`, `usage`."""
-    run_id = desk.run(run).id
+    """The attempts of a run, or of the only open one, else of the last. Errors as of `Desk.run`."""
+    run_id = desk.run(run, shows=True).id
     with desk.database.snapshot() as snapshot:
         return names.attempts(snapshot, run_id, beginning, limit)

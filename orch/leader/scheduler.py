@@ -89,10 +89,10 @@ class Scheduler:
         """The database that the bus and the scheduler share."""
         return self.desk.database
 
-    def run(self, name: str | None) -> Run:
-        """The run of this name or id, else the only one that is not closed. Errors: `not_found`;
-        `usage`, which lists them, when there are several."""
-        return self.desk.run(name)
+    def run(self, name: str | None, *, shows: bool = False) -> Run:
+        """The run of this name or id, else the only one that is not closed; with `shows`, where
+        none is open, the last one. Errors: `not_found`; `usage` when there are several."""
+        return self.desk.run(name, shows=shows)
 
     def run_init(
         self,
@@ -344,10 +344,12 @@ class Scheduler:
         """The attempts of a run, or of certain tasks, oldest first. Error `not_found`."""
         return restore.attempt_list(self.desk, run, task_names)
 
-    def attempt_named(self, name: str, run_name: str | None) -> tuple[Run, restore.Listed]:
+    def attempt_named(
+        self, name: str, run_name: str | None, *, shows: bool = False
+    ) -> tuple[Run, restore.Listed]:
         """The attempt with this id, or with this task's key and number (`KEY/N`, or `KEY`) in the
-        run. Errors: `not_found`, `usage`."""
-        return restore.attempt_named(self.desk, name, run_name)
+        run; with `shows` that is the last one, if none is open. Errors: `not_found`, `usage`."""
+        return restore.attempt_named(self.desk, name, run_name, shows=shows)
 
     def attempt_show(self, run: Run, listed: restore.Listed) -> restore.Shown:
         """An attempt, and what there is of it. Errors: those of git."""
@@ -400,10 +402,10 @@ class Scheduler:
         compare the tables with the events."""
         return examining.doctor(self.desk, verify=verify)
 
-    def council(self, name: str | None) -> Run:
-        """The run of the council with this name or id, else the only one that is not closed.
-        Errors: `not_found`; `usage`, which lists them, when there are several."""
-        return views.council(self.desk, name)
+    def council(self, name: str | None, *, shows: bool = False) -> Run:
+        """The run of the council with this name or id, else the only one that is not closed; with
+        `shows`, where none is open, the last one. Errors: `not_found`; `usage` (several)."""
+        return views.council(self.desk, name, shows=shows)
 
     def start_council(self, asked: Asked, *, key: str | None = None) -> Answer:
         """Open a council and ask its reviewers. Errors: `usage`, `key_conflict`, `git_missing`,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from inbox_orch.inbox.domain.limits import parse_cursor
 from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import plain_number
 from inbox_orch.shared.store import events, waits
 from inbox_orch.shared.store.events import Event
 
@@ -251,7 +252,7 @@ def _timed_out(
         hint = f"{what}: `orch dispatch` dispatches what is ready"
     return InboxOrchError(
         "timeout",
-        f"run {run.name}: nothing to tell within {wait_seconds:g} s (until {until})",
+        f"run {run.name}: nothing to tell within {plain_number(wait_seconds)} s (until {until})",
         hint=hint,
         details={"run": run.name, "ready": ready[:20]},
         data={

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_name, printable
-from inbox_orch.shared.shell.nearest import did_you_mean, nearest
+from inbox_orch.shared.shell.nearest import did_you_mean
 from inbox_orch.shared.store import events, requests
 from inbox_orch.shared.store.engine import Engine, Session, Transaction
 
 from ..git.commands import keep_secret
 from ..git.recognising import copy_around, has_refs
 from ..git.repository import Repository
+from . import finding, states
 from . import run_rows as runs
-from . import states
 from . import task_rows as tasks
 from .config import config_of
 from .model import Attempt, Run, Task
@@ -60,29 +60,16 @@ class Desk:
 
     # -- finding -----------------------------------------------------------------------------
 
-    def run(self, name: str | None) -> Run:
-        """The run of this name or id, else the only one that is not closed.
+    def run(self, name: str | None, *, shows: bool = False) -> Run:
+        """The run of this name or id, or whose name or id begins so, else the only one that is not
+        closed. For who only looks (`shows`), where none is open, the one that was closed last.
 
         Errors: `not_found`; `usage`, which lists them, when there are several.
         """
         with self.database.snapshot() as snapshot:
             if name is not None:
-                run = runs.get(snapshot, name)
-                if run is None:
-                    raise not_found("run", printable(name), hint=_runs_hint(snapshot, name))
-                return run
-            candidates = _mostly_runs(snapshot, runs.not_closed(snapshot))
-        if not candidates:
-            raise InboxOrchError(
-                "not_found", "there is no open run", hint="`orch run init --title T` opens one"
-            )
-        if len(candidates) > 1:
-            raise usage(
-                "there are several open runs: " + ", ".join(r.name for r in candidates),
-                hint="give --run NAME or set ORCH_RUN",
-                runs=[r.name for r in candidates],
-            )
-        return candidates[0]
+                return finding.named(snapshot, name)
+            return finding.last_or_open(snapshot) if shows else finding.only_open(snapshot)
 
     def task(self, tx: Session, run: Run, name: str) -> Task:
         """The task with this key or id; error `not_found` with the nearest key."""
@@ -217,19 +204,6 @@ def _is_of_run(repository: Repository, run: Run) -> bool:
     except (OSError, InboxOrchError):
         return False
     return same or has_refs(repository.path, run.refs)
-
-
-def _mostly_runs(tx: Session, found: list[Run]) -> list[Run]:
-    """A council is a run, too; beside any other it is meant only when it is named."""
-    return [run for run in found if runs.kind(tx, run.id) == "work"] or found
-
-
-def _runs_hint(tx: Session, name: str) -> str:
-    near = nearest(name[:200], [run.name for run in runs.every(tx)])
-    if near:
-        return f"did you mean {near}?"
-    names = [run.name for run in runs.not_closed(tx)]
-    return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"
 
 
 def place_of(desk: Desk, attempt: Attempt) -> "Place":

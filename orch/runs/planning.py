@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.ids import check_name, new_id
+from inbox_orch.shared.ids import check_name, named_by, new_id
 from inbox_orch.shared.processes.signals import postponed
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
+from ..git.recognising import has_begun
 from ..git.repository import Repository, check_version
 from . import graph, limits
 from . import plan as plans
@@ -41,7 +42,8 @@ def run_init(
 
     The base of the opening is resolved now and stays what it is now; without one HEAD is read at
     each dispatch.
-    Errors: `usage`, `invalid_state` (a branch called `orch`), `git_missing`, `key_conflict`.
+    Errors: `usage` (also where the repository has no commit yet), `invalid_state` (a branch called
+    `orch`), `git_missing`, `key_conflict`.
     """
     leader = check_name(desk.caller or DEFAULT_LEADER, "agent")
     facts = Facts.of(opening, repository, worktree_root)
@@ -302,6 +304,8 @@ def _repository_facts(folder: str | None, base: str | None) -> dict[str, Any]:
             f"{repository.path} has a branch called `orch`, which leaves no room for orch/…",
             hint="rename it: git branch -m orch orch-old",
         )
+    if base is None:
+        _require_commit(repository, folder)
     return {
         "repository": repository.path,
         "repository_identity": repository.identity(),
@@ -309,11 +313,22 @@ def _repository_facts(folder: str | None, base: str | None) -> dict[str, Any]:
     }
 
 
+def _require_commit(repository: Repository, folder: str) -> None:
+    """Error `usage`, which the first dispatch would raise, in a repository that has no commit yet.
+    A HEAD that is yet to be born beside other branches is their user's: a base can be given."""
+    try:
+        repository.commit_of("HEAD", folder)
+    except InboxOrchError as error:
+        if error.code != "usage" or not has_begun(repository.path):
+            raise
+
+
 def _worktree_root(chosen: str | None) -> str:
-    """An absolute path; error `usage` for one that cannot be stored or shown."""
+    """An absolute path; error `usage` for one that cannot be stored or shown, or an empty HOME."""
     if chosen is None:
         home = os.environ.get("XDG_STATE_HOME", "")
         if not os.path.isabs(home):  # so the specification of that variable says
+            named_by("HOME")  # an empty one would lead to the top of the file system
             home = os.path.expanduser("~/.local/state")
         chosen = os.path.join(home, "inbox-orch", "worktrees")
     path = os.path.abspath(chosen)

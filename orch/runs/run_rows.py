@@ -7,6 +7,8 @@ from inbox_orch.shared.store.engine import Session
 
 from .model import Run
 
+# Behind every character that a name can have.
+_BEHIND = "\U0010ffff"
 _COLUMNS = ", ".join(Run._fields)
 
 
@@ -25,6 +27,17 @@ def get(tx: Session, name_or_id: str) -> Run | None:
     return None if row is None else Run._make(row)
 
 
+def beginning(tx: Session, name: str, run_id: str | None, limit: int) -> list[Run]:
+    """Runs whose name begins so, and those whose id does where the beginning of one is given,
+    oldest first."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM run WHERE (name >= ? AND name < ?) OR (id >= ? AND id < ?)"
+        " ORDER BY created_at, id LIMIT ?",
+        (name, name + _BEHIND, run_id or _BEHIND, (run_id or "") + _BEHIND, limit),
+    )
+    return [Run._make(row) for row in rows]
+
+
 def kind(tx: Session, run_id: str) -> str:
     """What a run is for: `council`, or `work`."""
     row = tx.one("SELECT 1 FROM council WHERE run_id = ?", (run_id,))
@@ -35,6 +48,16 @@ def not_closed(tx: Session) -> list[Run]:
     """Every run that is not closed, oldest first."""
     rows = tx.all(f"SELECT {_COLUMNS} FROM run WHERE state <> 'closed' ORDER BY created_at, id")
     return [Run._make(row) for row in rows]
+
+
+def last_closed(tx: Session, wanted: str) -> Run | None:
+    """The run of a kind (`work`, `council`) that was closed last, None when none was."""
+    has = "" if wanted == "council" else "NOT "
+    row = tx.one(
+        f"SELECT {_COLUMNS} FROM run WHERE state = 'closed' AND {has}EXISTS"
+        " (SELECT 1 FROM council WHERE run_id = run.id) ORDER BY closed_at DESC, id DESC LIMIT 1"
+    )
+    return None if row is None else Run._make(row)
 
 
 def every(tx: Session) -> list[Run]:

@@ -3,6 +3,8 @@
 import signal
 from typing import NamedTuple
 
+from ..ids import plain_number
+
 CUT_NOTE = "[the last of "
 """How a text begins that is the end of a command's output, and not all of it."""
 
@@ -21,7 +23,7 @@ class Ending(NamedTuple):
 def ending_text(ending: Ending, what: str = "The command") -> str:
     """How a command ended, as a sentence."""
     if ending.timed_out is not None:
-        return f"{what} was stopped after {ending.timed_out:g} s, its time limit."
+        return f"{what} was stopped after {plain_number(ending.timed_out)} s, its time limit."
     if ending.signal is not None:
         return f"{what} was killed by signal {ending.signal} ({_name(ending.signal)})."
     return f"{what} ended with exit status {ending.exit_status}."

@@ -6,34 +6,99 @@ commands are `Verb`s. Whatever goes wrong becomes one error in the one envelope.
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from ..errors import EXIT_MEANINGS, InboxOrchError, usage
+from ..ids import named_by, printable
 from .declaring import Declared, clicks_keywords, common
 from .output import Output
 from .shell import Shell as Shell
 from .shell import helpful
 from .shell import shell_of as shell_of
+from .value_types import NAME as NAME
 from .value_types import PATH as PATH
 from .value_types import TEXT as TEXT
 from .value_types import Number as Number
 from .value_types import Text as Text
+from .values import given_again
 from .values import parse_number as parse_number
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 
 def _read_as_text(parameters: Iterable[click.Parameter]) -> None:
-    """Plain strings of click's become `TEXT`, so that no command can forget it."""
+    """Plain strings of click's become `NAME`, so that no command can forget it."""
     for parameter in parameters:
         if parameter.type is click.STRING:
-            parameter.type = TEXT
+            parameter.type = NAME
+
+
+def _refuse_repeated(command: click.Command, context: click.Context, words: Sequence[str]) -> None:
+    """Error `usage` for several values of an option that takes one; not while help is asked for,
+    and not while a shell completes."""
+    if context.resilient_parsing:
+        return
+    _, _, given = command.make_parser(context).parse_args(args=[*words])
+    if any(parameter.name in ("help", "version") for parameter in given):
+        return
+    for parameter in given:
+        takes_one = isinstance(parameter, click.Option) and not (
+            parameter.is_flag or parameter.multiple
+        )
+        if takes_one and given.count(parameter) > 1:
+            raise given_again(parameter.opts[0])
+
+
+def _refuse_empty_variables(command: click.Command, context: click.Context) -> None:
+    """Error `usage` for a variable that is to name what no word does, and is empty."""
+    if context.resilient_parsing:
+        return
+    for parameter in command.params:
+        variable, source = parameter.envvar, context.get_parameter_source(str(parameter.name))
+        if isinstance(variable, str) and source is not click.core.ParameterSource.COMMANDLINE:
+            named_by(variable)
 
 
 # -- commands ------------------------------------------------------------------------------
+
+
+class StandIn(click.Argument):
+    """An argument that says what an option says: `orch run close NAME`, as `--run NAME` does."""
+
+    def __init__(self, names: Sequence[str], *, instead_of: str) -> None:
+        super().__init__(names, required=False, metavar=f"[{names[0].upper()}]")
+        self.instead_of = instead_of
+
+
+def stand_in(name: str, instead_of: str) -> Callable[[Command], Command]:
+    """An argument for the option whose value the function of a command gets as `instead_of`."""
+
+    return click.argument(name, cls=StandIn, instead_of=instead_of)
+
+
+def _let_stand_in(command: click.Command, context: click.Context) -> None:
+    """Give what a stand-in says to the option that it stands for; error `usage` where that says
+    something else."""
+    by_words = click.core.ParameterSource.COMMANDLINE
+    for parameter in command.params:
+        if not isinstance(parameter, StandIn):
+            continue
+        option, value = parameter.instead_of, context.params.pop(str(parameter.name), None)
+        if value is None:
+            continue
+        given = context.params[option]
+        if context.get_parameter_source(option) is by_words and given != value:
+            raise usage(
+                f"{printable(value)} and --{parameter.name} {printable(given)} are not the same",
+                hint="give one of them",
+            )
+        context.params[option] = value
+        context.set_parameter_source(option, by_words)
 
 
 def _store(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -41,11 +106,8 @@ def _store(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
 
     def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         shell = shell_of(context)
-        if value is None or value is False:
-            return
-        if value == "":
-            raise usage(f"{parameter.opts[0]} is empty", hint="a variable may not be set")
-        shell.keep(field, value)
+        if value is not None and value is not False:
+            shell.keep(field, value, parameter.opts[0])
 
     return keep
 
@@ -82,7 +144,11 @@ class Verb(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; what is wrong and has no hint of its own leads to the help."""
         with helpful(ctx.command_path):
-            return super().parse_args(ctx, args)
+            _refuse_repeated(self, ctx, args)
+            rest = super().parse_args(ctx, args)
+            _let_stand_in(self, ctx)
+            _refuse_empty_variables(self, ctx)
+            return rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -129,7 +195,10 @@ class Program(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; what is wrong and has no hint of its own leads to the help."""
         with helpful(ctx.command_path):
-            return super().parse_args(ctx, args)
+            _refuse_repeated(self, ctx, args)
+            rest = super().parse_args(ctx, args)
+            _refuse_empty_variables(self, ctx)
+            return rest
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """`--help`, which honours `--json`."""
@@ -251,7 +320,7 @@ def _say_and_exit(context: click.Context, data: Mapping[str, str], text: str) ->
 
 def invoke(name: str, program: click.Group, arguments: Sequence[str], output: Output) -> int:
     """Parse a command line and run its command; returns the exit code. Errors: all."""
-    shell = Shell.of_environment(output)
+    shell = Shell(output)
     try:
         with program.make_context(
             name, [*arguments], obj=shell, max_content_width=80, terminal_width=_help_width()

@@ -68,6 +68,8 @@ With `--json`, on success and on failure, standard output holds exactly one JSON
 - A thing has the same shape wherever it appears, and its id under `id`. Ids are strings, counts
   integers, times RFC 3339 in UTC with milliseconds; a duration names its unit (`lease_seconds`).
 - A long body is cut, with `body_bytes` and `body_truncated`; `--full` shows all of it.
+- Where no run or council is named and none is open, a command of `orch` that changes nothing takes
+  the one that was closed last: `data.last_run` is then its name, and otherwise not there.
 - `watch`, `work`, `export` and `orch drive` print JSON Lines instead, each with a `type`.
 - New keys may be added. None is renamed or taken away without another `schema`.
 
@@ -78,4 +80,7 @@ ABOUT_EXITS = """\
 After 0 the change is on disk. After 2 to 10 the request had no effect. After 1, 130, 141 and 143
 it was done wholly or not at all; the same call again, with the same `--key` or token, is safe."""
 
-ABOUT_VARIABLES = "An empty variable counts as unset. Options win over variables."
+ABOUT_VARIABLES = """\
+Options win over variables. An empty variable counts as unset, but for those that name something
+(INBOX_DB, INBOX_DB_ID, INBOX_AGENT, INBOX_THREAD, INBOX_TOKEN, ORCH_RUN, ORCH_COUNCIL): a command
+that would use one of these refuses it while it is empty (exit 2), as it refuses an empty option."""

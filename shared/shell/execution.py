@@ -37,7 +37,7 @@ def execute(
         if f"_{name.upper()}_COMPLETE" in os.environ:
             from .completion import answer
 
-            return answer(name, load, Shell.of_environment(output), output)
+            return answer(name, load, Shell(output), output)
         if find is not None:
             from .quick import run_plain
 

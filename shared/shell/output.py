@@ -43,6 +43,8 @@ class Output:
         self.as_json = as_json
         self.answered = False
         self.exit_code = 0
+        # What stands in the `data` of the result besides what the command gives.
+        self.also: dict[str, Any] = {}
         # What stands at the lower end of the terminal, and how wide each of its lines is.
         self._pictured = b""
         self._picture: list[int] = []
@@ -75,7 +77,7 @@ class Output:
         # Set before anything is written: whatever happens now, nothing else may follow.
         self.answered = True
         if self.as_json:
-            self._write_json({"schema": self._schema, "ok": True, "data": data})
+            self._write_json({"schema": self._schema, "ok": True, "data": {**data, **self.also}})
         elif self.terminal:
             from .terminal import render
 
@@ -108,7 +110,7 @@ class Output:
         self.answered = True
         value: dict[str, Any] = {"schema": self._schema, "ok": False}
         if error.data is not None or error.exit_code in EXITS_WITH_DATA:
-            value["data"] = error.data or {}
+            value["data"] = {**(error.data or {}), **self.also}
         value["error"] = error.as_json()
         self._write_json(value)
 

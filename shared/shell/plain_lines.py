@@ -5,13 +5,13 @@ Whatever else there is (help, `--`, a name that is not known, a value that is mi
 not read here at all, so that everything that is said about a call is said by click.
 """
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import InboxOrchError
+from ..ids import named_by
 from .declaring import Declared, Parameter, common
-from .values import TEXT, Choice, FilePath, Number, Text
+from .values import NAME, Choice, FilePath, Number, Text
 
 _UNDERSTOOD = frozenset(
     {"default", "envvar", "is_flag", "multiple", "required", "type"}
@@ -42,7 +42,7 @@ def read(command: Declared, words: Iterable[str]) -> Line | None:
         said = {f: _value(p, given[p]) for f, p in shared.items() if p in given}
     except (_NotPlain, InboxOrchError, ValueError):
         return None
-    return None if "" in said.values() else (values, said)
+    return values, said
 
 
 def _by_name(parameters: Iterable[Parameter]) -> dict[str, Parameter]:
@@ -50,7 +50,7 @@ def _by_name(parameters: Iterable[Parameter]) -> dict[str, Parameter]:
     options = {}
     for each in parameters:
         typed = [name for name in each.names if not name.isidentifier()]
-        kind = each.keywords.get("type", TEXT)
+        kind = each.keywords.get("type", NAME)
         known = isinstance(kind, _TYPES) and each.keywords.keys() <= _UNDERSTOOD
         if not known or not isinstance(each.keywords.get("default", 0), (int, float)):
             raise _NotPlain
@@ -79,23 +79,26 @@ def _sorted_out(
         value = name if is_flag else text if equals else next(following, None)
         if value is None:
             raise _NotPlain
+        if options[name] in given and not is_flag and not options[name].keywords.get("multiple"):
+            raise _NotPlain
         given.setdefault(options[name], []).append(value)
     return given, rest
 
 
 def _value(parameter: Parameter, texts: list[str]) -> Any:
-    """What a parameter comes to: of several texts the last, unless it takes all."""
+    """What a parameter comes to, from its text, from the environment or by default."""
     keywords = parameter.keywords
     if keywords.get("is_flag"):
         return bool(texts)
-    from_environment = os.environ.get(keywords.get("envvar", ""))
-    if not texts and from_environment:
+    variable = keywords.get("envvar")
+    from_environment = None if texts or variable is None else named_by(variable)
+    if from_environment is not None:
         texts = [from_environment]
-    kind = keywords.get("type", TEXT)
+    kind = keywords.get("type", NAME)
     if keywords.get("multiple"):
         return tuple(kind.read(text, None) for text in texts)
     if texts:
-        return kind.read(texts[-1], None)
+        return kind.read(texts[0], None)
     if keywords.get("required", parameter.kind == "argument"):
         raise _NotPlain
     return keywords.get("default")

@@ -34,9 +34,9 @@ def run_plain(name: str, find: Find, words: Sequence[str], output: Output) -> in
     if found is None or line is None:
         return None
     command, count = found
-    shell = Shell.of_environment(output)
+    shell = Shell(output)
     for field, value in line[1].items():
-        shell.keep(field, value)
+        shell.keep(field, value, field)
     shell.begin()
     try:
         with helpful(" ".join((name, *words[:count]))), _Call(shell) as call:

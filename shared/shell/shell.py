@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..errors import InboxOrchError
+from ..ids import named_by
 from .output import Output
-from .values import parse_number
+from .values import given_again, parse_seconds
 
 
 class Shell:
@@ -19,25 +20,40 @@ class Shell:
 
     def __init__(self, output: Output) -> None:
         self.output = output
-        self.database: str | None = None
-        self.database_named = False
-        self.database_id: str | None = None
-        self.agent: str | None = None
-        self.json = False
+        # By the field that each option is kept in.
+        self._said: dict[str, Any] = {}
 
-    @classmethod
-    def of_environment(cls, output: Output) -> "Shell":
-        """The shell, with what the environment says."""
-        shell = cls(output)
-        shell.database = os.environ.get("INBOX_DB") or None
-        shell.agent = os.environ.get("INBOX_AGENT") or None
-        return shell
+    def keep(self, field: str, value: Any, called: str) -> None:
+        """Take what a common option has said; error `usage` when it has said something already,
+        before the command's name."""
+        if field in self._said and value is not True:
+            raise given_again(called)
+        self._said[field] = value
 
-    def keep(self, field: str, value: Any) -> None:
-        """Take what a common option has said."""
-        setattr(self, field, value)
-        if field == "database":
-            self.database_named = True
+    @property
+    def json(self) -> bool:
+        """Whether --json was given."""
+        return bool(self._said.get("json"))
+
+    @property
+    def database(self) -> str | None:
+        """The database file of --db, else of INBOX_DB; error `usage` when that is empty."""
+        return self._said["database"] if self.database_named else named_by("INBOX_DB")
+
+    @property
+    def database_named(self) -> bool:
+        """Whether --db was given."""
+        return "database" in self._said
+
+    @property
+    def database_id(self) -> str | None:
+        """The id of --db-id."""
+        return self._said.get("database_id")
+
+    @property
+    def agent(self) -> str | None:
+        """Who is acting, by --agent, else by INBOX_AGENT; error `usage` when that is empty."""
+        return self._said["agent"] if "agent" in self._said else named_by("INBOX_AGENT")
 
     def begin(self) -> None:
         """The command line has been read, and the command runs now, with the garbage collector
@@ -52,7 +68,7 @@ class Shell:
     def busy_seconds(self) -> float:
         """How long a write waits for other writers (INBOX_BUSY_TIMEOUT, in seconds)."""
         text = os.environ.get("INBOX_BUSY_TIMEOUT", "")
-        return parse_number("INBOX_BUSY_TIMEOUT", text, 0, 3600) if text else 10.0
+        return parse_seconds("INBOX_BUSY_TIMEOUT", text, 0, 3600) if text else 10.0
 
     @property
     def expected_id(self) -> str | None:
@@ -60,7 +76,7 @@ class Shell:
         belongs to the INBOX_DB beside it."""
         if self.database_id is not None or self.database_named:
             return self.database_id
-        return os.environ.get("INBOX_DB_ID") or None
+        return named_by("INBOX_DB_ID")
 
 
 class Context(Protocol):

@@ -19,12 +19,18 @@ _completion = Later("inbox_orch.shared.shell.completion")
 
 
 class Number(values.Number, click.ParamType[float]):
-    """A number in a range; `whole` gives an int. `forever` also takes `inf`."""
+    """A number in a range; `whole` gives an int. `seconds` takes units, too, `forever` `inf`."""
 
     def __init__(
-        self, low: float, high: float, *, whole: bool = False, forever: bool = False
+        self,
+        low: float,
+        high: float,
+        *,
+        whole: bool = False,
+        seconds: bool = False,
+        forever: bool = False,
     ) -> None:
-        super().__init__(low, high, whole=whole, forever=forever)
+        super().__init__(low, high, whole=whole, seconds=seconds, forever=forever)
         self.name = "integer" if whole else "number"
 
     def convert(
@@ -35,7 +41,7 @@ class Number(values.Number, click.ParamType[float]):
 
 
 class Text(values.Text, click.ParamType[str]):
-    """Text, as the bytes that were typed, decoded as UTF-8: the type of every plain option."""
+    """Text, as the bytes that were typed, decoded as UTF-8; with `names` it is not empty."""
 
     name = "text"
 
@@ -70,6 +76,7 @@ class FilePath(values.FilePath, click.ParamType[str]):
 
 
 TEXT = Text()
+NAME = Text(names=True)
 PATH = FilePath()
 
 
@@ -78,11 +85,17 @@ def for_click(kind: object) -> object:
     if isinstance(kind, click.ParamType):
         return kind
     if isinstance(kind, values.Number):
-        return Number(kind.low, kind.high, whole=kind.whole, forever=kind.forever)
+        return Number(
+            kind.low, kind.high, whole=kind.whole, seconds=kind.seconds, forever=kind.forever
+        )
     if isinstance(kind, values.Choice):
         return click.Choice(kind.words)
-    return {values.TEXT: TEXT, values.PATH: PATH}.get(kind, kind)
+    return {values.TEXT: TEXT, values.NAME: NAME, values.PATH: PATH}.get(kind, kind)
 
 
 def _called(parameter: click.Parameter | None) -> str | None:
-    return parameter.opts[0] if parameter is not None and parameter.opts else None
+    """As a caller knows it: the option, or the argument, of several the name of one."""
+    if parameter is None or not parameter.opts:
+        return None
+    several = parameter.nargs == -1 and parameter.metavar
+    return several.strip("[].") if several else parameter.opts[0]

@@ -8,6 +8,7 @@ import fcntl
 import os
 
 from ..errors import InboxOrchError
+from ..ids import plain_number
 from .folders import file_failure
 
 
@@ -100,7 +101,7 @@ class _Line:
         if not self.leave():
             raise InboxOrchError(
                 "busy",
-                f"other writers held the database for {timeout_seconds:g} s",
+                f"other writers held the database for {plain_number(timeout_seconds)} s",
                 hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
                 details={"gate": self._path, "waited_seconds": timeout_seconds},
             )

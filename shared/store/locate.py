@@ -8,6 +8,7 @@ import os
 from typing import NamedTuple
 
 from ..errors import InboxOrchError
+from ..ids import check_named
 from .folders import refuse_links
 from .layout import DATABASE_NAME, FOLDER_NAME, database_in
 
@@ -46,15 +47,16 @@ def locate(
     option: str | None, environment: str | None, working_directory: str | None = None
 ) -> Location:
     """The database to use; error `no_database` when there is none to be found, `foreign_owner`
-    when what was found is another user's, `unsafe_link` when it is a link.
+    when what was found is another user's, `unsafe_link` when it is a link, `usage` for an empty
+    option or environment.
 
     The path of an option or of the environment is not checked for existence. The search starts
     in `working_directory`, by default the present one.
     """
-    if option:
-        return Location(absolute(option), "option")
-    if environment:
-        return Location(absolute(environment), "environment")
+    if option is not None:
+        return Location(absolute(check_named(option, "the path of the database")), "option")
+    if environment is not None:
+        return Location(absolute(check_named(environment, "INBOX_DB")), "environment")
     start = os.path.realpath(working_directory or working_folder())
     for folder, rule in _starting_points(start):
         found = _walk_up(folder)

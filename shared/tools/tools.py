@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from ..errors import InboxOrchError, usage
+from ..shell.commandline import StandIn
 from ..shell.nearest import nearest
 from ..shell.values import Number
 
@@ -129,7 +130,7 @@ def command_of(program: click.Group, tool: Tool) -> click.Command:
 
 
 def _arguments(tool: Tool, command: click.Command) -> Iterator[Argument]:
-    exposed = [p for p in command.params if p.expose_value]
+    exposed = [p for p in command.params if p.expose_value and not isinstance(p, StandIn)]
     names = {_name(p) for p in exposed}
     for parameter in exposed:
         name = _name(parameter)

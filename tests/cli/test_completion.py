@@ -92,6 +92,8 @@ def offered(project: Enterprise, shell: str, typed: str, **environment: str) -> 
     ("inbox send --to w", ["workers"]),
     ("inbox fetch --agent lea", ["leader"]),
     ("orch status --run ", ["RUN"]),
+    ("orch status ", ["RUN"]),
+    ("orch run close ", ["RUN"]),
     ("orch task show ", ["lexer", "parser"]),
     ("orch task add --depends-on pa", ["parser"]),
     ("orch dispatch lexer pa", ["parser"]),

@@ -203,7 +203,9 @@ def test_the_order_of_the_rules_is_option_environment_folder(tmp_path: Path):
     assert seen() == ("folder", ids["folder"])
     assert seen(INBOX_DB=path("environment")) == ("environment", ids["environment"])
     assert seen("--db", path("option"), INBOX_DB=path("environment")) == ("option", ids["option"])
-    assert seen(INBOX_DB="") == ("folder", ids["folder"])
+    assert seen() == ("folder", ids["folder"])
+    refused = run("where", "--json", folder=tmp_path / "folder", INBOX_DB="")
+    assert refused.error["message"] == "INBOX_DB is empty"
 
 
 def test_init_again_changes_nothing(tmp_path: Path):

@@ -4,13 +4,15 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from support.timing import PATIENCE_SECONDS
+from support.lengths import LONG
+from support.rehearsals import SHELLS, Script, bare, installed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -18,6 +20,8 @@ _BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 _HEADING = re.compile(r"^#+ (.+?)\s*$", re.MULTILINE)
+# `$(a | b)`, `eval "$(a)"`, and a variable called `status`, which zsh has itself.
+_HIDING = re.compile(r"\$\([^()]*\|[^()]*\)|eval \"\$\(|^ *status=", re.MULTILINE)
 # The coding agents of the guide are not there in a test. This one does the task on its standard
 # input, as each of them would: whatever it is to write, it writes.
 _AGENT = """\
@@ -57,11 +61,17 @@ def agents(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if blocks_of(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
-def test_every_command_of_the_page_works(page: Path, project: Path, agents: Path):
-    """All blocks of a page, one after the other, in one project."""
+def test_every_command_of_the_page_works_and_a_failure_of_any_ends_it(
+    page: Path, shell: str, project: Path, agents: Path
+):
+    """All blocks of a page, one after the other, in one project, for somebody with an empty home;
+    then again for each command, which fails."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
     script = ["set -eu", "export XDG_STATE_HOME=$PWD/../state"]
     if page.name == "python.md":
         script.append("inbox init")
@@ -72,16 +82,34 @@ def test_every_command_of_the_page_works(page: Path, project: Path, agents: Path
             path = project.parent / f"block{number}.py"
             path.write_text(text)
             script.append(shlex.join([sys.executable, "-P", str(path)]))
-    path = os.pathsep.join((str(Path(sys.executable).parent), str(agents), os.environ["PATH"]))
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(script)],
-        cwd=project,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
+    rehearsed = Script(
+        shell,
+        ["-c", "\n".join(script)],
+        project,
+        path=os.pathsep.join((str(agents), installed())),
+        environment=bare({**os.environ}),
     )
+
+    done = rehearsed.play()
+
     assert done.returncode == 0, done.stdout + done.stderr
+    if page.name != "python.md":
+        # In the short form each shell has its share of the commands.
+        share = {} if LONG else {"first": SHELLS.index(shell), "step": len(SHELLS)}
+        assert list(rehearsed.surprises(**share)) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*PAGES, *sorted((ROOT / "docs").rglob("*.sh"))],
+    ids=lambda p: str(p.relative_to(ROOT)),
+)
+def test_no_script_hides_the_exit_code_of_a_command(path: Path):
+    """Scripts within scripts are looked at, too, which no rehearsal fails."""
+    text = path.read_text()
+    texts = [text] if path.suffix == ".sh" else [t for _, t in blocks_of(path)]
+    hidden = [each for text in texts for each in _HIDING.findall(text)]
+    assert (path.suffix == ".md" and not blocks_of(path)) or hidden == []
 
 
 def anchors_of(page: Path) -> set[str]:

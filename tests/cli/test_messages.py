@@ -31,14 +31,13 @@ def test_an_id_that_is_nearly_right_is_recognised(project: Project, verb: str):
         "claim": ("--agent", "a"),
     }.get(verb, ("--token", "0" * 32, *(("--body", "b") if verb == "update" else ())))
 
-    for given in (mistyped(thread), thread[:20], thread[:-1]):
-        error = project.json(verb, given, *options).error
-        assert (error["code"], error["hint"]) == ("not_found", f"did you mean {thread}?")
+    error = project.json(verb, mistyped(thread), *options).error
+    assert (error["code"], error["hint"]) == ("not_found", f"did you mean {thread}?")
 
 
 def test_an_id_that_is_like_none_leads_to_the_list(project: Project):
     project.send()
-    for given in (ULID, "x", "x" * 100_000, "\U0001f600" * 10, ""):
+    for given in (ULID, "x", "x" * 100_000, "\U0001f600" * 10):
         assert "list" in project.json("show", "--agent=w1", "--", given).error["hint"]
 
 

@@ -5,7 +5,9 @@ import json
 
 import pytest
 
+from support.commands import run
 from support.orch_matrix import Enterprise
+from support.runs import git
 
 CONFIG = """\
 checks: [make test]
@@ -89,3 +91,39 @@ def test_a_config_can_come_on_standard_input(project):
 
     assert ended.code == 0
     assert project.orch("run", "show", "--json").data["config"]["lfs"] == "skip"
+
+
+def test_a_repository_without_a_commit_is_refused_before_anything_is_made(tmp_path):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    (folder / "plan.yaml").write_text("run: {title: T}\ntasks: [{task: a, title: A}]\n")
+
+    for words in (("run", "init", "--title", "T"), ("plan", "import", "plan.yaml", "--new-run")):
+        if words[0] == "plan":
+            run("init", folder=folder)
+        ended = run(*words, "--json", folder=folder, program="orch")
+        assert (ended.code, ended.error["code"]) == (2, "usage")
+        assert ended.error["message"].startswith("'HEAD' names no commit in ")
+        assert ended.error["hint"] == "the repository needs a first commit"
+        assert (folder / ".inbox").exists() == (words[0] == "plan")
+
+    assert run("run", "list", "--all", "--json", folder=folder, program="orch").data["items"] == []
+    without = run("run", "init", "--title", "T", "--no-repo", folder=folder, program="orch")
+    assert without.code == 0
+
+
+def test_an_empty_home_is_not_the_top_of_the_file_system(tmp_path):
+    project = Enterprise(tmp_path / "project")
+
+    ended = opened(project, HOME="", XDG_STATE_HOME="")
+
+    assert (ended.code, ended.error["message"]) == (2, "HOME is empty")
+    assert listed(project) == []
+    assert opened(project, HOME="", XDG_STATE_HOME=str(tmp_path / "state")).code == 0
+    root = ("--worktree-root", str(tmp_path / "trees"))
+    assert opened(project, *root, HOME="", XDG_STATE_HOME="").code == 0
+
+
+def listed(project: Enterprise):
+    return project.orch("run", "list", "--all", "--json").data["items"]

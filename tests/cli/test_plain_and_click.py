@@ -96,6 +96,12 @@ LINES: list[tuple[str, ...]] = [
     ("claim", "--agent", "w1", "--lea", "60"),
     ("claim", "--agent"),
     ("claim", "--agent", ""),
+    ("claim", "--agent", "w1", "--agent", "w2"),
+    ("--agent", "w1", "claim", "--agent", "w2"),
+    ("claim", "--agent", "w1", "--mailbox="),
+    ("claim", "", "--agent", "w1"),
+    (*SENT, "--to", "others", "--agent", "leader"),
+    ("send", "--to=", "--subject", "s", "--agent", "leader"),
     ("claim", "--help"),
     ("claim", "--help", "--json"),
     ("claim", "--db", "nowhere/bus.db", "--agent", "w1", "--json"),
@@ -163,6 +169,15 @@ def test_both_take_the_thread_and_the_token_from_the_environment(pair: Pair):
     assert pair.both("prime", **held).code == 0
     assert pair.both("fetch", "--json", INBOX_DB="nowhere.db", INBOX_AGENT="w1").code != 0
     assert pair.both("fetch", "--json", INBOX_BUSY_TIMEOUT="x", INBOX_AGENT="w1").code == 2
+
+
+@pytest.mark.parametrize(
+    "variable", ["INBOX_DB", "INBOX_DB_ID", "INBOX_AGENT", "INBOX_THREAD", "INBOX_TOKEN"]
+)
+def test_both_refuse_an_empty_variable_that_is_to_name_something(pair: Pair, variable: str):
+    refused = pair.both("done", "--json", **{variable: ""})
+
+    assert (refused.code, refused.error["message"]) == (2, f"{variable} is empty")
 
 
 def test_both_let_a_shell_complete_alike(pair: Pair):

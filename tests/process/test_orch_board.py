@@ -138,3 +138,14 @@ def test_without_a_terminal_it_names_what_tells_the_same(project: Enterprise):
         assert viewed.ended() == 2
     finally:
         viewed.close()
+
+
+def test_the_last_run_is_shown_where_none_is_open(project: Enterprise):
+    project.running()
+    assert project.orch("cancel", "a").code == 0
+    assert project.orch("run", "cancel").code == 0
+    viewed = Viewed(command_path("orch"), "board", folder=project.folder)
+    try:
+        viewed.until(lambda screen: has(screen, "a  "))
+    finally:
+        viewed.close()

@@ -205,14 +205,14 @@ def test_a_repository_with_no_commit_is_refused_until_it_has_one(tmp_path: Path)
     folder.mkdir()
     git(folder, "init", "-q", "--initial-branch", "main")
     project = Existing(folder)
-    project.tasks("a")
 
-    error = project.orch("dispatch", "--json").error
+    error = project.orch("run", "init", "--title", "T", "--json").error
     assert (error["code"], error["hint"]) == ("usage", "the repository needs a first commit")
     assert branches(folder) == set()
-    assert project.orch("status", "--json").data["counts"] == {"ready": 1}
+    assert project.orch("run", "list", "--all", "--json").data["items"] == []
 
     commit(folder, "first.txt", "first")
+    project.tasks("a")
     dispatched(project)
 
 

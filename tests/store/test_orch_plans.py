@@ -326,11 +326,23 @@ def test_the_caller_is_named_in_the_events_and_must_have_a_name(site: Site, run)
 # -- repositories of every shape -------------------------------------------------------------
 
 
-def test_an_unborn_head_is_told_at_the_dispatch(site: Site):
+def test_no_run_is_opened_in_a_repository_without_a_commit(site: Site):
     empty = site.folder / "empty"
     empty.mkdir()
     git(empty, "init", "-q")
-    run = site.open_run(repository=empty)
+
+    with refused("usage") as failure:
+        site.open_run(repository=empty)
+
+    assert failure.value.hint == "the repository needs a first commit"
+    assert site.scheduler.runs(closed=True) == []
+    git(empty, "commit", "-q", "--allow-empty", "-m", "Begin")
+    assert site.open_run(repository=empty).state == "open"
+
+
+def test_an_unborn_head_beside_other_branches_is_told_at_the_dispatch(site: Site):
+    git(site.repository, "symbolic-ref", "HEAD", "refs/heads/unborn")
+    run = site.open_run()
     site.add(run, "a")
 
     with refused("usage") as failure:

@@ -102,7 +102,7 @@ def reader(*verb: str, **cells: Cell | Never) -> dict[str, Cell | Never]:
     """The cells of a command that looks at a council, after taking in what has come."""
     found: dict[str, Cell | Never] = {
         "ok": after(answered, *verb),
-        "usage": plain(*verb, "surplus"),
+        "usage": plain(*verb, "surplus", "surplus"),
         "not_found": plain(*verb, *NO_SUCH),
         "conflict": NO_STATE,
         "busy": after(answered, *verb),

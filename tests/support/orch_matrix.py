@@ -113,7 +113,7 @@ def reader(*verb: str) -> dict[str, Cell | Never]:
     """The cells of a command that only looks at a run."""
     return {
         "ok": after(Enterprise.asked, *verb),
-        "usage": plain(*verb, "surplus"),
+        "usage": plain(*verb, "surplus", "surplus"),
         "not_found": plain(*verb, *NO_SUCH),
         "conflict": NO_STATE,
         "busy": read_while_busy(after(Enterprise.asked, *verb)),

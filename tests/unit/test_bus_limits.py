@@ -52,42 +52,47 @@ def test_a_number_with_a_fraction_is_taken_unless_it_has_to_be_whole():
 @pytest.mark.parametrize(
     "check, taken, refused, message",
     [
-        (limits.check_lease_seconds, 1.0, 0.99, "lease must be a number from 1 to 86400, not 0.99"),
+        (
+            limits.check_lease_seconds,
+            1.0,
+            0.99,
+            "lease must be a number of seconds from 1 to 86400, not 0.99",
+        ),
         (
             limits.check_lease_seconds,
             86400.0,
             86400.5,
-            "lease must be a number from 1 to 86400, not 86400.5",
+            "lease must be a number of seconds from 1 to 86400, not 86400.5",
         ),
         (
             limits.check_wait_seconds,
             0,
             -0.1,
-            "wait must be a number from 0 to 3.16224e+07, not -0.1",
+            "wait must be a number of seconds from 0 to 31622400, not -0.1",
         ),
         (
             limits.check_wait_seconds,
             YEAR,
             YEAR + 1,
-            "wait must be a number from 0 to 3.16224e+07, not 31622401",
+            "wait must be a number of seconds from 0 to 31622400, not 31622401",
         ),
         (
             lambda value: limits.check_delay_seconds("delay", value),
             0,
             -1,
-            "delay must be a number from 0 to 3.16224e+07, not -1",
+            "delay must be a number of seconds from 0 to 31622400, not -1",
         ),
         (
             lambda value: limits.check_delay_seconds("delay", value, 0.001),
             0.001,
             0,
-            "delay must be a number from 0.001 to 3.16224e+07, not 0",
+            "delay must be a number of seconds from 0.001 to 31622400, not 0",
         ),
         (
             lambda value: limits.check_delay_seconds("delay", value),
             YEAR,
             YEAR + 1,
-            "delay must be a number from 0 to 3.16224e+07, not 31622401",
+            "delay must be a number of seconds from 0 to 31622400, not 31622401",
         ),
     ],
 )

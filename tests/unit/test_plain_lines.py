@@ -59,9 +59,9 @@ def by_us(command: Declared, words: list[str]) -> Read | None:
     line = read(command, words)
     if line is None:
         return None
-    shell = Shell.of_environment(Output("inbox/1", as_json=False))
+    shell = Shell(Output("inbox/1", as_json=False))
     for field, value in line[1].items():
-        shell.keep(field, value)
+        shell.keep(field, value, field)
     return Read(line[0], said(shell))
 
 
@@ -76,7 +76,7 @@ def by_click(command: Declared, words: list[str]) -> Read | None:
         help=((), ""),
         lenient=None,
     ).for_click()
-    shell = Shell.of_environment(Output("inbox/1", as_json=False))
+    shell = Shell(Output("inbox/1", as_json=False))
     above = click.Context(program, info_name="inbox", obj=shell)
     try:
         with pytest.MonkeyPatch.context() as patch:
@@ -103,14 +103,12 @@ PLAIN = [
     ("claim", "--agent w1 --mailbox workers --wait 90 --json"),
     ("claim", f"{ULID} --agent=w1 --export"),
     ("claim", f"--lease 60.5 {ULID} --wait inf"),
-    ("claim", "--mailbox a --mailbox b --lease 1 --lease 600"),
-    ("claim", "--lease wrong --lease 600"),
+    ("claim", "--mailbox a --mailbox b --lease 600"),
     ("claim", "--json --json --export --export"),
     ("claim", "--mailbox --json"),
     ("claim", "--mailbox --"),
     ("claim", "--mailbox=--x=y"),
-    ("claim", "--mailbox="),
-    ("claim", "--db some/where --db other --db-id X"),
+    ("claim", "--db some/where --db-id X"),
     ("fetch", "--limit 5 --peek --wait 0"),
     ("renew", f"{ULID} --token t --lease 60"),
     ("update", f"{ULID} --token t --progress 40 --body grün --attach a --attach b --key k"),
@@ -118,7 +116,7 @@ PLAIN = [
     ("done", f"--token t {ULID} --body-file - --payload-file p"),
     ("reply", f"{ULID} --body -x --agent leader"),
     ("send", "--to w --subject s --body b --priority -5 --delay 0.5 --max-deliveries 3 --sealed"),
-    ("send", "--subject= --to= --strict"),
+    ("send", "--subject= --to w --strict"),
     ("prime", "--agent w1 --json"),
     ("list", "--state pending --state done --mailbox workers --limit 20 --json"),
     ("hook stop", "--agent w1 --mailbox workers"),
@@ -137,6 +135,14 @@ NOT_PLAIN = [
     ("claim", "--unknown"),
     ("claim", "--agent="),
     ("claim", "--db="),
+    ("claim", "--mailbox="),
+    ("send", "--subject s --to="),
+    ("claim", "--lease 600 --lease 600"),
+    ("claim", "--lease wrong --lease 600"),
+    ("claim", "--agent w1 --agent w1"),
+    ("claim", "--db some/where --db other"),
+    ("send", "--to a --to b --subject s"),
+    ("send", "--to a --to=a --subject s"),
     ("claim", "-m workers"),
     ("claim", "-"),
     ("claim", "--"),

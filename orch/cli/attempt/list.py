@@ -6,7 +6,7 @@ from inbox_orch.shared.shell.blocks import Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...cleanup.restore import Listed
-from ..parts.base import chosen_run, open_scheduler, run_option
+from ..parts.base import open_scheduler, run_option, shown_run
 
 
 @click.command(
@@ -18,7 +18,7 @@ from ..parts.base import chosen_run, open_scheduler, run_option
 def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]) -> None:
     """List every attempt of a run, or of the tasks named, oldest first."""
     scheduler = open_scheduler(context, looks=True)
-    found = scheduler.attempt_list(chosen_run(scheduler, run_name), tasks)
+    found = scheduler.attempt_list(shown_run(context, scheduler, run_name), tasks)
     data = {"items": [each.as_json() for each in found], "truncated": False, "next_cursor": None}
     rows = tuple(
         (each.name, each.attempt.state, _where(each), each.attempt.branch, each.attempt.reason)

@@ -26,7 +26,7 @@ def command(context: click.Context, run_name: str | None, attempt: str, into: st
     over. To go on in git, `git worktree add DIR refs/orch/salvage/ID` checks the same out.
     """
     scheduler = open_scheduler(context)
-    run, listed = scheduler.attempt_named(attempt, run_name or None)
+    run, listed = scheduler.attempt_named(attempt, run_name)
     back = scheduler.attempt_restore(run, listed, into=into)
     text = f"{back.restored.files} files are in {back.folder}, {back.restored.changed} of them as"
     values = (listed.name, back.folder, back.restored.files, back.restored.changed)

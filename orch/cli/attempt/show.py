@@ -10,7 +10,7 @@ from inbox_orch.shared.shell.commandline import Verb, shell_of
 from ...attempts.rows import details_of
 from ...cleanup.restore import Shown
 from ...gates.checks import Checked
-from ..parts.base import open_scheduler, run_option
+from ..parts.base import open_scheduler, run_option, tell_of_last
 
 
 @click.command(
@@ -23,7 +23,9 @@ def command(context: click.Context, run_name: str | None, attempt: str) -> None:
     """Show one attempt, by its id, as KEY/N, or the newest one of a task as KEY, and what there
     is of it: its worktree, what clean-up has salvaged, the trash."""
     scheduler = open_scheduler(context, looks=True)
-    run, listed = scheduler.attempt_named(attempt, run_name or None)
+    run, listed = scheduler.attempt_named(attempt, run_name, shows=True)
+    if run_name is None and attempt.partition("/")[0] == listed.key:
+        tell_of_last(context, run)
     shown = scheduler.attempt_show(run, listed)
     shell_of(context).output.result(shown.as_json(), Facts(_rows(shown)))
 

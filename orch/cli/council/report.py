@@ -15,7 +15,7 @@ from inbox_orch.shared.shell.writing import write_file
 from ...council.count import Counted, rendered, report_name, shortfall
 from ...council.stored import FORMATS
 from ...leader.scheduler import Scheduler
-from ..parts.council_base import chosen_council, council_option
+from ..parts.council_base import chosen_council, one_council
 from .tally import REVISION
 
 
@@ -29,7 +29,7 @@ from .tally import REVISION
         "orch council report --format madr --output docs/decisions/0007-store.md",
     ),
 )
-@council_option
+@one_council
 @click.option(
     "--format",
     "format_name",
@@ -52,7 +52,7 @@ def command(
 
     The replies stand in it word for word. Exit codes as for `tally`.
     """
-    scheduler, run = chosen_council(context, council_name)
+    scheduler, run = chosen_council(context, council_name, shows=True)
     if target not in (None, "-") and scheduler.database.layout.holds(str(target)):
         raise usage(f"{target} belongs to a database", hint="name another file")
     counted = scheduler.tally_of(run, revision=revision)

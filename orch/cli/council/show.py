@@ -6,15 +6,15 @@ from inbox_orch.shared.shell.blocks import Block, Table, When
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...council.sit import Sat
-from ..parts.council_base import chosen_council, council_blocks, council_option
+from ..parts.council_base import chosen_council, council_blocks, one_council
 
 
 @click.command("show", cls=Verb, agent=True, examples=("orch council show --json",))
-@council_option
+@one_council
 @click.pass_context
 def command(context: click.Context, council_name: str | None) -> None:
     """Print how a council stands: seats, rounds, revisions of its tally, stored reports."""
-    scheduler, run = chosen_council(context, council_name)
+    scheduler, run = chosen_council(context, council_name, shows=True)
     sat = scheduler.show_council(run)
     now_ms = scheduler.database.now().wall_ms
     shell_of(context).output.result(sat.as_json(), *_blocks(sat, now_ms))

@@ -6,7 +6,7 @@ import click
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import PATH, Number, Verb, shell_of
+from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Verb, shell_of
 from inbox_orch.shared.shell.inputs import decode_body, read_input, warn_of_delimiter
 
 from ...council import stored
@@ -14,8 +14,8 @@ from ...council.ask import Asked, CouncilSpec, check_asked
 from ...runs import limits
 from ..parts.base import key_option, open_scheduler
 
-SECONDS = Number(1, limits.MAX_CLOCK_SECONDS)
-DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, forever=True)
+SECONDS = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
+DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True, forever=True)
 
 
 @click.command(
@@ -31,7 +31,9 @@ DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, forever=True)
 @click.option(
     "--brief-file", required=True, type=PATH, metavar="PATH|-", help="The brief, in markdown."
 )
-@click.option("--title", metavar="TEXT", help="One line; default: the brief's first heading.")
+@click.option(
+    "--title", type=TEXT, metavar="TEXT", help="One line; default: the brief's first heading."
+)
 @click.option(
     "--reviewers",
     metavar="A,B,C",

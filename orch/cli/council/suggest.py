@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.shell.blocks import Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..parts.council_base import chosen_council, council_option
+from ..parts.council_base import chosen_council, one_council
 
 
 @click.command(
@@ -14,7 +14,7 @@ from ..parts.council_base import chosen_council, council_option
     agent=True,
     examples=("orch council suggest", "orch council suggest --json > pairs.json"),
 )
-@council_option
+@one_council
 @click.pass_context
 def command(context: click.Context, council_name: str | None) -> None:
     """List pairs that may be one recommendation, the likeliest first.
@@ -22,7 +22,7 @@ def command(context: click.Context, council_name: str | None) -> None:
     With --json: fill in `"decision": "merge"` or `"keep"`, and give the file to
     `orch council apply`.
     """
-    scheduler, run = chosen_council(context, council_name)
+    scheduler, run = chosen_council(context, council_name, shows=True)
     data = scheduler.suggestions(run)
     rows = tuple(
         (pair["score"], *pair["items"], " / ".join(pair["titles"]), pair["shared"])

@@ -7,7 +7,7 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ...council.count import Counted, shortfall
 from ...council.settling import find_group
-from ..parts.council_base import chosen_council, council_blocks, council_option
+from ..parts.council_base import chosen_council, council_blocks, one_council
 
 REVISION = Number(1, 1_000_000, whole=True)
 
@@ -18,7 +18,7 @@ REVISION = Number(1, 1_000_000, whole=True)
     agent=True,
     examples=("orch council tally --json", "orch council tally --explain ada/wal"),
 )
-@council_option
+@one_council
 @click.option("--explain", metavar="GROUP", help="Why this group is one: every merge, its score.")
 @click.option("--no-overrides", is_flag=True, help="As it was before anything was settled.")
 @click.option("--revision", type=REVISION, metavar="N", help="An earlier revision.")
@@ -35,7 +35,7 @@ def command(
     Counted against the declared seats: a missing one never makes an agreement larger. Exit 0
     only when every seat is valid; 11 when not, with the whole result; 8 while the round is open.
     """
-    scheduler, run = chosen_council(context, council_name)
+    scheduler, run = chosen_council(context, council_name, shows=True)
     counted = scheduler.tally_of(run, overrides=not no_overrides, revision=revision)
     data = counted.as_json() | {"explained": None}
     blocks = _blocks(counted)

@@ -6,7 +6,7 @@ from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...runs import limits
 from ..parts.base import WAIT
-from ..parts.council_base import chosen_council, council_blocks, council_option
+from ..parts.council_base import chosen_council, council_blocks, one_council
 
 
 @click.command(
@@ -15,7 +15,7 @@ from ..parts.council_base import chosen_council, council_blocks, council_option
     agent=True,
     examples=("orch council wait --json", "orch council wait --wait inf"),
 )
-@council_option
+@one_council
 @click.option(
     "--wait",
     "wait_seconds",

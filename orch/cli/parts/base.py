@@ -8,7 +8,7 @@ import click
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.domain.limits import check_body
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import Number, shell_of
+from inbox_orch.shared.shell.commandline import Number, shell_of, stand_in
 from inbox_orch.shared.shell.inputs import given_text, warn_of_delimiter
 
 from ...leader.scheduler import Scheduler
@@ -17,7 +17,7 @@ from ...runs.model import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-WAIT = Number(0, limits.MAX_WAIT_SECONDS, forever=True)
+WAIT = Number(0, limits.MAX_WAIT_SECONDS, seconds=True, forever=True)
 
 
 def open_scheduler(
@@ -42,6 +42,11 @@ def open_scheduler(
     if looks:
         bus.database.read_as_newest()
     return Scheduler(bus, shell.agent)
+
+
+def one_run(command: Command) -> Command:
+    """`[RUN]` or `--run R`, or ORCH_RUN, or the only open run: where a run is all that is meant."""
+    return stand_in("run", "run_name")(run_option(command))
 
 
 def run_option(command: Command) -> Command:
@@ -89,8 +94,29 @@ def no_verify_option(command: Command) -> Command:
 
 
 def chosen_run(scheduler: Scheduler, name: str | None) -> Run:
-    """The run that the options lead to."""
-    return scheduler.run(name or None)
+    """The run that the options lead to, for a command that may change it."""
+    return scheduler.run(name)
+
+
+def shown_run(context: click.Context, scheduler: Scheduler, name: str | None) -> Run:
+    """The run that the options lead to, for a command that only looks: where none is named and
+    none is open it is the last one, and that is said."""
+    run = scheduler.run(name, shows=True)
+    if name is None:
+        tell_of_last(context, run)
+    return run
+
+
+def tell_of_last(context: click.Context, run: Run, kind: str = "run") -> None:
+    """Say that a closed run or council was taken because none is open: on stderr; with --json it
+    is `last_run` in the data."""
+    if run.state != "closed":
+        return
+    output = shell_of(context).output
+    if output.as_json:
+        output.also["last_run"] = run.name
+    else:
+        output.notice(f"no {kind} is open: this is {run.name}, the last; --{kind} names another")
 
 
 def base_conflict(key: str, paths: Sequence[str]) -> Sentence:

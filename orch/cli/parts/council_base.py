@@ -3,11 +3,12 @@
 import click
 
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+from inbox_orch.shared.shell.commandline import stand_in
 
 from ...council.views import CouncilView, SeatView, missing_reason
 from ...leader.scheduler import Scheduler
 from ...runs.model import Run
-from .base import Command, open_scheduler
+from .base import Command, open_scheduler, tell_of_last
 
 
 def council_option(command: Command) -> Command:
@@ -21,10 +22,21 @@ def council_option(command: Command) -> Command:
     )(command)
 
 
-def chosen_council(context: click.Context, name: str | None) -> tuple[Scheduler, Run]:
-    """The scheduler, and the run of the council that the options lead to."""
+def one_council(command: Command) -> Command:
+    """`[COUNCIL]` or `--council C`, or ORCH_COUNCIL, or the only open council."""
+    return stand_in("council", "council_name")(council_option(command))
+
+
+def chosen_council(
+    context: click.Context, name: str | None, *, shows: bool = False
+) -> tuple[Scheduler, Run]:
+    """The scheduler, and the run of the council that the options lead to; for a command that only
+    looks (`shows`), where none is named and none is open, the last one, and that is said."""
     scheduler = open_scheduler(context, looks=True)
-    return scheduler, scheduler.council(name or None)
+    run = scheduler.council(name, shows=shows)
+    if name is None:
+        tell_of_last(context, run, "council")
+    return scheduler, run
 
 
 def _note(seat: SeatView) -> str | None:

@@ -15,6 +15,7 @@ from ...leader import naming
 from ...runs.desk import Desk
 
 _TASKS = ("task", "tasks", "--depends-on", "--on")
+_RUNS, _COUNCILS = ("--run", "run"), ("--council", "council")
 _UNTIL = ("change", "blocked", "run")
 
 
@@ -27,7 +28,7 @@ def suggest(
         return commands_and(context, tuple(TOPICS), context.params.get("words") or ())
     if option in ("--to", "--agent"):
         return _of_the_bus(context, option, incomplete)
-    if option in (*_TASKS, "--run", "--council", "--until", "attempt"):
+    if option in (*_TASKS, *_RUNS, *_COUNCILS, "--until", "attempt"):
         return _of_the_scheduler(context, option, incomplete)
     return []
 
@@ -47,9 +48,9 @@ def _of_the_bus(context: click.Context, option: str, incomplete: str) -> list[Su
 
 def _of_the_scheduler(context: click.Context, option: str, incomplete: str) -> list[Suggestion]:
     desk = Desk(_open(context))
-    if option == "--run":
+    if option in _RUNS:
         return naming.runs_beginning(desk, incomplete, MOST_SUGGESTED)
-    if option == "--council":
+    if option in _COUNCILS:
         return naming.councils_beginning(desk, incomplete, MOST_SUGGESTED)
     run = context.params.get("run_name")
     if option == "attempt":

@@ -4,7 +4,7 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..parts.base import chosen_run, open_scheduler, run_option
+from ..parts.base import one_run, open_scheduler, shown_run
 from ..parts.pictures import hand_out, target_option
 
 
@@ -14,7 +14,7 @@ from ..parts.pictures import hand_out, target_option
     agent=True,
     examples=("orch plan export > plan.yaml", "orch plan export --format json --output plan.json"),
 )
-@run_option
+@one_run
 @click.option(
     "--format", "form", type=click.Choice(("yaml", "json")), default="yaml", show_default=True
 )
@@ -28,7 +28,7 @@ def command(context: click.Context, run_name: str | None, form: str, target: str
     from ...documents.writing import plan_as_json, write_json, write_yaml
 
     scheduler = open_scheduler(context, looks=True)
-    run = chosen_run(scheduler, run_name)
+    run = shown_run(context, scheduler, run_name)
     plan = scheduler.plan_export(run)
     text = write_yaml(plan) if form == "yaml" else write_json(plan)
     data = {"run": run.as_json(), "plan": plan_as_json(plan)}

@@ -6,7 +6,7 @@ import click
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import PATH, Number, Verb, shell_of
+from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Verb, shell_of
 
 from ...runs import limits
 from ...runs.config import Config
@@ -26,7 +26,7 @@ from ..parts.documents import config_in
         "orch run init --title 'Release 2' --base origin/main --max-parallel 4",
     ),
 )
-@click.option("--title", required=True, metavar="TEXT", help="One line.")
+@click.option("--title", type=TEXT, required=True, metavar="TEXT", help="One line.")
 @click.option(
     "--repo", type=PATH, metavar="DIR", help="The git repository; default: that of this folder."
 )

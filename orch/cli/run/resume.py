@@ -4,12 +4,12 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..parts.base import chosen_run, open_scheduler, run_option
+from ..parts.base import chosen_run, one_run, open_scheduler
 from ..parts.steering import governed
 
 
 @click.command("resume", cls=Verb, agent=True, examples=("orch run resume",))
-@run_option
+@one_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """Dispatch again in a paused run."""

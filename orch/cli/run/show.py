@@ -9,15 +9,15 @@ from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...runs.config import config_of
-from ..parts.base import chosen_run, open_scheduler, run_option
+from ..parts.base import one_run, open_scheduler, shown_run
 
 
 @click.command("show", cls=Verb, agent=True, examples=("orch run show --json",))
-@run_option
+@one_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """Print one run: its repository, base and policy, and its config with the secrets masked."""
-    run = chosen_run(open_scheduler(context, looks=True), run_name)
+    run = shown_run(context, open_scheduler(context, looks=True), run_name)
     shown, config = run.as_json(), config_of(run).shown()
     rows = [(label.replace("_", " "), value) for label, value in shown.items()]
     rows += [(f"config {name}", value) for name, value in _flat(config)]

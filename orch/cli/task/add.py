@@ -6,14 +6,14 @@ import click
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import PATH, Number, Verb, shell_of
+from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Verb, shell_of
 
 from ...runs import limits
 from ...runs.model import Limits
 from ...runs.plan import Link, TaskSpec
 from ..parts.base import Command, chosen_run, key_option, open_scheduler, read_body, run_option
 
-CLOCK = Number(1, limits.MAX_CLOCK_SECONDS)
+CLOCK = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
 
 
@@ -33,11 +33,11 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
 )
 @run_option
 @click.option("--task", "key_name", required=True, metavar="KEY", help="Its short name.")
-@click.option("--title", required=True, metavar="TEXT", help="One line.")
+@click.option("--title", type=TEXT, required=True, metavar="TEXT", help="One line.")
 @click.option(
     "--body-file", type=PATH, metavar="PATH|-", help="Read the text from a file or stdin."
 )
-@click.option("--body", metavar="TEXT", help="The text itself.")
+@click.option("--body", type=TEXT, metavar="TEXT", help="The text itself.")
 @click.option("--to", metavar="MAILBOX", help="Who does it.  [default: workers]")
 @click.option("--kind", default="code", show_default=True, metavar="WORD", help="For sorting.")
 @click.option(

@@ -9,7 +9,7 @@ from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...views.show import Edge, TaskShown
 from ..blocked import question_blocks
-from ..parts.base import chosen_run, open_scheduler, run_option
+from ..parts.base import open_scheduler, run_option, shown_run
 
 _LEFT_OUT = ("checks", "limits", "because", "conflict_paths")
 
@@ -23,7 +23,7 @@ def command(context: click.Context, run_name: str | None, task: str) -> None:
     open question.
     """
     scheduler = open_scheduler(context, looks=True)
-    shown = scheduler.show_task(chosen_run(scheduler, run_name), task)
+    shown = scheduler.show_task(shown_run(context, scheduler, run_name), task)
     shell_of(context).output.result(shown.as_json(), *_blocks(shown))
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.shell.commandline import Verb
+from inbox_orch.shared.shell.commandline import TEXT, Verb
 
 from ....council.settling import Settled
 from ...parts.council_base import council_option
@@ -17,7 +17,9 @@ from ..settle import settle
 )
 @council_option
 @click.argument("group")
-@click.option("--body", required=True, metavar="TEXT", help="Stands in every later report.")
+@click.option(
+    "--body", type=TEXT, required=True, metavar="TEXT", help="Stands in every later report."
+)
 @click.pass_context
 def command(context: click.Context, council_name: str | None, group: str, body: str) -> None:
     """Add a note to a group, named by one of its items."""

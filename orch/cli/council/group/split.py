@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.shell.commandline import Verb
+from inbox_orch.shared.shell.commandline import TEXT, Verb
 
 from ....council.settling import Settled
 from ...parts.council_base import council_option
@@ -18,7 +18,9 @@ from ..settle import settle
 @council_option
 @click.argument("item")
 @click.argument("other")
-@click.option("--reason", required=True, metavar="TEXT", help="Stands in every later report.")
+@click.option(
+    "--reason", type=TEXT, required=True, metavar="TEXT", help="Stands in every later report."
+)
 @click.pass_context
 def command(
     context: click.Context, council_name: str | None, item: str, other: str, reason: str
