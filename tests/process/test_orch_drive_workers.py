@@ -184,7 +184,7 @@ def test_workers_of_a_drive_that_is_killed_end_and_hand_back(project: Enterprise
     [
         (("--worker", "no-such-agent -p"), "the worker's command 'no-such-agent' is not found"),
         (("--worker", "A=1 ./x"), "the worker's command '1' is not found"),
-        (("--worker", ""), "a worker needs a command"),
+        (("--worker", ""), "--worker is empty"),
         (("--worker", "  "), "a worker needs a command"),
         (("--worker", "reviewers="), "a worker needs a command"),
         (("--worker", "sh -c 'x"), "cannot be read"),

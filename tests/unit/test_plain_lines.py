@@ -16,6 +16,7 @@ from inbox_orch.shared.shell.declaring import Declared, common
 from inbox_orch.shared.shell.output import Output
 from inbox_orch.shared.shell.plain_lines import read
 from inbox_orch.shared.shell.shell import Shell
+from inbox_orch.shared.shell.values import Choice
 from support.commands import ULID
 from support.lengths import LONG
 
@@ -212,7 +213,9 @@ def needed(name: str) -> list[str]:
     words: list[str] = []
     for each in DECLARED[name].parameters:
         if each.keywords.get("required", each.kind == "argument"):
-            words += [each.names[0], "1"] if each.kind == "option" else ["1"]
+            kind = each.keywords.get("type")
+            value = kind.words[0] if isinstance(kind, Choice) else "1"
+            words += [each.names[0], value] if each.kind == "option" else [value]
     return words
 
 
