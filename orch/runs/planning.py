@@ -12,7 +12,8 @@ from inbox_orch.shared.processes.signals import postponed
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
-from ..git.repository import Repository, check_version
+from ..git.repository import Repository
+from ..git.settings import check_version
 from . import graph, limits
 from . import plan as plans
 from . import run_rows as runs

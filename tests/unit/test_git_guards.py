@@ -33,7 +33,7 @@ GUARDED = {
 }
 NO_FILES = {
     "git/hidden.py _differing": "refreshes a copy of the index",
-    "git/hidden.py unmarked_index": "writes a copy of the index",
+    "git/hidden.py unmark": "writes a copy of the index",
     "git/integrating.py working_trees": "lists",
     "git/salvage.py _tree": "writes a copy of the index",
     "git/worktrees.py _add": "adds a worktree without files",
