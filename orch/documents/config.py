@@ -99,6 +99,7 @@ class ConfigPart(Part):
     cancel_grace_seconds: Annotated[float, Field(ge=0, le=24 * 3600, allow_inf_nan=False)] = (
         CANCEL_GRACE_SECONDS
     )
+    harvest: bool = False
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":

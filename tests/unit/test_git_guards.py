@@ -24,6 +24,8 @@ GUARDED = {
     "git/worktrees.py _add_submodules",
     "git/worktrees.py _fill",
     "git/forwarding.py _check_out",
+    "git/harvest.py _add_to_index",
+    "git/harvest.py _tree_with",
     "git/integrating.py _merged_there",
     "git/mending.py _is_mended",
     "git/mending.py _taken_back",
