@@ -25,7 +25,7 @@ from ..runs import task_rows as tasks
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import borrow, fold, judge, keep, moving
+from . import borrow, fold, harvesting, judge, keep, moving
 from . import rows as attempts
 from .equip import Equipment, SetupFailed, equip
 from .late import late_ref
@@ -37,12 +37,13 @@ ADOPTABLE = ("pending", "failed", "cancelled")
 
 class Work(NamedTuple):
     """The commits of an ended attempt: where they were found, and the worktree if they are
-    checked out there."""
+    checked out there; and why what is not committed there was not committed for the worker."""
 
     head: str
     commits_ahead: int
     source: str
     folder: str | None
+    obstacle: str | None = None
 
 
 def adopt(
@@ -64,6 +65,7 @@ def adopt(
         _require_adoptable(runs.get(snapshot, run.id) or run, task, ended)
     repository = desk.repository(run)
     attempt, work = _choose_work(repository, task, ended, number)
+    attempt, work = _harvested(desk, run, repository, task, attempt, work)
     _require_sound(repository, task, attempt, work)
     results: list[Checked] | None = None
     if checks and task.checks:
@@ -126,6 +128,21 @@ def _choose_work(
 # -- verifying ---------------------------------------------------------------------------
 
 
+def _harvested(
+    desk: Desk, run: Run, repository: Repository, task: Task, attempt: Attempt, work: Work
+) -> tuple[Attempt, Work]:
+    """The work with what its worker has left in the worktree, where that is to be committed."""
+    if work.folder is None or not attempt.harvest:
+        return attempt, work
+    after, obstacle = harvesting.commit_left(desk, run, task, attempt)
+    base, known = str(attempt.base_commit), untracked_at_start(attempt)
+    found = repository.look_at(work.folder, base, known)
+    if found is None or found.head is None:
+        return after, work
+    ahead = found.commits_ahead
+    return after, work._replace(head=found.head, commits_ahead=ahead, obstacle=obstacle)
+
+
 def _require_sound(repository: Repository, task: Task, attempt: Attempt, work: Work) -> None:
     base = str(attempt.base_commit)
     found, known = None, untracked_at_start(attempt)
@@ -134,7 +151,7 @@ def _require_sound(repository: Repository, task: Task, attempt: Attempt, work: W
     if found is None or found.head != work.head:
         contains = repository.contains(work.head, base)
         found = Found(work.head, work.commits_ahead, (), contains)
-    reasons, details = objections(found, task.allow_empty)
+    reasons, details = objections(found, task.allow_empty, work.obstacle)
     if reasons:
         raise _rejected(task, attempt, work, "; ".join(reasons), details)
 

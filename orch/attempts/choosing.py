@@ -46,7 +46,7 @@ class Chosen(NamedTuple):
 
 class Asked(NamedTuple):
     """What the call says: the tasks that it names, and of all its attempts; the key of the call
-    and what it stands for."""
+    and what it stands for; whether what workers leave uncommitted is to be committed."""
 
     names: tuple[str, ...]
     mailbox: str | None
@@ -54,6 +54,7 @@ class Asked(NamedTuple):
     within: str | None
     key: str | None
     digest: str
+    harvest: bool = False
 
 
 class HeldBack(NamedTuple):

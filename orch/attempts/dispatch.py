@@ -19,6 +19,7 @@ from ..journal import finishing
 from ..journal import rows as journal_rows
 from ..runs import run_rows as runs
 from ..runs import states
+from ..runs.config import config_of
 from ..runs.desk import Desk, keep_base
 from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Heads, Picture, Slots
@@ -87,13 +88,15 @@ def dispatch(
     dry_run: bool = False,
     key: str | None = None,
     within: str | None = None,
+    harvest: bool | None = None,
 ) -> Dispatched:
     """One attempt for each ready task, or for those named, in the order of urgency.
 
     `mailbox` overrides the tasks' own; `base` is the commit for all of them, as the folder
     `within` (the main working tree) understands it; it also overcomes a `base_conflict`. With
     `key` a repeat finishes what the first call chose, and chooses nothing new; a dry run
-    neither repeats anything nor stores its key.
+    neither repeats anything nor stores its key. `harvest` is whether what the workers leave
+    uncommitted is committed for them, by default as the run's config says.
     Errors: `usage`, `not_found`, `invalid_state` (a named task is not ready, the run is not
     open), `dep_not_in_base`, `base_conflict` (of a named task), `dirty_repository`,
     `key_conflict`, and those of git.
@@ -103,8 +106,9 @@ def dispatch(
     if key is not None:
         check_key(key)
     request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
-    digest = "" if key is None else digest_of({"dispatch": request})
-    asked = Asked(tuple(dict.fromkeys(task_names)), mailbox, base, within, key, digest)
+    digest = "" if key is None else digest_of({"dispatch": request + _said(harvest)})
+    harvests = config_of(run).harvest if harvest is None else harvest
+    asked = Asked(tuple(dict.fromkeys(task_names)), mailbox, base, within, key, digest, harvests)
     begin = _look(desk, run, asked, repeats=not dry_run)
     if begin.earlier is not None:
         return _finish_all(desk, run, begin.earlier)
@@ -133,6 +137,11 @@ def dispatch(
         f"run {run.name} changes faster than its attempts can be based on it",
         hint="try again; nothing was dispatched",
     )
+
+
+def _said(harvest: bool | None) -> list[Any]:
+    """What a key stands for besides: nothing more, where nothing more was said."""
+    return [] if harvest is None else [harvest]
 
 
 def _brought_up_to_date(
@@ -192,7 +201,7 @@ def _allocate(
         heads = Heads([s.task for s in picture.standings], picture.dependencies)
         if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
             return None
-        made = [_Made(c.task, _allocated(desk, tx, run, c, dirty)) for c in still]
+        made = [_Made(c.task, _allocated(desk, tx, run, c, dirty, asked.harvest)) for c in still]
         if asked.key is not None:
             request = requests.Request("dispatch", actor, asked.key, asked.digest)
             response = json.dumps([each.attempt.id for each in made])
@@ -204,11 +213,16 @@ def allocate_one(
     desk: Desk, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
 ) -> str:
     """An attempt at a task that was read in this transaction, with its intent; its id."""
-    return _allocated(desk, tx, run, chosen, dirty).id
+    return _allocated(desk, tx, run, chosen, dirty, harvest=False).id
 
 
 def _allocated(
-    desk: Desk, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
+    desk: Desk,
+    tx: Transaction,
+    run: Run,
+    chosen: Chosen,
+    dirty: tuple[str, ...],
+    harvest: bool,
 ) -> Attempt:
     task = chosen.task
     number, attempt_id = task.attempts + 1, new_id()
@@ -231,6 +245,7 @@ def _allocated(
             "base_commit": chosen.base.commit,
             "base_source": chosen.base.source,
             "dirty_paths": json.dumps(list(dirty)) if dirty else None,
+            "details": json.dumps({"harvest": True}) if harvest else None,
         }
     made = attempts.insert(tx, values)
     journal_rows.open_intent(

@@ -33,6 +33,13 @@ class Adopted(NamedTuple):
     by: str
 
 
+class Harvested(NamedTuple):
+    """What was committed for a worker: the newest commit, and how many files that changed."""
+
+    commit: str
+    files: int
+
+
 class Details(NamedTuple):
     """What is known of an attempt beyond its columns; None where nothing was written down.
 
@@ -40,7 +47,8 @@ class Details(NamedTuple):
     `untracked_at_start`: paths that its worker need not commit; `dirty_paths`: what it had not
     committed; `unpushed_submodules`: paths whose commits are nowhere else; `change_summary`:
     `git diff --stat` of its work; `checks`: what they have come to so far; `verdict_message`: the
-    id of the message that told of the verdict.
+    id of the message that told of the verdict. `harvest`: whether what its worker leaves is to be
+    committed, False once that is over; `harvested`: what was.
     """
 
     not_copied: "tuple[LeftOut, ...] | None" = None
@@ -52,6 +60,8 @@ class Details(NamedTuple):
     checks: "tuple[Checked, ...] | None" = None
     verdict_message: str | None = None
     late: Late | None = None
+    harvest: bool | None = None
+    harvested: Harvested | None = None
 
 
 class Failure(NamedTuple):
@@ -242,7 +252,9 @@ def _value(name: str, plain: Any) -> Any:
         return Adopted(plain["head"], plain["source"], plain["by"])
     if name == "late":
         return Late(plain["head"], plain["commits"], plain["ref"])
-    return plain if isinstance(plain, str) else tuple(plain)
+    if name == "harvested":
+        return Harvested(plain["commit"], plain["files"])
+    return plain if isinstance(plain, (str, bool)) else tuple(plain)
 
 
 def _plain(value: Any) -> Any:

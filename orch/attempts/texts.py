@@ -10,10 +10,11 @@ EARLIER_NAME = "earlier-attempts.txt"
 _LEFT_OUT = "(older attempts are left out)\n\n"
 _CUT = " … (cut)"
 _LEAST_BYTES = 200  # less of an attempt tells nothing
+_MOST_SUBJECT, _MOST_WORDS = 100, 4000
 _BESIDE = "(its path is long: it stands beside this brief)"
 
 _RULES = """\
-Work only in the worktree. Commit there; what is not committed does not count.
+Work only in the worktree. {committing}
 Claim:  inbox claim {thread} --mailbox {mailbox} --agent YOU --json   (gives the token)
 Then:   export INBOX_THREAD={thread} INBOX_TOKEN=<token>
 Keep:   inbox renew | inbox update --progress N --body TEXT
@@ -22,11 +23,13 @@ End:    inbox done --body TEXT | inbox fail --body TEXT | inbox release
 Exit 7: the lease is lost, stop. Exit 10: cancelled, stop.
 Every call takes --db {database} --db-id {database_id} (or INBOX_DB, INBOX_DB_ID).
 """
+_COMMITTING = "Commit there; what is not committed does not count."
+_HARVESTING = "What you leave uncommitted there is committed for you once you have ended."
 
 
 class Errand(NamedTuple):
     """What a worker has to know of an attempt: `run` is its name, `task` a key, `attempt` its
-    number, `worktree` and `database` are paths."""
+    number, `worktree` and `database` are paths. `harvest`: what it leaves is committed for it."""
 
     run: str
     task: str
@@ -38,6 +41,7 @@ class Errand(NamedTuple):
     base_commit: str | None
     database: str
     database_id: str
+    harvest: bool = False
 
 
 def brief(errand: Errand) -> str:
@@ -56,7 +60,8 @@ def _written(errand: Errand) -> str:
     if errand.worktree is not None:
         lines += ["Worktree: {worktree}", "Branch: {branch}, from {base_commit}"]
     rules = _RULES if errand.worktree is not None else _RULES.split("\n", 1)[1]
-    return "\n".join([*lines, rules]).format(**errand._asdict())
+    committing = _HARVESTING if errand.harvest else _COMMITTING
+    return "\n".join([*lines, rules]).format(**errand._asdict(), committing=committing)
 
 
 def _size(text: str) -> int:
@@ -99,6 +104,26 @@ def _cut_to_fit(earlier: Sequence[str], *, attached: bool) -> str:
 def _beginning(text: str, most_bytes: int) -> str:
     cut = text.encode("utf-8", "surrogateescape")[: most_bytes - len(_CUT.encode())]
     return cut.decode("utf-8", "ignore") + _CUT
+
+
+def commit_message(title: str, words: str) -> str:
+    """What the commit says that is made of what a worker left: the title of its task on one line,
+    and then the worker's last words; both cut, and without what no commit can hold."""
+    subject = " ".join(_plain(title).split())
+    if len(subject) > _MOST_SUBJECT:
+        subject = subject[: _MOST_SUBJECT - 2] + " …"
+    body = _plain(words).strip()
+    if len(body) > _MOST_WORDS:
+        body = body[:_MOST_WORDS] + _CUT
+    lines = "\n".join(line.rstrip() for line in body.split("\n"))
+    return f"{subject}\n\n{lines}\n" if lines else f"{subject}\n"
+
+
+def _plain(text: str) -> str:
+    """Text without control characters and halves of characters; its lines end as git's do."""
+    lined = text.replace("\r\n", "\n").replace("\r", "\n")
+    whole = lined.encode("utf-8", "replace").decode()
+    return "".join(c for c in whole if c in "\n\t" or c.isprintable() or c.isspace())
 
 
 def conflict_account(onto: str, paths: Sequence[str], head: str, branch: str | None) -> str:

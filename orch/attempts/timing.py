@@ -80,6 +80,11 @@ def working(thread: Thread, times: dict[str, WorkTimes]) -> Working:
     )
 
 
+def _is_left_to_another(attempt: Attempt) -> bool:
+    """Whether, after a look at it, it has still to be harvested."""
+    return attempt.state == "submitted" and attempt.harvest
+
+
 def due(desk: Desk, run: Run) -> waits.Look:
     """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
     when to look again whether another process still carries out what it has begun."""
@@ -92,8 +97,8 @@ def due(desk: Desk, run: Run) -> waits.Look:
     ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
     grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
     graces = [a.updated_at + grace_ms for a in ending]
-    if any(a.state == "verifying" for a in live):
-        # No event tells of the death of the process that runs the checks.
+    if any(a.state == "verifying" or _is_left_to_another(a) for a in live):
+        # No event tells of the death of the process that runs the checks, or harvests.
         graces.append(now.wall_ms + VERIFIER_LOOK_MS)
     # A question that is not of this run may be long overdue; a clock or a grace of this run that
     # has run out since the last look is worth another one at once.

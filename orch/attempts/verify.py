@@ -24,6 +24,8 @@ from . import fold, keep, moving
 from . import rows as attempts
 from .rows import Details, details_with
 
+# Another leader that harvests an attempt decides on it as well: nothing is to wait for that.
+_PATIENCE_SECONDS = 0.5
 _REPOSITORY_GONE = ("git_failed", "usage")
 
 
@@ -74,13 +76,38 @@ def obstacle(desk: Desk, run: Run) -> str | None:
 def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
     if was_seen(attempt):
         return False  # only its checks are left
-    verdict = _verdict(desk, run, attempt, task)
+    not_harvested = None
+    if attempt.harvest:
+        left = _harvested(desk, run, attempt, task)
+        if left is None:
+            return False  # another leader is at it
+        attempt, not_harvested = left
+        if attempt.state != "submitted" or was_seen(attempt):
+            return False
+    verdict = _verdict(desk, run, attempt, task, not_harvested)
     if verdict is None:
         return False
     if verdict.state == "succeeded" and needs_checks(attempt, task):
         _note_seen(desk, attempt, verdict)
         return False
     return decide(desk, run, attempt, verdict)
+
+
+def _harvested(
+    desk: Desk, run: Run, attempt: Attempt, task: Task
+) -> tuple[Attempt, str | None] | None:
+    """The attempt once what its worker left is committed, and why that could not be done; None
+    when it cannot be told now."""
+    from . import harvesting
+
+    try:
+        return harvesting.commit_left(desk, run, task, attempt, _PATIENCE_SECONDS)
+    except InboxOrchError as error:
+        if error.code == "busy":
+            return None
+        if error.code not in _REPOSITORY_GONE or error.details.get("status") == NO_ANSWER:
+            raise
+        return attempt, None  # what looks at it comes to the same, and tells
 
 
 def _note_seen(desk: Desk, attempt: Attempt, verdict: Verdict) -> None:
@@ -140,8 +167,11 @@ def settle(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, verdict: Ver
         fold.end_attempt(desk, tx, run, attempt, verdict.state, cause=cause, changes=changes)
 
 
-def _verdict(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | None:
-    """None when it cannot be told now."""
+def _verdict(
+    desk: Desk, run: Run, attempt: Attempt, task: Task, not_harvested: str | None
+) -> Verdict | None:
+    """None when it cannot be told now. `not_harvested` is why what is not committed was not
+    committed for the worker."""
     if attempt.worktree_path is None or attempt.base_commit is None:
         return Verdict("succeeded", None, {})
     try:
@@ -157,7 +187,9 @@ def _verdict(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | No
         return _unreadable(desk, run, attempt, error)
     if found is None:
         return gone(desk, run, attempt)
-    reasons, details = objections(found, task.allow_empty)
+    reasons, details = objections(found, task.allow_empty, not_harvested)
+    if attempt.harvest and not reasons and needs_checks(attempt, task):
+        details = details._replace(harvest=False)
     if found.head is not None:
         summary = repository.change_summary(found.head, attempt.base_commit)
         details = details._replace(change_summary=summary)
@@ -264,11 +296,16 @@ def untracked_at_start(attempt: Attempt) -> tuple[str, ...]:
     return attempts.details_of(attempt).untracked_at_start or ()
 
 
-def objections(found: Found, allow_empty: bool) -> tuple[list[str], Details]:
-    """Why work cannot be accepted as it stands, and the paths that are in the way."""
+def objections(
+    found: Found, allow_empty: bool, not_harvested: str | None = None
+) -> tuple[list[str], Details]:
+    """Why work cannot be accepted as it stands, and the paths that are in the way;
+    `not_harvested` is why what is not committed was not committed for the worker."""
     reasons: list[str] = []
     if found.dirty_paths:
         reasons.append("dirty: not committed: " + ", ".join(found.dirty_paths[:10]))
+        if not_harvested is not None:
+            reasons.append(f"not harvested: {not_harvested}")
     if found.unpushed_submodules:
         paths = ", ".join(found.unpushed_submodules[:10])
         reasons.append(f"submodule: {paths}: push its commit to a remote of it, it is only here")

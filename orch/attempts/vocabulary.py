@@ -23,4 +23,5 @@ EVENTS = (
     "base_conflict_found",
     "late_work_kept",
     "task_reassigned",
+    "work_harvested",
 )

@@ -48,7 +48,8 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
     )
     if details == Details():
         return attempt
-    return attempt._replace(details=details_with(attempt._replace(details=None), details))
+    before = attempt if attempt.harvest else attempt._replace(details=None)
+    return attempt._replace(details=details_with(before, details))
 
 
 def _is_wanted_still(desk: Desk, run: Run, attempt: Attempt) -> bool:
@@ -119,6 +120,7 @@ def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str)
         base_commit=attempt.base_commit,
         database=desk.database.address,
         database_id=desk.database.id,
+        harvest=attempt.harvest,
     )
     return texts.brief(errand)
 

@@ -9,7 +9,14 @@ from inbox_orch.shared.shell.blocks import Block, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..attempts.dispatch import Dispatched
-from .parts.base import base_conflict, chosen_run, key_option, open_scheduler, run_option
+from .parts.base import (
+    base_conflict,
+    chosen_run,
+    harvest_option,
+    key_option,
+    open_scheduler,
+    run_option,
+)
 
 
 @click.command(
@@ -24,6 +31,7 @@ from .parts.base import base_conflict, chosen_run, key_option, open_scheduler, r
 @click.option("--base", metavar="REF", help="Start from this commit.")
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@harvest_option("Commit for the workers what they leave uncommitted.  [default: the config's]")
 @key_option
 @click.pass_context
 def command(
@@ -34,6 +42,7 @@ def command(
     base: str | None,
     allow_dirty: bool,
     dry_run: bool,
+    harvest: bool | None,
     key: str | None,
 ) -> None:
     """Open one attempt for each ready task, or for those named: a branch and a worktree of its
@@ -52,6 +61,7 @@ def command(
         dry_run=dry_run,
         key=key,
         within=os.getcwd(),
+        harvest=harvest,
     )
     output = shell_of(context).output
     if done.degraded:

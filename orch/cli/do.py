@@ -21,7 +21,7 @@ from ..leader.wish import Wish, branch_here, bring_in, check_branch, open_wish, 
 from ..runs.model import Run
 from ..runs.plan import Opening, Plan
 from ..runs.planning import check_run
-from .parts.base import WAIT, open_scheduler, read_body
+from .parts.base import WAIT, harvest_option, open_scheduler, read_body
 from .parts.database import ensure_database
 from .parts.documents import faults_told, plan_in
 from .parts.integrated import blocks_of, failure_of
@@ -77,6 +77,7 @@ _MOST_ROUNDS = 10
     help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.",
 )
 @click.option("--wait", type=WAIT, default="inf", metavar="SECONDS", help="For how long.")
+@harvest_option("Commit what CMD leaves uncommitted in its name.  [default: --harvest]")
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @click.pass_context
 def command(
@@ -89,14 +90,15 @@ def command(
     slots: int,
     wait: float,
     allow_dirty: bool,
+    harvest: bool | None,
     **task: Any,
 ) -> None:
     """Have something done: a run with one task, or those of a plan, a worker, and the result on
     your branch.
 
     Makes the database if the project has none. CMD gets the task on its standard input, in a git
-    worktree of its own, and commits there; --worker says the same as text for a shell. What is
-    accepted is merged, and BRANCH comes forward to it.
+    worktree of its own; what it leaves there uncommitted is committed in its name. --worker says
+    the same as text for a shell. What is accepted is merged, and BRANCH comes forward to it.
 
     Interrupted, or when something is in the way: the same call again goes on where it was. Exit
     0: done, and on BRANCH. 11: a task failed, a question is open, or BRANCH was not moved; the
@@ -118,7 +120,9 @@ def command(
         run, resumed = open_wish(scheduler.desk, wish)
     job = _Job(shell.output, scheduler, run, wish)
     job.begin(created, resumed)
-    drive = Drive(within=folder, wait_seconds=wait, allow_dirty=allow_dirty)
+    drive = Drive(
+        within=folder, wait_seconds=wait, allow_dirty=allow_dirty, harvest=harvest is not False
+    )
     job.end(job.done(posts, slots, drive), created)
 
 

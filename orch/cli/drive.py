@@ -13,7 +13,14 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ..leader.crew import Crew, posts_of
 from ..leader.drive import Drive, Step
-from .parts.base import WAIT, chosen_run, no_verify_option, one_run, open_scheduler
+from .parts.base import (
+    WAIT,
+    chosen_run,
+    harvest_option,
+    no_verify_option,
+    one_run,
+    open_scheduler,
+)
 from .parts.progress import Progress
 
 
@@ -64,6 +71,10 @@ from .parts.progress import Progress
     metavar="N",
     help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.  [default: 1]",
 )
+@harvest_option(
+    "Commit for the workers what they leave uncommitted.  [default: with --worker, else the "
+    "config's]"
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -73,6 +84,7 @@ def command(
     no_verify: bool,
     workers: tuple[str, ...],
     slots: int | None,
+    harvest: bool | None,
     **options: Any,
 ) -> None:
     """Bring a run to its end: reconcile, dispatch what is ready, wait; again and again.
@@ -82,7 +94,8 @@ def command(
     and the next drive takes up where this one was. Several may drive one run at once.
 
     With --worker nothing else has to run: an `inbox work` is started for each, told to end when
-    the drive ends, and hands back what it has not finished.
+    the drive ends, and hands back what it has not finished. What its command leaves uncommitted is
+    committed for it (--no-harvest: it is rejected).
 
     On a terminal it shows how the run stands; elsewhere it prints JSON Lines, the last of which
     has the type `outcome`.
@@ -99,6 +112,7 @@ def command(
         checks=not no_verify,
         on_look=progress.looked,
         pulse=progress.pulse,
+        harvest=True if workers and harvest is None else harvest,
         **options,
     )
     if workers:

@@ -7,7 +7,7 @@ from inbox_orch.shared.shell.blocks import Block, Facts, Table, When
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..views.report import Report
-from .parts.base import limit_option, one_run, open_scheduler, shown_run
+from .parts.base import harvested_words, limit_option, one_run, open_scheduler, shown_run
 from .parts.pictures import hand_out, target_option
 
 
@@ -55,6 +55,11 @@ def _blocks(report: Report) -> list[Block]:
         *((f"tasks {state}", number) for state, number in report.counts.items()),
         ("attempts", len(report.told) + report.left_out),
         ("questions", len(report.exchanges)),
+    ]
+    facts += [
+        (f"harvested {told.name}", harvested_words(told.harvested))
+        for told in report.told
+        if told.harvested is not None
     ]
     facts += [(f"reported {name}", value) for name, value in cost._asdict().items() if value]
     rows = tuple(_row(report, number) for number in range(len(report.told)))

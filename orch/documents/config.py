@@ -107,6 +107,7 @@ class ConfigPart(Part):
     submodules: bool = False
     lfs: Literal["skip", "smudge"] = "smudge"
     cancel_grace_seconds: Annotated[Seconds, Field(ge=0, le=24 * 3600)] = CANCEL_GRACE_SECONDS
+    harvest: bool = False
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":

@@ -5,7 +5,7 @@ Reads only; decides nothing.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from . import administration, manifest
@@ -99,8 +99,7 @@ def look(worktree: str, common: str) -> Condition:
     files = [*listed.tracked, *listed.unmerged, *untracked, *ignored]
     # Some of these are refs, and no files in every format of refs.
     pseudo = pseudo_refs(worktree)
-    begun = [name for name in _IN_PROGRESS if name in pseudo or _exists(admin, name)]
-    in_progress = [_IN_PROGRESS[name] for name in begun]
+    in_progress = begun(admin, pseudo)
     nested = nested_repositories(worktree, admin)
     head = _head(worktree)
     seen = [head, pseudo, listed.branch, in_progress, nested, listed]
@@ -117,6 +116,16 @@ def look(worktree: str, common: str) -> Condition:
         nested,
         _fingerprint(worktree, admin, seen, files),
     )
+
+
+def begun(admin: str, pseudo: Collection[str]) -> list[str]:
+    """What was begun in a worktree and is not at its end: `merge`, `rebase` and so on. `admin` is
+    its own git directory, `pseudo` names the pseudo refs that it has."""
+    return [
+        word
+        for name, word in _IN_PROGRESS.items()
+        if name in pseudo or os.path.lexists(os.path.join(admin, name))
+    ]
 
 
 def _status(worktree: str, environment: dict[str, str]) -> str:
@@ -198,7 +207,3 @@ def _stamp(path: str) -> tuple[int, ...]:
     except OSError:
         return ()
     return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _exists(admin: str, name: str) -> bool:
-    return os.path.lexists(os.path.join(admin, name))

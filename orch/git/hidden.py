@@ -9,22 +9,22 @@ import os
 from collections.abc import Collection, Iterator
 
 from .commands import git
-from .failures import shown, temporary_folder
+from .failures import temporary_folder
 
 
-def hidden_changes(worktree: str) -> tuple[str, ...]:
+def hidden_changes(worktree: str) -> list[str]:
     """Paths of tracked files that differ from the index and are marked so that git does not
-    show it; bytes that are not UTF-8 escaped. A file that a sparse checkout leaves out is no
-    change.
+    show it; bytes that are not UTF-8 as surrogates. A file that a sparse checkout leaves out is
+    no change.
 
     Error `git_failed`.
     """
     marked = marked_paths(worktree)
     if not marked:
-        return ()
+        return []
     left_out = _left_out(worktree, marked)
     looked_at = [path for path in marked if path not in left_out]
-    return tuple(map(shown, _differing(worktree, looked_at))) if looked_at else ()
+    return _differing(worktree, looked_at) if looked_at else []
 
 
 def marked_paths(worktree: str) -> dict[str, str]:
@@ -39,19 +39,29 @@ def marked_paths(worktree: str) -> dict[str, str]:
 def unmarked_index(worktree: str, index: str, paths: Collection[str]) -> Iterator[dict[str, str]]:
     """An environment in which git compares these files: with a copy of the index `index` that
     has no marks on them, if there are any."""
-    import shutil
-
     if not paths:
         yield {}
         return
     with temporary_folder() as folder:
-        copy = os.path.join(folder, "index")
-        shutil.copyfile(index, copy)
-        within = {"GIT_INDEX_FILE": copy}
-        listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-        for mark in ("--no-assume-unchanged", "--no-skip-worktree"):
-            git(worktree, "update-index", mark, "-z", "--stdin", environment=within, given=listed)
+        within = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+        copy_index(index, within["GIT_INDEX_FILE"])
+        unmark(worktree, within, paths)
         yield within
+
+
+def copy_index(index: str, copy: str) -> None:
+    """A copy of an index with the time of the original, by which git tells the files that were
+    changed too soon after it was written for their own times to show it."""
+    import shutil
+
+    shutil.copy2(index, copy)
+
+
+def unmark(worktree: str, within: dict[str, str], paths: Collection[str]) -> None:
+    """Take the marks off these files in a copy of the index, which `within` names to git."""
+    listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    for mark in ("--no-assume-unchanged", "--no-skip-worktree"):
+        git(worktree, "update-index", mark, "-z", "--stdin", environment=within, given=listed)
 
 
 def _left_out(worktree: str, marked: dict[str, str]) -> set[str]:

@@ -71,6 +71,11 @@ def changed(worktree: str, untracked: Iterable[str]) -> list[str]:
     return [p for p in paths if p not in known or _differs(os.path.join(worktree, p), known[p])]
 
 
+def names(worktree: str) -> frozenset[str]:
+    """The paths in the manifest of a worktree; none where there is none, or it is damaged."""
+    return frozenset(_read(worktree))
+
+
 def untracked_files(worktree: str) -> Iterator[str]:
     """Every untracked file, ignored or not, by its path below the worktree, bytes that are not
     UTF-8 as surrogates; nested repositories are left out."""

@@ -290,8 +290,17 @@ class Repository:
 
         At most 100 paths, bytes that are not UTF-8 escaped. A bare repository has none.
         """
+        return tuple(map(shown, self._dirt(folder, untracked_at_start)))[:_MOST_PATHS]
+
+    def dirt(self, worktree: str, untracked_at_start: Sequence[str] = ()) -> list[str]:
+        """All that is not committed in a worktree, also what git was told not to look at, with
+        bytes that are not UTF-8 as surrogates. Repositories of their own end with a slash."""
+        found = (*self._dirt(worktree, untracked_at_start), *hidden_changes(worktree))
+        return list(dict.fromkeys(found))
+
+    def _dirt(self, folder: str | None, untracked_at_start: Sequence[str]) -> list[str]:
         if folder is None and self.bare:
-            return ()
+            return []
         working_tree = folder or self.path
         _, text = git(
             working_tree,
@@ -305,8 +314,7 @@ class Repository:
         modified = [entry[3:] for entry in found if entry.startswith(" M ")]
         top = self.working_tree_at(folder) or working_tree if modified else working_tree
         same = untouched(top, self.common_directory, modified) if modified else set()
-        entries = (shown(entry) for entry in found if entry[3:] not in same)
-        return tuple(entry[3:] for entry in entries if entry not in known)[:_MOST_PATHS]
+        return [e[3:] for e in found if e[3:] not in same and shown(e) not in known]
 
     def untracked_paths(self, folder: str) -> tuple[str, ...]:
         """What is neither in the index of a working tree nor ignored, at most 100 paths."""
@@ -353,8 +361,7 @@ class Repository:
         if not self._is_worktree_of_ours(worktree):
             self._refuse_elsewhere(worktree)
             return None
-        seen, hidden = self.dirty_paths(worktree, untracked_at_start), hidden_changes(worktree)
-        dirty = tuple(dict.fromkeys((*seen, *hidden)))[:_MOST_PATHS]
+        dirty = tuple(map(shown, self.dirt(worktree, untracked_at_start)))[:_MOST_PATHS]
         status, text = git(
             worktree,
             *("rev-parse", "--verify", "--quiet", "HEAD^{commit}"),
@@ -433,18 +440,3 @@ def _main_working_tree(common: str, folder: str) -> str:
             hint="give that as --repo",
         )
     return os.path.realpath(output_of(folder, "rev-parse", "--show-toplevel"))
-
-
-def check_version() -> str:
-    """What git calls itself. Error `git_missing` for one that is too old for merges in memory
-    (before 2.38)."""
-    text = output_of("/", "version")
-    digits = text.removeprefix("git version ").split(".")
-    version = tuple(int(d) for d in digits[:2] if d.isdigit())
-    if version < (2, 38):
-        raise InboxOrchError(
-            "git_missing",
-            f"{text} is too old: git 2.38 or newer is needed",
-            hint="update git",
-        )
-    return text

@@ -17,6 +17,7 @@ from . import administration
 from .commands import git
 from .condition import Condition
 from .failures import temporary_folder
+from .hidden import copy_index
 from .own_refs import own_ids
 from .repository import COMMITTER, Repository
 from .standing import require_here
@@ -255,13 +256,11 @@ class _Snapshot:
     ) -> str:
         """The tree of the index with these entries in place of its own; on an empty one with
         `base` {}."""
-        import shutil
-
         copy = os.path.join(self.folder, "index")
         if os.path.exists(copy):
             os.unlink(copy)
         if base is None and os.path.exists(self.index):
-            shutil.copyfile(self.index, copy)
+            copy_index(self.index, copy)
         within = {"GIT_INDEX_FILE": copy}
         if entries:
             null = "0" * (64 if self._long_ids() else 40)

@@ -3,7 +3,9 @@ only."""
 
 import os
 
-from .commands import git
+from inbox_orch.shared.errors import InboxOrchError
+
+from .commands import git, output_of
 from .repository import Repository
 
 # Its index could lose entries when two commands met (fixed in 2.51.1).
@@ -17,6 +19,21 @@ def version_warning(text: str) -> str | None:
     if version in _BAD_VERSIONS:
         return f"{text} is known to damage the index; use another release"
     return None
+
+
+def check_version() -> str:
+    """What git calls itself. Error `git_missing` for one that is too old for merges in memory
+    (before 2.38)."""
+    text = output_of("/", "version")
+    digits = text.removeprefix("git version ").split(".")
+    version = tuple(int(d) for d in digits[:2] if d.isdigit())
+    if version < (2, 38):
+        raise InboxOrchError(
+            "git_missing",
+            f"{text} is too old: git 2.38 or newer is needed",
+            hint="update git",
+        )
+    return text
 
 
 def notes(repository: Repository) -> list[str]:

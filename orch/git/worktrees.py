@@ -148,8 +148,9 @@ def unmake(repository: Repository, place: Place) -> None:
 
 
 @contextlib.contextmanager
-def alone(repository: Repository, place: Place) -> Iterator[Hold]:
-    """Be the only one that makes this attempt's worktree, hands it out or takes it away.
+def alone(repository: Repository, place: Place, seconds: float | None = None) -> Iterator[Hold]:
+    """Be the only one that makes this attempt's worktree, hands it out or takes it away. Error
+    `busy` after so many seconds, by default a minute.
 
     To be held until it is written down what has become of the attempt: the next
     holder of the lock looks there, and must not take the worktree for one not handed out. The git
@@ -161,7 +162,7 @@ def alone(repository: Repository, place: Place) -> Iterator[Hold]:
     path = os.path.join(repository.common_directory, f"inbox-orch-{name}.lock")
     while True:
         gate = Gate(path)
-        _acquire(gate, place.path)
+        _acquire(gate, place.path, seconds)
         if _is_open_as(path, gate.descriptor):
             break
         gate.release()  # the last holder has removed the file: take the new one
@@ -198,15 +199,16 @@ def _is_open_as(path: str, descriptor: int) -> bool:
         return False
 
 
-def _acquire(gate: Gate, what: str) -> None:
+def _acquire(gate: Gate, what: str, at_most: float | None = None) -> None:
+    seconds = LOCK_SECONDS if at_most is None else at_most
     try:
-        gate.acquire(LOCK_SECONDS)
+        gate.acquire(seconds)
     except InboxOrchError as error:
         if error.code != "busy":
             raise
         raise InboxOrchError(
             "busy",
-            f"another process has been changing {what} for {LOCK_SECONDS:g} s",
+            f"another process has been changing {what} for {seconds:g} s",
             hint="try again; `orch reconcile` finishes what a killed process has left",
             details=error.details,
         ) from error

@@ -311,7 +311,9 @@ def _offer_conflicts(desk: Desk, run: Run, done: Integrated) -> Integrated:
         if not _has_room_for(desk, run, task):
             continue
         try:
-            made = dispatch.dispatch(desk, run, task_names=[task.id])
+            # Who left its work uncommitted before does so again.
+            harvest = attempts.details_of(result.piece.attempt).harvest is not None or None
+            made = dispatch.dispatch(desk, run, task_names=[task.id], harvest=harvest)
         except InboxOrchError as error:
             # The integration itself is done; that must not be hidden by what came after.
             problem = f"{task.key}: {error.message}"

@@ -126,7 +126,7 @@ def _locks(open_runs: list[Run]) -> Check:
 
 def _git() -> Check:
     try:
-        version = git_repository.check_version()
+        version = settings.check_version()
     except InboxOrchError as error:
         return Check("git", PROBLEM, error.message)
     warning = settings.version_warning(version)

@@ -88,8 +88,8 @@ class Step(NamedTuple):
 class Drive(NamedTuple):
     """What a drive is asked for: until what (`run`, `blocked`, `change`, `task:KEY`), and for how
     long; `after` is an event id, `agent` whose cursor tells what has been told. `mailbox`,
-    `allow_dirty` and `within` are those of `dispatch`, `checks` is that of `wait`. `on_look` is
-    called after each look at the database, `pulse` whenever the wait wakes up."""
+    `allow_dirty`, `within` and `harvest` are those of `dispatch`, `checks` is that of `wait`.
+    `on_look` is called after each look at the database, `pulse` whenever the wait wakes up."""
 
     until: str = "run"
     after: str | None = None
@@ -101,6 +101,7 @@ class Drive(NamedTuple):
     agent: str | None = None
     on_look: Callable[[], None] | None = None
     pulse: Callable[[], None] | None = None
+    harvest: bool | None = None
 
 
 def drive(desk: Desk, run: Run, wanted: Drive) -> Generator[Step, None, None]:
@@ -224,6 +225,7 @@ def _dispatch_ready(desk: Desk, course: "_Course") -> None:
             mailbox=course.wanted.mailbox,
             allow_dirty=course.wanted.allow_dirty,
             within=course.wanted.within,
+            harvest=course.wanted.harvest,
         )
     except InboxOrchError as error:
         _hold(desk, course, error)

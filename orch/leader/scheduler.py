@@ -244,6 +244,7 @@ class Scheduler:
         dry_run: bool = False,
         key: str | None = None,
         within: str | None = None,
+        harvest: bool | None = None,
     ) -> dispatching.Dispatched:
         """One attempt for each ready task, or for those named. Errors: `usage`, `not_found`,
         `invalid_state` (a named task is not ready, the run is not open), `dep_not_in_base`,
@@ -258,6 +259,7 @@ class Scheduler:
             dry_run=dry_run,
             key=key,
             within=within,
+            harvest=harvest,
         )
 
     def reconcile(self, run: Run, *, checks: bool = True) -> waiting.Reconciled:

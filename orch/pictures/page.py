@@ -24,7 +24,10 @@ from .timeline import bar_of, how_long, timeline_svg
 _MOST_TEXT = 4000
 _MOST_DRAWN = 400
 """More tasks or attempts than this make a picture too large to read."""
-_COLUMNS = ("Attempt", "State", "Mailbox", "Began", "Took", "Commits", "Changes", "Cost", "Reason")
+_COLUMNS = (
+    *("Attempt", "State", "Mailbox", "Began", "Took", "Commits", "Harvested", "Changes", "Cost"),
+    "Reason",
+)
 
 
 def page(report: Report) -> str:
@@ -158,6 +161,7 @@ def _cells(told: Told) -> tuple[str, ...]:
         _time(attempt.created_at),
         how_long((told.end_ms - attempt.created_at) / 1000),
         "" if attempt.commits_ahead is None else str(attempt.commits_ahead),
+        _harvested(told),
         _changes(told.changed),
         _cost(told.cost),
         xml(_cut(attempt.reason or "")),
@@ -166,6 +170,14 @@ def _cells(told: Told) -> tuple[str, ...]:
 
 def _state(state: str) -> str:
     return f'<span class="state {xml(state)}">{xml(_words(state))}</span>'
+
+
+def _harvested(told: Told) -> str:
+    """How much was committed for the worker."""
+    if told.harvested is None:
+        return ""
+    files = told.harvested.files
+    return f"{files} file{'s' if files != 1 else ''}"
 
 
 def _changes(changed: Changed | None) -> str:

@@ -29,7 +29,8 @@ class Config(NamedTuple):
     `copy` are paths of untracked files, relative to the repository. `limits`, `max_attempts`,
     `max_infra_attempts` and `checks` (of tasks with a worktree) serve where a task says nothing.
     `mailboxes` maps a mailbox to how many attempts it may have at once. `environment` is given to
-    set-up and checks. `secrets` are names of environment variables.
+    set-up and checks. `secrets` are names of environment variables. `harvest`: what workers leave
+    uncommitted is committed for them.
     """
 
     copy: tuple[str, ...] = ()
@@ -44,9 +45,10 @@ class Config(NamedTuple):
     submodules: bool = False
     lfs: str = "smudge"
     cancel_grace_seconds: float = CANCEL_GRACE_SECONDS
+    harvest: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Every setting, the defaults too, with nothing masked."""
+        """Every setting, the defaults too, with nothing masked; `harvest` only where it is on."""
         return {
             "copy": list(self.copy),
             "setup": None if self.setup is None else self.setup._asdict(),
@@ -60,12 +62,13 @@ class Config(NamedTuple):
             "submodules": self.submodules,
             "lfs": self.lfs,
             "cancel_grace_seconds": self.cancel_grace_seconds,
+            **({"harvest": True} if self.harvest else {}),
         }
 
     def given(self) -> dict[str, Any]:
         """Only what differs from the defaults."""
         defaults = Config().as_json()
-        found = {key: value for key, value in self.as_json().items() if value != defaults[key]}
+        found = {k: value for k, value in self.as_json().items() if value != defaults.get(k)}
         if "limits" in found:
             found["limits"] = {k: v for k, v in found["limits"].items() if v is not None}
         return found

@@ -213,6 +213,14 @@ class Attempt(NamedTuple):
         """Whether it still stands in the way of another attempt."""
         return self.ended_at is None
 
+    @property
+    def harvest(self) -> bool:
+        """Whether what is left in its worktree is to be committed for the worker. That is written
+        down when it is dispatched, and over once checks, which leave files, may run."""
+        if self.details is None or self.worktree_path is None:
+            return False
+        return bool(json.loads(self.details).get("harvest"))
+
     def as_json(self) -> dict[str, Any]:
         return {
             "id": self.id,

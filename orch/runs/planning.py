@@ -13,7 +13,8 @@ from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
 from ..git.recognising import has_begun
-from ..git.repository import Repository, check_version
+from ..git.repository import Repository
+from ..git.settings import check_version
 from . import graph, limits
 from . import plan as plans
 from . import run_rows as runs

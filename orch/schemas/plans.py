@@ -24,7 +24,7 @@ class MailboxLimit(Shape):
 
 class Config(Shape):
     """What a run was opened with. `environment`: for set-up and checks; the values of
-    `secrets` are masked."""
+    `secrets` are masked. `harvest` is there where it is on."""
 
     copied: list[str] = Field(alias="copy")
     setup: Setup | None
@@ -38,6 +38,7 @@ class Config(Shape):
     submodules: bool
     lfs: Literal["skip", "smudge"]
     cancel_grace_seconds: Annotated[float, Field(ge=0)]
+    harvest: bool = False
 
 
 class PlanImported(Shape):

@@ -127,7 +127,9 @@ class Standing(Task):
 
 
 class Attempt(Shape):
-    """One try at a task. `ending_as`: what it becomes once no worker can be working on it."""
+    """One try at a task. `ending_as`: what it becomes once no worker can be working on it.
+    `details` has `harvest` where what the worker leaves uncommitted is to be committed for it, and
+    `harvested`, with `commit` and `files`, where that was done."""
 
     id: Ulid
     run: Ulid

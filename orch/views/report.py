@@ -31,6 +31,11 @@ class Told(NamedTuple):
     cost: Cost | None
 
     @property
+    def harvested(self) -> attempts.Harvested | None:
+        """What was committed for its worker, if anything was."""
+        return attempts.details_of(self.attempt).harvested
+
+    @property
     def name(self) -> str:
         """`lexer/2`."""
         return f"{self.key}/{self.attempt.number}"

@@ -97,6 +97,48 @@ def test_one_command_does_a_whole_run(project: Enterprise):
     assert workers_of(project) == []
 
 
+LEAVES = 'echo "$INBOX_AGENT" > "${PWD##*/}.txt"'
+
+
+@pytest.mark.parametrize("home", ["", "/nonexistent"])
+def test_a_worker_that_commits_nothing_has_its_work_committed(project: Enterprise, home: str):
+    project.tasks("a", "b")
+
+    ended = project.orch("drive", "--worker", LEAVES, HOME=home, USER="", EMAIL="")
+
+    assert ended.code == 0, ended
+    assert counts(project) == {"succeeded": 2}
+    with project.scheduler() as scheduler:
+        shown = scheduler.show_task(the_run(scheduler), "b")
+    head = str(shown.standing.task.accepted_head)
+    told = git(project.folder, "log", "--format=%an <%ae> %s", head).split("\n")
+    assert told[:2] == [f"echo <echo@inbox-orch.invalid> Do {key}" for key in "ba"]
+    assert git(project.folder, "ls-tree", "--name-only", head).split() == [
+        *("README.md", "a-1.txt", "b-1.txt")
+    ]
+
+
+def test_a_drive_can_be_told_to_leave_what_was_left(project: Enterprise):
+    project.tasks("a")
+
+    ended = project.orch("drive", "--worker", LEAVES, "--no-harvest", "--wait", "30", "--json")
+
+    with project.scheduler() as scheduler:
+        first = scheduler.show_task(the_run(scheduler), "a").attempts[0]
+    assert ended.code != 0
+    assert str(first.reason).startswith("dirty: not committed: a-1.txt")
+
+
+def test_what_was_dispatched_without_it_is_not_harvested_by_a_drive(project: Enterprise):
+    project.dispatched()
+
+    project.orch("drive", "--worker", LEAVES, "--until", "change", "--wait", "30")
+
+    with project.scheduler() as scheduler:
+        first = scheduler.show_task(the_run(scheduler), "a").attempts[0]
+    assert "harvest" not in str(first.details)
+
+
 def test_each_mailbox_has_its_worker_and_one_serves_the_rest(project: Enterprise):
     project.tasks("a")
     with project.scheduler() as scheduler:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.attempts import choosing, fold, judge, verify
-from inbox_orch.orch.git import standing
+from inbox_orch.orch.git import harvest, standing
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.standing import require_apart, require_here
 from inbox_orch.shared.errors import InboxOrchError
@@ -138,6 +138,60 @@ def test_work_that_git_cannot_look_at_waits_until_it_can(site: Site, setting: Se
     setting.take_back()
     site.scheduler.reconcile(run)
     assert site.attempts(run, "a")[0].state == "succeeded"
+
+
+def test_nothing_is_harvested_where_git_is_in_another_folder(site: Site, setting: Setting):
+    run = site.open_run(base="main")
+    site.add(run, "a")
+    item = site.dispatch(run, harvest=True)["a"]
+    Path(item["worktree"], "new.txt").write_text("the worker's\n")
+    site.done(item)
+    setting.make()
+
+    with refused("git_failed") as caught:
+        site.scheduler.reconcile(run)
+    setting.is_told_by(caught.value)
+    assert (
+        git(site.folder, f"--git-dir={setting.config.parent}", "rev-parse", item["branch"])
+        == (item["base_commit"])
+    )
+    setting.nothing_was_touched()
+
+    setting.take_back()
+    site.scheduler.reconcile(run)
+    (attempt,) = site.attempts(run, "a")
+    files = git(site.repository, "ls-tree", "-r", "--name-only", str(attempt.head_commit))
+    assert (attempt.state, files.split()) == ("succeeded", ["README.md", "new.txt"])
+
+
+@pytest.mark.parametrize("step", ["_tree_with", "_add_to_index", "_move"])
+def test_a_harvest_goes_no_step_further_once_git_is_in_another_folder(
+    site: Site, setting: Setting, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    """The setting came in the middle of it."""
+    run = site.open_run(base="main")
+    site.add(run, "a")
+    item = site.dispatch(run, harvest=True)["a"]
+    Path(item["worktree"], "new.txt").write_text("the worker's\n")
+    site.done(item)
+    genuine = getattr(harvest, step)
+
+    def from_now_on(*arguments):
+        monkeypatch.undo()
+        setting.make()
+        return genuine(*arguments)
+
+    monkeypatch.setattr(harvest, step, from_now_on)
+    with refused("git_failed") as caught:
+        site.scheduler.reconcile(run)
+    setting.is_told_by(caught.value)
+    assert site.attempts(run, "a")[0].state == "submitted"
+    setting.nothing_was_touched()
+
+    setting.take_back()
+    site.scheduler.reconcile(run)
+    (attempt,) = site.attempts(run, "a")
+    assert (attempt.state, attempt.commits_ahead) == ("succeeded", 1)
 
 
 def test_no_check_runs_where_git_is_in_another_folder(site: Site, setting: Setting):

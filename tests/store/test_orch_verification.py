@@ -244,6 +244,28 @@ def test_an_edit_that_git_was_told_not_to_see_is_dirt(site: Site, run, item, mar
     assert flags[0] in "hS", "the worktree's own index stays as it is"
 
 
+def test_an_edit_that_git_was_told_not_to_see_is_dirt_also_right_after_the_index(
+    site: Site, run, item
+):
+    """Of the same size and time, so that only its content tells."""
+    commit(item["worktree"], "a.txt", "text")
+    git(item["worktree"], "config", "core.trustctime", "false")
+    readme = Path(item["worktree"], "README.md")
+    os.utime(readme, (10**9, 10**9))
+    git(item["worktree"], "update-index", "--refresh")
+    git(item["worktree"], "update-index", "--assume-unchanged", "README.md")
+    before = readme.stat()
+    readme.write_bytes(b"x" * before.st_size)
+    index = git(item["worktree"], "rev-parse", "--path-format=absolute", "--git-path", "index")
+    for path in (readme, Path(index)):
+        os.utime(path, ns=(before.st_mtime_ns, before.st_mtime_ns))
+    site.done(item)
+
+    attempt = decided(site, run)
+
+    assert attempt.reason == "dirty: not committed: README.md"
+
+
 @pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
 def test_a_mark_without_an_edit_is_no_dirt(site: Site, run, item, mark):
     git(item["worktree"], "update-index", mark, "README.md")

@@ -24,6 +24,8 @@ GUARDED = {
     "git/worktrees.py _add_submodules",
     "git/worktrees.py _fill",
     "git/forwarding.py _check_out",
+    "git/harvest.py _add_to_index",
+    "git/harvest.py _tree_with",
     "git/integrating.py _merged_there",
     "git/mending.py _is_mended",
     "git/mending.py _taken_back",
@@ -33,7 +35,7 @@ GUARDED = {
 }
 NO_FILES = {
     "git/hidden.py _differing": "refreshes a copy of the index",
-    "git/hidden.py unmarked_index": "writes a copy of the index",
+    "git/hidden.py unmark": "writes a copy of the index",
     "git/integrating.py working_trees": "lists",
     "git/salvage.py _tree": "writes a copy of the index",
     "git/worktrees.py _add": "adds a worktree without files",

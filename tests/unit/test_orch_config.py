@@ -240,6 +240,7 @@ def test_only_what_differs_from_the_defaults_is_given_and_comes_back_as_it_was()
         secrets=("TOKEN",),
         submodules=True,
         cancel_grace_seconds=1.5,
+        harvest=True,
     )
 
     assert config.given() == {
@@ -251,8 +252,10 @@ def test_only_what_differs_from_the_defaults_is_given_and_comes_back_as_it_was()
         "secrets": ["TOKEN"],
         "submodules": True,
         "cancel_grace_seconds": 1.5,
+        "harvest": True,
     }
     assert from_given(config.given()) == config
+    assert "harvest" not in Config().as_json()
     assert from_given(config.as_json()) == config
     assert from_given({}) == Config()
 

@@ -90,6 +90,7 @@ def plans(draw) -> Plan:
             max_infra_attempts=st.integers(1, 9),
             submodules=st.booleans(),
             cancel_grace_seconds=st.floats(0, 9),
+            harvest=st.booleans(),
         ),
     )
     return Plan(tuple(tasks), draw(st.one_of(st.none(), opening)))

@@ -1,6 +1,8 @@
 """What a worker is given to read is short, and says all that it needs."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inbox_orch.orch.attempts import texts
 
@@ -112,6 +114,14 @@ def test_a_brief_is_these_lines():
     )
 
 
+def test_a_brief_says_when_what_is_left_is_committed():
+    facts = {**FACTS, "mailbox": "box"}
+    brief = brief_of(**facts, worktree="/w", database="/d", harvest=True)
+
+    rule = "What you leave uncommitted there is committed for you once you have ended."
+    assert f"Work only in the worktree. {rule}" in brief.splitlines()
+
+
 def test_a_brief_without_a_worktree_begins_with_how_to_claim():
     facts = {**FACTS, "mailbox": "box"}
     for database in ("/d", "/d" * 2000):
@@ -182,3 +192,46 @@ def test_too_little_room_is_not_used_for_a_piece_of_an_attempt():
     assert told(room - 201) == ["(older attempts are left out)", "n" * (room - 201)]
     assert told(room) == ["(older attempts are left out)", "n" * room]
     assert told(room - 202) == ["o" * 190 + " … (cut)", "n" * (room - 202)]
+
+
+# -- the commit of what was left -------------------------------------------------------------
+
+
+def test_a_commit_says_what_the_task_was_and_what_the_worker_said():
+    message = texts.commit_message("Rewrite the lexer", "It is done.\r\n\r\n# Not a comment  \n")
+
+    assert message == "Rewrite the lexer\n\nIt is done.\n\n# Not a comment\n"
+
+
+def test_a_worker_that_says_nothing_leaves_the_title_alone():
+    assert texts.commit_message("Rewrite the lexer", " \n") == "Rewrite the lexer\n"
+
+
+def test_a_subject_is_one_line_of_bounded_length():
+    assert texts.commit_message("a\n  b\tc", "") == "a b c\n"
+    assert texts.commit_message("x" * 200, "") == "x" * 98 + " …\n"
+    assert texts.commit_message("x" * 100, "") == "x" * 100 + "\n"
+
+
+def test_long_words_are_cut():
+    message = texts.commit_message("T", "y" * 5000)
+
+    assert message == f"T\n\n{'y' * 4000} … (cut)\n"
+
+
+@given(st.text(), st.text())
+def test_whatever_was_said_a_commit_can_hold_it(title: str, words: str):
+    message = texts.commit_message(title, words)
+
+    message.encode()
+    assert "\0" not in message and "\r" not in message
+    subject, _, rest = message.partition("\n")
+    assert len(subject) <= 100
+    assert rest == "" or rest.startswith("\n")
+
+
+@given(st.lists(st.integers(0xD800, 0xDFFF), min_size=1))
+def test_halves_of_characters_do_not_come_in(halves: list[int]):
+    message = texts.commit_message("T", "".join(map(chr, halves)))
+
+    assert message == f"T\n\n{'?' * len(halves)}\n"

@@ -10,7 +10,7 @@ from inbox_orch.shared.shell.commandline import Verb, shell_of
 from ...attempts.rows import details_of
 from ...cleanup.restore import Shown
 from ...gates.checks import Checked
-from ..parts.base import open_scheduler, run_option, tell_of_last
+from ..parts.base import harvested_words, open_scheduler, run_option, tell_of_last
 
 
 @click.command(
@@ -43,6 +43,7 @@ def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:
         ("branch", attempt.branch),
         ("base", attempt.base_commit),
         ("head", attempt.head_commit),
+        ("harvested", harvested_words(details_of(attempt).harvested)),
         ("worktree", attempt.worktree_path if shown.worktree_exists else None),
         ("late", None if details.late is None else details.late.ref),
         ("salvage", shown.salvage_ref),

@@ -11,6 +11,7 @@ from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import Number, shell_of, stand_in
 from inbox_orch.shared.shell.inputs import given_text, warn_of_delimiter
 
+from ...attempts.rows import Harvested
 from ...leader.scheduler import Scheduler
 from ...runs import limits
 from ...runs.model import Run
@@ -77,6 +78,19 @@ def tell_left_out(context: click.Context, number: int) -> None:
     output = shell_of(context).output
     if number and not output.as_json:
         output.notice(f"{number} more tasks are left out; --limit N shows more")
+
+
+def harvest_option(words: str) -> Callable[[Command], Command]:
+    """`--harvest/--no-harvest`; None where neither is given."""
+    return click.option("--harvest/--no-harvest", default=None, help=words)
+
+
+def harvested_words(done: Harvested | None) -> str | None:
+    """What was committed for a worker, in words."""
+    if done is None:
+        return None
+    files = "1 file" if done.files == 1 else f"{done.files} files"
+    return f"{files} that the worker had left uncommitted, as {done.commit}"
 
 
 def key_option(command: Command) -> Command:
