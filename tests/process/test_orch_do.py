@@ -116,6 +116,21 @@ def test_the_body_reaches_the_worker(place: Place):
     assert "All of it." in (place.folder / "told").read_text()
 
 
+def test_what_the_command_leaves_uncommitted_comes_in_under_its_name(place: Place):
+    assert place.orch("do", "Say hello", "--", "sh", "-c", "cat > hello.txt; echo bye").code == 0
+
+    assert (place.folder / "hello.txt").read_text().startswith("Say hello\n")
+    said = git(place.folder, "log", "-1", "--format=%an%n%B", "HEAD^2").split()
+    assert (said[0], said[-1]) == ("sh", "bye")
+
+
+def test_it_can_be_left_to_the_command_to_commit(place: Place):
+    ended = place.orch("do", "Leave it", "--no-harvest", "--", "sh", "-c", "echo x > left")
+
+    assert ended.code == 11
+    assert b"not committed: left" in ended.stdout
+
+
 def test_a_plan_is_done_by_several_at_once(place: Place, tmp_path: Path):
     plan = tmp_path / "plan.yaml"
     plan.write_text(
