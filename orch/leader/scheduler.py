@@ -400,8 +400,7 @@ class Scheduler:
         )
 
     def doctor(self, *, verify: bool = False) -> Examined:
-        """Look at git, the repositories, what was begun and not finished; with `verify` also
-        compare the tables with the events."""
+        """Look at git and at what is unfinished; with `verify`, compare tables and events, too."""
         return examining.doctor(self.desk, verify=verify)
 
     def council(self, name: str | None, *, shows: bool = False) -> Run:
@@ -415,8 +414,7 @@ class Scheduler:
         return council_opening.start_council(self.desk, asked, key=key)
 
     def wait_for_council(self, run: Run, *, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> sit.Sat:
-        """Block until the round is closed: every seat is final, or its deadline has come. Error
-        `timeout`, with how it stands."""
+        """Block until every seat is final, or the round's deadline has come. Error `timeout`."""
         return sit.wait_for_council(self.desk, run, wait_seconds=wait_seconds)
 
     def show_council(self, run: Run) -> sit.Sat:

@@ -103,7 +103,7 @@ def test_what_was_begun_under_an_older_schema_is_still_begun_under_this_one():
     connection.close()
 
 
-WITHOUT_A_DATABASE = {"schema", "guide", "skill", "completion", "help", "mcp"}
+WITHOUT_A_DATABASE = {"schema", "guide", "skill", "setup", "completion", "help", "mcp"}
 
 
 @pytest.fixture

@@ -357,9 +357,8 @@ class Database:
         """Whether the process of an owner is still there; None for one in another container."""
         from ...processes.processes import lives
 
-        return owner.boot_id == self.now().boot_id and lives(
-            owner.process, owner.started, owner.namespace
-        )
+        here = owner.boot_id == self.now().boot_id
+        return here and lives(owner.process, owner.started, owner.namespace)
 
     @property
     def writable(self) -> bool:
