@@ -1,8 +1,8 @@
 """Which items speak against each other, and by what that can be seen.
 
 Nothing is opposed because two texts are alike and two words differ: there is a link, a choice
-between rivals, a pair of stances about one keyword, or a title that puts aside what another speaks
-for. What shows it is kept, for the report.
+between rivals, a pair of stances whose titles and keywords name the same thing, or a title that
+puts aside what another speaks for. What shows it is kept, for the report.
 """
 
 import re
@@ -13,6 +13,13 @@ from .model import Item
 from .texts import Phrases, phrases_of
 
 _KEEPING = re.compile(r"\W*(?:keep|leave|stay|preserve|retain|remain|stick)\b", re.I)
+
+# "Leave X to Y" asks for nothing to be done, just as a denial does.
+_LEAVING_TO = re.compile(r"\W*leave\b[^.;:,]*\bto\b", re.I)
+
+_PART = 3
+"""At least one in so many of the keywords of an item has to be the other's as well, and of the words
+of a title the other's: one keyword of five is a subject on which much can be said in agreement."""
 
 
 class Opposition(NamedTuple):
@@ -65,7 +72,7 @@ def seen_opposed(first: Speech, second: Speech) -> Opposition | None:
 
 
 def _by_stance(first: Speech, second: Speech) -> Opposition | None:
-    """`do` against `avoid` or `keep`, about a keyword of both that a title speaks of.
+    """`do` against `avoid` or `keep`, about a keyword of both, where both titles name one thing.
 
     Not when the titles say otherwise: "avoid merging the worker's commits" and "do squash them"
     differ in stance, and agree.
@@ -75,9 +82,13 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
         return None
     about = _subject(first, second)
     doing, other = (first, second) if first.item.stance == "do" else (second, first)
-    if not about or _leans(doing, about) == "against" or _leans(other, about) == "for":
+    if not about or not _name_one_thing(doing, other):
+        return None
+    if _leans(doing, about) == "against" or _leans(other, about) == "for":
         return None
     if doing.denied & other.denied or (keeps(doing.item.title) and keeps(other.item.title)):
+        return None
+    if other.denied and _LEAVING_TO.match(doing.item.title):
         return None
     if other.denied and not about & other.denied and not keeps(other.item.title):
         return None
@@ -89,15 +100,30 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
     return Opposition("stance", evidence, terms)
 
 
+def _name_one_thing(doing: Speech, other: Speech) -> bool:
+    """Whether two titles are about the same thing to do: one speaks for at least half of what the
+    other denies, or shares a third of the shorter one's words with a title that denies nothing.
+
+    The rest of a denial may be all that is denied: who does it "not silently" may well do it.
+    """
+    wanted = doing.spoken_for - doing.denied
+    if other.denied and not keeps(other.item.title):
+        return 2 * len(other.denied & wanted) >= len(other.denied)
+    named = other.spoken_for | other.denied
+    return _PART * len(wanted & named) >= min(len(wanted), len(named))
+
+
 def keeps(title: str) -> bool:
     """Whether a title wants something left as it is."""
     return _KEEPING.match(title) is not None and not words.keeps_out(title)
 
 
 def _subject(first: Speech, second: Speech) -> frozenset[str]:
-    """The keywords of both, if they are what the two are about: a title names them, or most
-    keywords are the same."""
+    """The keywords of both, if they are what the two are about: they are a third of the keywords
+    of one, and a title names them or most keywords are the same."""
     common = [phrase for phrase in first.phrases if phrase in second.phrases]
+    if _PART * len(common) < min(len(first.phrases), len(second.phrases)):
+        return frozenset()
     about = frozenset[str]().union(*common)
     titles = first.spoken_for | first.denied | second.spoken_for | second.denied
     most = 2 * len(first.keywords & second.keywords) > len(first.keywords | second.keywords)
@@ -113,10 +139,12 @@ def _leans(one: Speech, about: frozenset[str]) -> str | None:
 
 def _by_title(one: Speech, other: Speech) -> Opposition | None:
     """Rivals that both say `do`: the first puts aside ("X instead of Y") a keyword of both that
-    the second speaks for, and there is no other keyword that both speak for."""
+    the second speaks for, and little else, and there is no keyword that both speak for."""
     common = one.keywords & other.keywords
     terms = tuple(sorted(one.rejected & common & other.spoken_for))
-    if not terms or common & one.kept & other.spoken_for:
+    if not terms or _PART * len(terms) < len(one.rejected):
+        return None
+    if common & one.kept & other.spoken_for:
         return None
     evidence = f"{one.item.id} puts aside what {other.item.id} speaks for: {' '.join(terms)}"
     return Opposition("rejects", evidence, terms)

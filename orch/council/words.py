@@ -18,8 +18,9 @@ _NEGATED = re.compile(
     r"nothing|refuse|reject|forbid|disable|exclude|defer|postpone)\b(.*?)(?:[.;:,]|$)",
     re.I | re.S,
 )
-# "Keep X out of Y": it speaks against X, and Y is a place that it speaks neither for nor against.
-_KEPT_OUT = re.compile(r"\b(?:leave|keep)\b([^.;:,]{1,120}?)\bout\b[^.;:,]*", re.I)
+# "Keep X out of Y", "take X out of Y": it speaks against X, and Y is a place that it speaks neither
+# for nor against.
+_KEPT_OUT = re.compile(r"\b(?:leave|keep|take|move|pull)\b([^.;:,]{1,120}?)\bout\b[^.;:,]*", re.I)
 _STOP_WORDS = frozenset(
     """
     a about above after again all also an and any are as at be because been before being below

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inbox_orch.orch.council.model import Item, Parameters
+from inbox_orch.orch.council.opposition import Opposition, seen_opposed, speech_of
 from inbox_orch.orch.council.report import markdown
 from inbox_orch.orch.council.tally import Tally, canonical, tally
 from inbox_orch.orch.council.texts import Rivals
 from support.councils import council_of, item, labelled, opposed_topics
 
-LOOKED_AT = tuple(f"set_{letter}" for letter in "defghi")
+LOOKED_AT = tuple(f"set_{letter}" for letter in "defghijkl")
 SQUASH = ("squash commit", "git history")
 
 
@@ -144,6 +145,61 @@ def test_keeping_one_thing_out_opposes_putting_it_in():
     other = item("b/1", "Merge the git history as it is", SQUASH)
 
     assert [rule for rule, _ in contested(one, other)] == ["stance"]
+
+
+def test_one_keyword_of_many_is_not_what_two_items_are_about():
+    gate = ("feature gate", "opt in", "zero value", "grace period", "default")
+    other = ("feature gate", "clean up", "rollback", "host state", "leftover file")
+    one = item("a/1", "Keep the feature gate off", gate, stance="keep")
+    two = item("b/1", "Test the feature gate when it is turned off", other)
+
+    assert seen(one, two) is None
+    assert seen(one, two._replace(keywords=gate)).rule == "stance"
+
+
+def test_a_denial_of_something_else_about_the_same_keyword_opposes_nothing():
+    keywords = ("login configuration", "drop-in file")
+    one = item("a/1", "Read the login configuration at each start", keywords)
+    other = item("b/1", "Never rewrite drop-ins of the login daemon by default", keywords)
+
+    assert seen(one, other._replace(stance="avoid")) is None
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Take inferred versions out of the proposal",
+        "Move inferred versions of dependencies out into another proposal",
+        "Leave inferred versions of dependencies to another proposal",
+    ],
+)
+def test_taking_a_thing_out_agrees_with_denying_it(title):
+    keywords = ("inferred version", "dependency")
+    one = item("a/1", title, keywords)
+    other = item("b/1", "Do not add inferred versions", keywords, stance="avoid")
+
+    assert contested(one, other) == []
+    assert groups(tally(council_of([one, other]))) == [{"a/1", "b/1"}]
+
+
+def test_a_word_among_many_that_are_put_aside_is_not_put_aside_itself():
+    one = item("a/1", "Use random ids rather than sequential integers for photos", ("photo", "id"))
+    other = item("b/1", "Call every photo a photo", ("photo", "naming"))
+
+    assert seen(one, other) is None
+
+
+def seen(one: Item, other: Item) -> Opposition | None:
+    return seen_opposed(speech_of(one), speech_of(other))
+
+
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_no_text_of_real_prose_shows_an_opposition_that_is_not_there(name):
+    items, truth = labelled(name)
+    reviewers = combinations(map(speech_of, items), 2)
+
+    found = {(a.item.id, b.item.id) for a, b in reviewers if seen_opposed(a, b) is not None}
+    assert {frozenset((truth[a], truth[b])) for a, b in found} <= opposed_topics(name)
 
 
 @pytest.mark.parametrize("name", LOOKED_AT)
