@@ -1,8 +1,8 @@
 """Which items speak against each other, and by what that can be seen.
 
 Nothing is opposed because two texts are alike and two words differ: there is a link, a choice
-between rivals, a pair of stances whose titles and keywords name the same thing, or a title that
-puts aside what another speaks for. What shows it is kept, for the report.
+between rivals, a pair of stances with keywords in common, of which no title denies something else,
+or a title that puts aside what another speaks for. What shows it is kept, for the report.
 """
 
 import re
@@ -18,8 +18,8 @@ _KEEPING = re.compile(r"\W*(?:keep|leave|stay|preserve|retain|remain|stick)\b", 
 _LEAVING_TO = re.compile(r"\W*leave\b[^.;:,]*\bto\b", re.I)
 
 _PART = 3
-"""At least one in so many of the keywords of an item has to be the other's as well, and of the words
-of a title the other's: one keyword of five is a subject on which much can be said in agreement."""
+"""At least one in so many of the keywords of an item has to be the other's as well, and of what a
+title puts aside: one keyword of five is a subject on which much can be said in agreement."""
 
 
 class Opposition(NamedTuple):
@@ -72,7 +72,7 @@ def seen_opposed(first: Speech, second: Speech) -> Opposition | None:
 
 
 def _by_stance(first: Speech, second: Speech) -> Opposition | None:
-    """`do` against `avoid` or `keep`, about a keyword of both, where both titles name one thing.
+    """`do` against `avoid` or `keep`, about keywords of both that are not few among theirs.
 
     Not when the titles say otherwise: "avoid merging the worker's commits" and "do squash them"
     differ in stance, and agree.
@@ -82,7 +82,7 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
         return None
     about = _subject(first, second)
     doing, other = (first, second) if first.item.stance == "do" else (second, first)
-    if not about or not _name_one_thing(doing, other):
+    if not about or _denies_another_thing(other, doing):
         return None
     if _leans(doing, about) == "against" or _leans(other, about) == "for":
         return None
@@ -100,17 +100,14 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
     return Opposition("stance", evidence, terms)
 
 
-def _name_one_thing(doing: Speech, other: Speech) -> bool:
-    """Whether two titles are about the same thing to do: one speaks for at least half of what the
-    other denies, or shares a third of the shorter one's words with a title that denies nothing.
+def _denies_another_thing(other: Speech, doing: Speech) -> bool:
+    """Whether more than half of what a title denies is nothing that the other speaks for.
 
     The rest of a denial may be all that is denied: who does it "not silently" may well do it.
     """
-    wanted = doing.spoken_for - doing.denied
-    if other.denied and not keeps(other.item.title):
-        return 2 * len(other.denied & wanted) >= len(other.denied)
-    named = other.spoken_for | other.denied
-    return _PART * len(wanted & named) >= min(len(wanted), len(named))
+    if not other.denied or keeps(other.item.title):
+        return False
+    return 2 * len(other.denied & (doing.spoken_for - doing.denied)) < len(other.denied)
 
 
 def keeps(title: str) -> bool:

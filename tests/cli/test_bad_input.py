@@ -241,7 +241,7 @@ def test_a_bad_name_is_refused_wherever_one_is_given(
             assert call(*line).error["code"] == "usage"
 
 
-@pytest.mark.parametrize("thread", ["", "x", ULID[:-1], ULID + "0", "../../etc", "I" * 26, ULID])
+@pytest.mark.parametrize("thread", ["x", ULID[:-1], ULID + "0", "../../etc", "I" * 26, ULID])
 def test_an_id_that_no_thread_has_is_not_found(
     project: Project, call, monkeypatch: pytest.MonkeyPatch, thread: str
 ):

@@ -24,6 +24,7 @@ UNTELLING = {
     "guide": "it prints a fixed text",
     "help": "it prints a fixed text",
     "skill": "it prints a fixed text",
+    "setup": "it writes an agent's own files, and opens no database",
     "mcp": "its tools are commands, each of which is tried here",
 }
 

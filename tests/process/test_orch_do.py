@@ -119,7 +119,7 @@ def test_the_body_reaches_the_worker(place: Place):
 def test_what_the_command_leaves_uncommitted_comes_in_under_its_name(place: Place):
     assert place.orch("do", "Say hello", "--", "sh", "-c", "cat > hello.txt; echo bye").code == 0
 
-    assert (place.folder / "hello.txt").read_text().startswith("Say hello\n")
+    assert (place.folder / "hello.txt").read_text() == "Say hello"
     said = git(place.folder, "log", "-1", "--format=%an%n%B", "HEAD^2").split()
     assert (said[0], said[-1]) == ("sh", "bye")
 

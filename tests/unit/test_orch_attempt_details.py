@@ -6,6 +6,7 @@ from inbox_orch.orch.attempts.rows import (
     Adopted,
     Details,
     Failure,
+    Harvested,
     Late,
     details_of,
     details_with,
@@ -28,6 +29,8 @@ EVERY = Details(
     checks=(CHECK,),
     verdict_message="17",
     late=Late("c1", 2, "refs/orch/late/A"),
+    harvest=False,
+    harvested=Harvested("c2", 3),
 )
 
 
@@ -53,6 +56,8 @@ def test_the_column_has_the_bytes_that_earlier_releases_wrote():
             "checks": [CHECK.as_json()],
             "verdict_message": "17",
             "late": {"head": "c1", "commits": 2, "ref": "refs/orch/late/A"},
+            "harvest": False,
+            "harvested": {"commit": "c2", "files": 3},
         }
     )
 

@@ -40,7 +40,7 @@ OPENING = {
     "inbox/cli/where.py",
     "inbox/services/desk.py",
     "migrations/apply.py",
-    "orch/cli/run/init.py",
+    "orch/cli/parts/database.py",
 }
 
 
