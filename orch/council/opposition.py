@@ -101,11 +101,15 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
 
 
 def _denies_another_thing(other: Speech, doing: Speech) -> bool:
-    """Whether more than half of what a title denies is nothing that the other speaks for.
+    """Whether more than half of what a title denies is nothing that the other speaks for, and
+    they share less than half of the keywords.
 
     The rest of a denial may be all that is denied: who does it "not silently" may well do it.
     """
     if not other.denied or keeps(other.item.title):
+        return False
+    common = sum(phrase in doing.phrases for phrase in other.phrases)
+    if 2 * common >= min(len(doing.phrases), len(other.phrases)):
         return False
     return 2 * len(other.denied & (doing.spoken_for - doing.denied)) < len(other.denied)
 

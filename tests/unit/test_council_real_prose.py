@@ -158,11 +158,20 @@ def test_one_keyword_of_many_is_not_what_two_items_are_about():
 
 
 def test_a_denial_of_something_else_about_the_same_keyword_opposes_nothing():
-    keywords = ("login configuration", "drop-in file")
-    one = item("a/1", "Read the login configuration at each start", keywords)
-    other = item("b/1", "Never rewrite drop-ins of the login daemon by default", keywords)
+    one = item("a/1", "Read the login delay", ("login", "delay", "start"))
+    title = "Never rewrite the host files of the login daemon"
+    other = item("b/1", title, ("login", "host", "owner"), stance="avoid")
 
-    assert seen(one, other._replace(stance="avoid")) is None
+    assert seen(one, other) is None
+    assert seen(one._replace(title="Rewrite the host files of the login"), other) is not None
+
+
+def test_a_denial_for_one_place_only_opposes_what_is_about_the_same_keywords():
+    keywords = ("wal", "sqlite", "journal mode")
+    one = item("a/1", "Keep the queue in SQLite in WAL mode", keywords)
+    other = item("b/1", "Do not enable WAL on a network share", keywords, stance="avoid")
+
+    assert seen(one, other).rule == "stance"
 
 
 @pytest.mark.parametrize(
