@@ -76,10 +76,15 @@ def open_wish(desk: Desk, wish: Wish) -> tuple[Run, bool]:
         "onto": wish.onto,
         "repository": Repository.at(wish.folder).path,
     }
-    key, number = f"do-{digest_of(asked)}", 1
+    digest, number = digest_of(asked), 1
+    # A mailbox of its own, so that its workers do nothing but what was wished for.
+    own = f"do-{digest[:12]}"
+    plan = wish.plan._replace(
+        tasks=tuple(t if t.mailbox else t._replace(mailbox=own) for t in wish.plan.tasks)
+    )
     while True:
         answer = plan_import.plan_open(
-            desk, wish.plan, wish.opening, repository=wish.folder, key=f"{key}-{number}"
+            desk, plan, wish.opening, repository=wish.folder, key=f"do-{digest}-{number}"
         )
         with desk.database.snapshot() as snapshot:
             run = runs.get(snapshot, answer.data["run"]["id"])

@@ -271,6 +271,18 @@ def test_two_wishes_at_once_both_come_to_the_branch(place: Place):
     assert {"one-1.txt", "two-1.txt"} <= set(os.listdir(place.folder))
 
 
+def test_its_worker_does_nothing_of_what_others_wait_for(place: Place):
+    place.orch("run", "init", "--title", "Others")
+    place.orch("task", "add", "--task", "theirs", "--title", "Theirs")
+    place.orch("dispatch")
+
+    assert place.orch("do", "Fix", "--worker", WORK).code == 0
+
+    ended = place.orch("status", "--run", "others", "--json")
+    assert json.loads(ended.stdout)["data"]["counts"] == {"active": 1}
+    assert place.runs() == ["open", "closed"]
+
+
 # -- bad input -------------------------------------------------------------------------------
 
 
