@@ -210,7 +210,7 @@ class _Job:
             for step in steps:
                 if not self.output.as_json:
                     self._progress.tell(step._replace(ending=None))
-                self.scheduler.mark_told(step)
+                self._progress.mark(step)
                 if step.ending is not None:
                     return step.ending
         raise AssertionError("a drive ends with its ending")

@@ -131,12 +131,4 @@ def _follow(progress: Progress, steps: Generator[Step, None, None], *, told: boo
         for step in steps:
             progress.tell(step)
             if told:
-                _mark(progress, step)
-
-
-def _mark(progress: Progress, step: Step) -> None:
-    try:
-        progress.scheduler.mark_told(step)
-    except InboxOrchError as error:
-        # It has been told; being told again is all that can follow.
-        progress.output.notice(f"the cursor was not moved: {error.message}")
+                progress.mark(step)

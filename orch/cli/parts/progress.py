@@ -46,6 +46,14 @@ class Progress:
         if step.ending is not None:
             self._end(step.ending)
 
+    def mark(self, step: Step) -> None:
+        """Note in the caller's cursor that it has been told."""
+        try:
+            self.scheduler.mark_told(step)
+        except InboxOrchError as error:
+            # It has been told; being told again is all that can follow.
+            self.output.notice(f"the cursor was not moved: {error.message}")
+
     def fail(self, error: InboxOrchError) -> None:
         """The drive has ended without an outcome."""
         if not self._lines or not self.output.answered:
