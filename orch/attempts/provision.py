@@ -20,7 +20,7 @@ from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk, place_of
 from ..runs.model import Attempt, Run, Task
-from . import fold, kinds, moving, recount, texts, work
+from . import fold, kinds, moving, recount, work
 from . import rows as attempts
 from .equip import SetupFailed
 from .kinds import FirstMessage, Kind
@@ -144,7 +144,7 @@ def _kind_of(task: Task) -> Kind:
 
 def _first_message(desk: Desk, run: Run, task: Task, attempt: Attempt) -> FirstMessage:
     if attempt.number == 1:
-        return FirstMessage(texts.task_text(task.title, task.body, ()))
+        return FirstMessage(task.text)
     return recount.first_message(desk, run, task)
 
 

@@ -23,12 +23,12 @@ def first_message(desk: Desk, run: Run, task: Task) -> FirstMessage:
         ended = [a for a in attempts.of_task(snapshot, task.id) if not a.live]
     earlier = [_account(desk, run, attempt, whole=False) for attempt in ended]
     if texts.fits(earlier) and not any(_is_cut(c) for a in ended for c in checks_of(a)):
-        return FirstMessage(texts.task_text(task.title, task.body, earlier))
+        return FirstMessage(texts.with_earlier(task.text, earlier))
     whole = "\n\n".join(_account(desk, run, attempt, whole=True) for attempt in ended)
     stored = desk.bus.artifacts.add_bytes(
         texts.EARLIER_NAME, whole.encode("utf-8", "surrogateescape")
     )
-    body = texts.task_text(task.title, task.body, earlier, attached=True)
+    body = texts.with_earlier(task.text, earlier, attached=True)
     return FirstMessage(body, (stored,))
 
 

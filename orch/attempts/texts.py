@@ -1,9 +1,8 @@
-"""What a worker is given to read: the brief and the task text."""
+"""What is written for workers, and of their work: the text of a task, accounts of conflicts, and
+the message of a commit."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-MAX_BRIEF_BYTES = 2048
 MAX_EARLIER_BYTES = 16 * 1024
 EARLIER_NAME = "earlier-attempts.txt"
 
@@ -11,69 +10,12 @@ _LEFT_OUT = "(older attempts are left out)\n\n"
 _CUT = " … (cut)"
 _LEAST_BYTES = 200  # less of an attempt tells nothing
 _MOST_SUBJECT, _MOST_WORDS = 100, 4000
-_BESIDE = "(its path is long: it stands beside this brief)"
-
-_RULES = """\
-Work only in the worktree. {committing}
-Claim:  inbox claim {thread} --mailbox {mailbox} --agent YOU --json   (gives the token)
-Then:   export INBOX_THREAD={thread} INBOX_TOKEN=<token>
-Keep:   inbox renew | inbox update --progress N --body TEXT
-Ask:    inbox ask --body TEXT [--option X]; inbox wait-reply
-End:    inbox done --body TEXT | inbox fail --body TEXT | inbox release
-Exit 7: the lease is lost, stop. Exit 10: cancelled, stop.
-Every call takes --db {database} --db-id {database_id} (or INBOX_DB, INBOX_DB_ID).
-"""
-_COMMITTING = "Commit there; what is not committed does not count."
-_HARVESTING = "What you leave uncommitted there is committed for you once you have ended."
 
 
-class Errand(NamedTuple):
-    """What a worker has to know of an attempt: `run` is its name, `task` a key, `attempt` its
-    number, `worktree` and `database` are paths. `harvest`: what it leaves is committed for it."""
-
-    run: str
-    task: str
-    attempt: int
-    thread: str
-    mailbox: str
-    worktree: str | None
-    branch: str | None
-    base_commit: str | None
-    database: str
-    database_id: str
-    harvest: bool = False
-
-
-def brief(errand: Errand) -> str:
-    """Ids, paths, rules and the commands, in at most 2 KiB: paths that are too long for that
-    stand only beside the brief, in the payload and in the output of `dispatch`."""
-    text = _written(errand)
-    if _size(text) > MAX_BRIEF_BYTES:
-        worktree = None if errand.worktree is None else _BESIDE
-        text = _written(errand._replace(worktree=worktree, database=_BESIDE))
-    assert _size(text) <= MAX_BRIEF_BYTES
-    return text
-
-
-def _written(errand: Errand) -> str:
-    lines = ["Task {task} of run {run}, attempt {attempt}, thread {thread}."]
-    if errand.worktree is not None:
-        lines += ["Worktree: {worktree}", "Branch: {branch}, from {base_commit}"]
-    rules = _RULES if errand.worktree is not None else _RULES.split("\n", 1)[1]
-    committing = _HARVESTING if errand.harvest else _COMMITTING
-    return "\n".join([*lines, rules]).format(**errand._asdict(), committing=committing)
-
-
-def _size(text: str) -> int:
-    # A path may have bytes that are not UTF-8 (PEP 383).
-    return len(text.encode("utf-8", "surrogateescape"))
-
-
-def task_text(title: str, body: str, earlier: Sequence[str], *, attached: bool = False) -> str:
-    """The first message of a thread: the task, then what earlier attempts came to, oldest first,
-    in at most 16 KiB. Where that is not enough, the newest have it; `attached` says that all of
-    it is attached to the message as well."""
-    text = f"{title}\n\n{body}" if body else title
+def with_earlier(text: str, earlier: Sequence[str], *, attached: bool = False) -> str:
+    """The first message of a thread: the task's text, then what earlier attempts came to, oldest
+    first, in at most 16 KiB. Where that is not enough, the newest have it; `attached` says that
+    all of it is attached to the message as well."""
     if not earlier:
         return text
     return f"{text}\n\nEarlier attempts\n\n{_cut_to_fit(earlier, attached=attached)}"
@@ -82,6 +24,11 @@ def task_text(title: str, body: str, earlier: Sequence[str], *, attached: bool =
 def fits(earlier: Sequence[str]) -> bool:
     """Whether a task's text has all that earlier attempts came to."""
     return _size("\n\n".join(earlier)) <= MAX_EARLIER_BYTES
+
+
+def _size(text: str) -> int:
+    # A path may have bytes that are not UTF-8 (PEP 383).
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def _cut_to_fit(earlier: Sequence[str], *, attached: bool) -> str:

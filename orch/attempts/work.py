@@ -1,9 +1,10 @@
-"""Plain work: what a worker finds in its worktree, and the thread that it is sent.
+"""Plain work: what a worker finds in its worktree, and the thread and the brief that it is sent.
 
 The kind of attempt that every other falls back on; see `kinds`.
 """
 
 import json
+from typing import NamedTuple
 
 from inbox_orch.inbox.services import sending
 from inbox_orch.inbox.services.desk import Draft
@@ -19,11 +20,44 @@ from ..runs.config import config_of
 from ..runs.desk import Desk, place_of
 from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt, Run, Task
-from . import moving, texts, verify
+from . import moving, verify
 from . import rows as attempts
 from .equip import Equipment, equip
 from .kinds import FirstMessage
 from .rows import Details, details_with
+
+MAX_BRIEF_BYTES = 2048
+
+_BESIDE = "(its path is long: it stands beside this brief)"
+_RULES = """\
+Work only in the worktree. {committing}
+Claim:  inbox claim {thread} --mailbox {mailbox} --agent YOU --json   (gives the token)
+Then:   export INBOX_THREAD={thread} INBOX_TOKEN=<token>
+Keep:   inbox renew | inbox update --progress N --body TEXT
+Ask:    inbox ask --body TEXT [--option X]; inbox wait-reply
+End:    inbox done --body TEXT | inbox fail --body TEXT | inbox release
+Exit 7: the lease is lost, stop. Exit 10: cancelled, stop.
+Every call takes --db {database} --db-id {database_id} (or INBOX_DB, INBOX_DB_ID).
+"""
+_COMMITTING = "Commit there; what is not committed does not count."
+_HARVESTING = "What you leave uncommitted there is committed for you once you have ended."
+
+
+class Errand(NamedTuple):
+    """What a worker has to know of an attempt: `run` is its name, `task` a key, `attempt` its
+    number, `worktree` and `database` are paths. `harvest`: what it leaves is committed for it."""
+
+    run: str
+    task: str
+    attempt: int
+    thread: str
+    mailbox: str
+    worktree: str | None
+    branch: str | None
+    base_commit: str | None
+    database: str
+    database_id: str
+    harvest: bool = False
 
 
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
@@ -109,7 +143,7 @@ def offer(
 
 
 def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str) -> str:
-    errand = texts.Errand(
+    errand = Errand(
         run=run.name,
         task=task.key,
         attempt=attempt.number,
@@ -122,7 +156,32 @@ def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str)
         database_id=desk.database.id,
         harvest=attempt.harvest,
     )
-    return texts.brief(errand)
+    return brief(errand)
+
+
+def brief(errand: Errand) -> str:
+    """Ids, paths, rules and the commands, in at most 2 KiB: paths that are too long for that
+    stand only beside the brief, in the payload and in the output of `dispatch`."""
+    text = _written(errand)
+    if _size(text) > MAX_BRIEF_BYTES:
+        worktree = None if errand.worktree is None else _BESIDE
+        text = _written(errand._replace(worktree=worktree, database=_BESIDE))
+    assert _size(text) <= MAX_BRIEF_BYTES
+    return text
+
+
+def _written(errand: Errand) -> str:
+    lines = ["Task {task} of run {run}, attempt {attempt}, thread {thread}."]
+    if errand.worktree is not None:
+        lines += ["Worktree: {worktree}", "Branch: {branch}, from {base_commit}"]
+    rules = _RULES if errand.worktree is not None else _RULES.split("\n", 1)[1]
+    committing = _HARVESTING if errand.harvest else _COMMITTING
+    return "\n".join([*lines, rules]).format(**errand._asdict(), committing=committing)
+
+
+def _size(text: str) -> int:
+    # A path may have bytes that are not UTF-8 (PEP 383).
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def take_in(desk: Desk, run: Run) -> int:

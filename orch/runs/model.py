@@ -111,6 +111,11 @@ class Task(NamedTuple):
     created_at: int
     updated_at: int
 
+    @property
+    def text(self) -> str:
+        """The title, and below it the body where there is one."""
+        return f"{self.title}\n\n{self.body}" if self.body else self.title
+
     def as_json(self) -> dict[str, Any]:
         return {
             "id": self.id,

@@ -190,6 +190,11 @@ def test_a_task_has_every_key():
     assert TASK.as_json() == TASK_JSON
 
 
+def test_the_text_of_a_task_is_its_title_and_the_body_where_there_is_one():
+    assert TASK.text == "Log in\n\nall of it"
+    assert TASK._replace(body="").text == "Log in"
+
+
 def test_an_attempt_has_every_key():
     assert ATTEMPT.as_json() == ATTEMPT_JSON
     assert ATTEMPT._replace(removed_at=AT).as_json() == ATTEMPT_JSON | {"removed_at": AT_TEXT}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox_orch.orch.attempts import texts
+from inbox_orch.orch.attempts import texts, work
 
 FACTS = {
     "run": "r" * 40,
@@ -19,7 +19,7 @@ FACTS = {
 
 
 def brief_of(**facts) -> str:
-    return texts.brief(texts.Errand(**facts))
+    return work.brief(work.Errand(**facts))
 
 
 def test_a_brief_names_the_paths():
@@ -40,7 +40,7 @@ def test_a_brief_without_a_worktree_speaks_of_none():
 def test_a_brief_is_short_however_long_the_paths_are(worktree: str | None, database: str):
     brief = brief_of(**FACTS, worktree=worktree, database=database)
 
-    assert len(brief.encode("utf-8", "surrogateescape")) <= texts.MAX_BRIEF_BYTES
+    assert len(brief.encode("utf-8", "surrogateescape")) <= work.MAX_BRIEF_BYTES
     assert f"inbox claim {FACTS['thread']}" in brief
     long = len(database) > 100 or len(worktree or "") > 100
     assert ("stands beside this brief" in brief) == long
@@ -60,14 +60,14 @@ def earlier_part(text: str) -> str:
 
 
 def test_a_first_attempts_text_is_the_task_alone():
-    assert texts.task_text("Do it", "All of it.", []) == "Do it\n\nAll of it."
+    assert texts.with_earlier("Do it", []) == "Do it"
 
 
 def test_earlier_attempts_are_told_whole_and_in_order_where_they_fit():
     earlier = ["Attempt 1: failed.", "x" * 16_000, "Attempt 3: lost."]
 
     assert texts.fits(earlier)
-    assert earlier_part(texts.task_text("T", "", earlier)) == "\n\n".join(earlier)
+    assert earlier_part(texts.with_earlier("T", earlier)) == "\n\n".join(earlier)
 
 
 @pytest.mark.parametrize("size", [1, 100, 8_000, 16_000, 16_384, 20_000, 1_000_000])
@@ -79,7 +79,7 @@ def test_what_is_told_of_earlier_attempts_is_at_most_16_kib(
 ):
     earlier = [f"Attempt {number}: " + letter * (size // 2 + 1) for number in range(count)]
 
-    part = earlier_part(texts.task_text("T", "B", earlier, attached=attached))
+    part = earlier_part(texts.with_earlier("T\n\nB", earlier, attached=attached))
 
     assert len(part.encode("utf-8", "surrogateescape")) <= texts.MAX_EARLIER_BYTES
     assert f"Attempt {count - 1}: " in part, "the newest is always there"
@@ -135,19 +135,18 @@ def test_a_path_stands_in_a_brief_as_long_as_all_of_it_has_2_kib():
     def length(path: str) -> int:
         return len(brief_of(**FACTS, worktree=path, database="/d"))
 
-    room = texts.MAX_BRIEF_BYTES - length("/")
+    room = work.MAX_BRIEF_BYTES - length("/")
     whole = brief_of(**FACTS, worktree="/" * (room + 1), database="/d")
 
-    assert len(whole) == texts.MAX_BRIEF_BYTES
+    assert len(whole) == work.MAX_BRIEF_BYTES
     assert "Worktree: /" in whole and "--db /d " in whole
     longer = brief_of(**FACTS, worktree="/" * (room + 2), database="/d")
     assert "Worktree: (its path is long: it stands beside this brief)\n" in longer
     assert "--db (its path is long: it stands beside this brief) --db-id" in longer
 
 
-def test_a_tasks_text_without_a_body_is_its_title():
-    assert texts.task_text("Do it", "", []) == "Do it"
-    assert texts.task_text("Do it", "", ["Attempt 1."]) == (
+def test_earlier_attempts_stand_below_the_text_of_the_task():
+    assert texts.with_earlier("Do it", ["Attempt 1."]) == (
         "Do it\n\nEarlier attempts\n\nAttempt 1."
     )
 
@@ -157,17 +156,17 @@ def test_earlier_attempts_fit_up_to_16_kib():
 
     assert texts.fits(most)
     assert not texts.fits(["x" * 8191, "x" * 8192])
-    assert earlier_part(texts.task_text("T", "", most)) == "\n\n".join(most)
+    assert earlier_part(texts.with_earlier("T", most)) == "\n\n".join(most)
 
 
 def test_what_is_attached_is_said_first():
     note = "(All of this, whole, is attached as earlier-attempts.txt.)"
 
-    assert earlier_part(texts.task_text("T", "", ["a", "b"], attached=True)) == f"{note}\n\na\n\nb"
+    assert earlier_part(texts.with_earlier("T", ["a", "b"], attached=True)) == f"{note}\n\na\n\nb"
 
     room = texts.MAX_EARLIER_BYTES - len(note) - 2
     most, more = (
-        earlier_part(texts.task_text("T", "", ["x" * size], attached=True))
+        earlier_part(texts.with_earlier("T", ["x" * size], attached=True))
         for size in (room, room + 1)
     )
     assert most == f"{note}\n\n{'x' * room}"
@@ -176,7 +175,7 @@ def test_what_is_attached_is_said_first():
 
 def test_the_oldest_attempts_are_left_out_and_the_last_of_them_is_cut():
     earlier = ["old", "middle" * 2000, "new" * 3000]
-    part = earlier_part(texts.task_text("T", "", earlier))
+    part = earlier_part(texts.with_earlier("T", earlier))
     room = texts.MAX_EARLIER_BYTES - len("(older attempts are left out)\n\n")
     cut = ("middle" * 2000)[: room - 9000 - 2 - len(" … (cut)".encode())] + " … (cut)"
 
@@ -187,7 +186,7 @@ def test_too_little_room_is_not_used_for_a_piece_of_an_attempt():
     room = texts.MAX_EARLIER_BYTES - len("(older attempts are left out)\n\n")
 
     def told(newest: int) -> list[str]:
-        return earlier_part(texts.task_text("T", "", ["o" * 20_000, "n" * newest])).split("\n\n")
+        return earlier_part(texts.with_earlier("T", ["o" * 20_000, "n" * newest])).split("\n\n")
 
     assert told(room - 201) == ["(older attempts are left out)", "n" * (room - 201)]
     assert told(room) == ["(older attempts are left out)", "n" * room]
