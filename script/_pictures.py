@@ -9,7 +9,6 @@ import fcntl
 import io
 import os
 import pty
-import re
 import struct
 import subprocess
 import sys
@@ -27,8 +26,8 @@ FOLDER = ROOT / "docs" / "pictures"
 LINES, COLUMNS = 40, 98
 # What follows it (the commits, and what had to hold) would make the picture too high.
 LAST_LINE = "Commits:"
-# How `orch drive` takes back what it has drawn: so many lines up, and everything below is gone.
-TAKEN_BACK = re.compile(r"\x1b\[(\d+)F\x1b\[J")
+# How `orch drive` takes back a line that it has drawn: one up, and that one is erased.
+TAKEN_BACK = "\x1b[F\x1b[2K"
 
 AGENT = """\
 #!/bin/sh
@@ -186,10 +185,10 @@ def read(terminal: io.FileIO) -> bytes:
 
 def what_stays(output: str) -> str:
     """The lines that are left when everything has been drawn."""
-    stays, *later = TAKEN_BACK.split(output)
-    for count, text in zip(later[::2], later[1::2], strict=True):
-        lines = stays.split("\n")
-        stays = "\n".join([*lines[: -1 - int(count)], text])
+    stays, *later = output.split(TAKEN_BACK)
+    for text in later:
+        above, _, _ = stays.rpartition("\n")
+        stays = above[: above.rfind("\n") + 1] + text
     return stays.rstrip("\n")
 
 

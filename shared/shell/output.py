@@ -249,8 +249,9 @@ class Output:
             raise _output_failed(os.strerror(error.errno or 0)) from error
 
     def _erasing(self) -> bytes:
-        """What takes the picture away: up to its first line, then erase down to the end (CSI F
-        and CSI J of ECMA-48). A terminal that has become narrower has broken its lines."""
+        """What takes the picture away, a line at a time from below (CSI F and CSI K of ECMA-48). To
+        erase all that is below would be shorter, but tmux keeps a whole screen that is erased so
+        among what was scrolled away. A terminal that has become narrower has broken its lines."""
         if not self._picture:
             return b""
         try:
@@ -259,7 +260,7 @@ class Output:
             columns = 80
         rows = sum(max(1, -(-width // columns)) for width in self._picture)
         self._picture = []
-        return f"\x1b[{rows}F\x1b[J".encode()
+        return b"\x1b[F\x1b[2K" * rows
 
 
 def _write_some(content: memoryview) -> int:

@@ -20,7 +20,7 @@ NASTY = (
 # Where control characters are refused, the rest is not.
 LINE = "[red]x[/red] [link=http://e]l[/link] :smile: \u202e \u2066 \u061c [/]"
 BRANCH = "side-\u202e\x9b\u2066-]red"
-PLACING = re.compile(r"\x1b\[\d+F\x1b\[J")
+PLACING = re.compile(r"\x1b\[F\x1b\[2K")
 DRIVING = {*"\x1b\x07\x08\x9b\r\u202e\u2066\u061c\u2028\x85"}
 
 
