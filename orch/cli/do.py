@@ -16,12 +16,14 @@ from inbox_orch.shared.shell.output import Output
 from ..integration.integrate import Integrated
 from ..leader.crew import Crew, Post, posts_of
 from ..leader.drive import Drive, Driven
+from ..leader.notices import Notifier, end_of
 from ..leader.scheduler import Scheduler
 from ..leader.wish import Wish, branch_here, bring_in, check_branch, open_wish, plan_of, try_again
+from ..runs.config import config_of
 from ..runs.model import Run
 from ..runs.plan import Opening, Plan
 from ..runs.planning import check_run
-from .parts.base import WAIT, harvest_option, open_scheduler, read_body
+from .parts.base import WAIT, harvest_option, notify_option, open_scheduler, read_body
 from .parts.database import ensure_database
 from .parts.documents import faults_told, plan_in
 from .parts.integrated import blocks_of, failure_of
@@ -78,6 +80,7 @@ _MOST_ROUNDS = 10
 )
 @click.option("--wait", type=WAIT, default="inf", metavar="SECONDS", help="For how long.")
 @harvest_option("Commit what CMD leaves uncommitted in its name.  [default: --harvest]")
+@notify_option
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @click.pass_context
 def command(
@@ -91,6 +94,7 @@ def command(
     wait: float,
     allow_dirty: bool,
     harvest: bool | None,
+    notify: tuple[str, ...],
     **task: Any,
 ) -> None:
     """Have something done: a run with one task, or those of a plan, a worker, and the result on
@@ -118,12 +122,14 @@ def command(
     scheduler = open_scheduler(context)
     with contextlib.nullcontext() if wanted.source is None else faults_told(shell, wanted.source):
         run, resumed = open_wish(scheduler.desk, wish)
-    job = _Job(shell.output, scheduler, run, wish)
+    notifier = Notifier((*config_of(run).notify, *notify), shell.output.notice)
+    job = _Job(shell.output, scheduler, run, wish, notifier)
     job.begin(created, resumed)
     drive = Drive(
         within=folder, wait_seconds=wait, allow_dirty=allow_dirty, harvest=harvest is not False
     )
-    job.end(job.done(posts, slots, drive), created)
+    with notifier, notifier.told_of_failure(run):
+        job.end(job.done(posts, slots, notifier.on(drive)), created)
 
 
 class _Wanted(NamedTuple):
@@ -171,8 +177,11 @@ class _Ended(NamedTuple):
 class _Job:
     """One call of `do` on its run."""
 
-    def __init__(self, output: Output, scheduler: Scheduler, run: Run, wish: Wish) -> None:
+    def __init__(
+        self, output: Output, scheduler: Scheduler, run: Run, wish: Wish, notifier: Notifier
+    ) -> None:
         self.output, self.scheduler, self.run, self.wish = output, scheduler, run, wish
+        self._notifier = notifier
         self._progress = Progress(output, scheduler, run, for_people=True)
 
     def begin(self, created: str | None, resumed: bool) -> None:
@@ -205,7 +214,9 @@ class _Job:
         return _Ended(driven, bring_in(self.scheduler.desk, self.run, self.wish))
 
     def _driven(self, crew: Crew, wanted: Drive) -> Driven:
-        steps = self.scheduler.drive(self.run, crew.on(wanted, self._progress))
+        steps = self._notifier.through(
+            self.scheduler.drive(self.run, crew.on(wanted, self._progress))
+        )
         with contextlib.closing(steps):
             for step in steps:
                 if not self.output.as_json:
@@ -218,6 +229,7 @@ class _Job:
     def end(self, ended: _Ended, created: str | None) -> None:
         """Close the run if all is well, and say how it has ended."""
         failure = ended.failure
+        self._notifier.tell(end_of(ended.driven, failure))
         closed = failure is None and self.scheduler.close_run(self.run).run.state == "closed"
         blocks = [] if ended.integrated is None else blocks_of(ended.integrated)
         if failure is not None:

@@ -12,12 +12,15 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ..leader.crew import Crew, posts_of
-from ..leader.drive import Drive, Step
+from ..leader.drive import Drive, Driven, Step
+from ..leader.notices import Notifier, end_of
+from ..runs.config import config_of
 from .parts.base import (
     WAIT,
     chosen_run,
     harvest_option,
     no_verify_option,
+    notify_option,
     one_run,
     open_scheduler,
 )
@@ -75,6 +78,7 @@ from .parts.progress import Progress
     "Commit for the workers what they leave uncommitted.  [default: with --worker, else the "
     "config's]"
 )
+@notify_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -85,6 +89,7 @@ def command(
     workers: tuple[str, ...],
     slots: int | None,
     harvest: bool | None,
+    notify: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Bring a run to its end: reconcile, dispatch what is ready, wait; again and again.
@@ -106,6 +111,7 @@ def command(
     run = chosen_run(scheduler, run_name)
     crew = Crew(scheduler.desk, run, posts_of(workers), to=to, slots=slots or 1)
     progress = Progress(shell_of(context).output, scheduler, run)
+    notifier = Notifier((*config_of(run).notify, *notify), shell_of(context).output.notice)
     wanted = Drive(
         mailbox=to,
         within=os.getcwd(),
@@ -118,17 +124,23 @@ def command(
     if workers:
         wanted = crew.on(wanted, progress)
     try:
-        with crew if workers else contextlib.nullcontext():
-            _follow(progress, scheduler.drive(run, wanted), told=wanted.after is None)
+        with notifier, notifier.told_of_failure(run), crew if workers else contextlib.nullcontext():
+            steps = notifier.through(scheduler.drive(run, notifier.on(wanted)))
+            ending = _follow(progress, steps, told=wanted.after is None)
+            notifier.tell(end_of(ending, ending.failure))
     except InboxOrchError as error:
         progress.fail(error)
 
 
-def _follow(progress: Progress, steps: Generator[Step, None, None], *, told: bool) -> None:
-    """Tell each step, and note in the caller's cursor that it was, if it is to be `told`."""
+def _follow(progress: Progress, steps: Generator[Step, None, None], *, told: bool) -> Driven:
+    """Tell each step, and note in the caller's cursor that it was, if it is to be `told`; returns
+    how it ended."""
     # A check that runs is ended before the database is closed, even if the reader is gone.
     with contextlib.closing(steps):
         for step in steps:
             progress.tell(step)
             if told:
                 progress.mark(step)
+            if step.ending is not None:
+                return step.ending
+    raise AssertionError("a drive ends with its ending")

@@ -108,6 +108,7 @@ class ConfigPart(Part):
     lfs: Literal["skip", "smudge"] = "smudge"
     cancel_grace_seconds: Annotated[Seconds, Field(ge=0, le=24 * 3600)] = CANCEL_GRACE_SECONDS
     harvest: bool = False
+    notify: Commands = Field([])
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":

@@ -30,7 +30,7 @@ class Config(NamedTuple):
     `max_infra_attempts` and `checks` (of tasks with a worktree) serve where a task says nothing.
     `mailboxes` maps a mailbox to how many attempts it may have at once. `environment` is given to
     set-up and checks. `secrets` are names of environment variables. `harvest`: what workers leave
-    uncommitted is committed for them.
+    uncommitted is committed for them. `notify`: who is given the notices of a drive.
     """
 
     copy: tuple[str, ...] = ()
@@ -46,9 +46,11 @@ class Config(NamedTuple):
     lfs: str = "smudge"
     cancel_grace_seconds: float = CANCEL_GRACE_SECONDS
     harvest: bool = False
+    notify: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Every setting, the defaults too, with nothing masked; `harvest` only where it is on."""
+        """Every setting, the defaults too, with nothing masked; `harvest` and `notify` only where
+        they are used."""
         return {
             "copy": list(self.copy),
             "setup": None if self.setup is None else self.setup._asdict(),
@@ -63,6 +65,7 @@ class Config(NamedTuple):
             "lfs": self.lfs,
             "cancel_grace_seconds": self.cancel_grace_seconds,
             **({"harvest": True} if self.harvest else {}),
+            **({"notify": list(self.notify)} if self.notify else {}),
         }
 
     def given(self) -> dict[str, Any]:
@@ -145,7 +148,7 @@ def from_given(given: Mapping[str, Any]) -> Config:
         values["limits"] = Limits(**values["limits"])
     if "mailboxes" in values:
         values["mailboxes"] = {k: v["max_parallel"] for k, v in values["mailboxes"].items()}
-    for name in ("copy", "checks", "secrets"):
+    for name in ("copy", "checks", "secrets", "notify"):
         if name in values:
             values[name] = tuple(values[name])
     return Config(**values)

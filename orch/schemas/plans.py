@@ -24,7 +24,8 @@ class MailboxLimit(Shape):
 
 class Config(Shape):
     """What a run was opened with. `environment`: for set-up and checks; the values of
-    `secrets` are masked. `harvest` is there where it is on."""
+    `secrets` are masked. `harvest` and `notify` are there
+    where they are used."""
 
     copied: list[str] = Field(alias="copy")
     setup: Setup | None
@@ -39,6 +40,7 @@ class Config(Shape):
     lfs: Literal["skip", "smudge"]
     cancel_grace_seconds: Annotated[float, Field(ge=0)]
     harvest: bool = False
+    notify: list[str] = Field([])
 
 
 class PlanImported(Shape):

@@ -85,6 +85,17 @@ def harvest_option(words: str) -> Callable[[Command], Command]:
     return click.option("--harvest/--no-harvest", default=None, help=words)
 
 
+def notify_option(command: Command) -> Command:
+    """`--notify CMD|bell|desktop`, any number of times."""
+    return click.option(
+        "--notify",
+        multiple=True,
+        metavar="CMD|bell|desktop",
+        help="Is given each question, failure, decision and the end, as JSON on its standard "
+        "input; repeatable.",
+    )(command)
+
+
 def harvested_words(done: Harvested | None) -> str | None:
     """What was committed for a worker, in words."""
     if done is None:
