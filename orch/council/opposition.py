@@ -1,8 +1,9 @@
 """Which items speak against each other, and by what that can be seen.
 
 Nothing is opposed because two texts are alike and two words differ: there is a link, a choice
-between rivals, a pair of stances with keywords in common, of which no title denies something else,
-or a title that puts aside what another speaks for. What shows it is kept, for the report.
+between rivals, a pair of stances with keywords in common, of which no title denies something else
+or only asks how a thing works, or a title that puts aside what another speaks for. What shows it is
+kept, for the report.
 """
 
 import re
@@ -16,6 +17,28 @@ _KEEPING = re.compile(r"\W*(?:keep|leave|stay|preserve|retain|remain|stick)\b", 
 
 # "Leave X to Y" asks for nothing to be done, just as a denial does.
 _LEAVING_TO = re.compile(r"\W*leave\b[^.;:,]*\bto\b", re.I)
+
+# "Specify how X works", "test X": a question without an answer, which leaves X as it is. "Define X
+# as Y", "define a Y" and "state that Y" give an answer.
+_ASKING = re.compile(
+    r"""\W*(?:specify|define|state|say|describe|explain|document|clarify|decide|settle|spell\ out|
+        write\ down|test|measure|benchmark)\b (?:\s+(?:\w+ly|now)\b)?+
+        (?: \s+(?:how|what|when|where|whether|which|who|whose|why)\b
+          | (?!\s+(?:that|an?|another|one|two|new|on|for|against)\b | .*\b(?:as|by)\b) )""",
+    re.I | re.S | re.X,
+)
+# "Specify how X is replaced" takes for granted that X will not stay.
+_ENDING = re.compile(
+    r"\b(?:abandon|abolish|chang|delet|deprecat|disabl|drop|eliminat|migrat|remov|renam|replac|"
+    r"retir)\w*|\bphas\w+ out\b",
+    re.I,
+)
+# "Leave X unspecified", "keep X internal": who wants that speaks against asking how X works.
+_UNSAID = re.compile(
+    r"\b(?:implicit|internal|private|vague|un(?:specified|defined|stated|said|described|explained|"
+    r"documented|decided|settled|tested|measured))\b|\bleave\b[^.;:,]{1,120}?\bopen\b",
+    re.I,
+)
 
 _PART = 3
 """At least one in so many of the keywords of an item has to be the other's as well, and of what a
@@ -82,7 +105,7 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
         return None
     about = _subject(first, second)
     doing, other = (first, second) if first.item.stance == "do" else (second, first)
-    if not about or _denies_another_thing(other, doing):
+    if not about or _denies_another_thing(other, doing) or _only_asks(doing, other):
         return None
     if _leans(doing, about) == "against" or _leans(other, about) == "for":
         return None
@@ -112,6 +135,23 @@ def _denies_another_thing(other: Speech, doing: Speech) -> bool:
     if 2 * common >= min(len(doing.phrases), len(other.phrases)):
         return False
     return 2 * len(other.denied & (doing.spoken_for - doing.denied)) < len(other.denied)
+
+
+def _only_asks(doing: Speech, other: Speech) -> bool:
+    """Whether one wants it said, tested or measured how a thing works that the other wants kept.
+
+    Both can be had, unless the one takes for granted that the thing goes, or the other wants it
+    left unsaid, or is against some of what the one speaks for.
+    """
+    title, kept = doing.item.title, other.item.title
+    ending = words.terms(" ".join(_ENDING.findall(title)))
+    if not _ASKING.match(title) or ending - other.spoken_for:
+        return False
+    if other.item.stance != "keep" and not keeps(kept):
+        return False
+    if _UNSAID.search(kept) or _LEAVING_TO.match(kept):
+        return False
+    return not other.denied & doing.spoken_for and not doing.denied & other.spoken_for
 
 
 def keeps(title: str) -> bool:

@@ -151,7 +151,7 @@ def test_one_keyword_of_many_is_not_what_two_items_are_about():
     gate = ("feature gate", "opt in", "zero value", "grace period", "default")
     other = ("feature gate", "clean up", "rollback", "host state", "leftover file")
     one = item("a/1", "Keep the feature gate off", gate, stance="keep")
-    two = item("b/1", "Test the feature gate when it is turned off", other)
+    two = item("b/1", "Turn the feature gate on", other)
 
     assert seen(one, two) is None
     assert seen(one, two._replace(keywords=gate)).rule == "stance"
@@ -196,6 +196,50 @@ def test_a_word_among_many_that_are_put_aside_is_not_put_aside_itself():
     other = item("b/1", "Call every photo a photo", ("photo", "naming"))
 
     assert seen(one, other) is None
+
+
+FLAG = ("opt-in flag", "rollout", "default")
+
+
+@pytest.mark.parametrize(
+    "kept, asked",
+    [
+        ("Keep the opt-in flag", "Specify how the opt-in flag combines with the old default"),
+        ("Keep the opt-in flag", "State clearly what the opt-in flag does during a rollout"),
+        ("Keep the opt-in flag", "Document the opt-in flag"),
+        ("Keep the opt-in flag", "Test the opt-in flag in a rollout that is cut short"),
+        ("Keep the opt-in flag for deletes", "Say when a delete heeds the opt-in flag"),
+        ("Make the opt-in flag the only switch", "Clarify who may set the opt-in flag"),
+    ],
+)
+def test_asking_how_a_thing_works_does_not_speak_against_keeping_it(kept, asked):
+    one = item("a/1", kept, FLAG, stance="keep")
+    other = item("b/1", asked, (*FLAG[:2], "help text"))
+
+    assert seen(one, other) is None
+    assert seen(one, other._replace(title="Replace the opt-in flag")).rule == "stance"
+
+
+@pytest.mark.parametrize(
+    "kept, asked",
+    [
+        ("Keep the opt-in flag", "Specify how the opt-in flag is replaced"),
+        ("Keep the opt-in flag", "Document how the opt-in flag is phased out"),
+        ("Keep the opt-in flag", "State that the opt-in flag is one for tests"),
+        ("Keep the opt-in flag", "Decide now that the opt-in flag is one for tests"),
+        ("Keep the opt-in flag", "Define the opt-in flag as a setting of each tenant"),
+        ("Keep the one opt-in flag", "Define a second opt-in flag"),
+        ("Keep the opt-in flag undocumented", "Document the opt-in flag"),
+        ("Leave the default of the opt-in flag open", "Specify the default of the opt-in flag"),
+        ("Leave the opt-in flag to distributors", "Specify what the opt-in flag does"),
+        ("Keep the opt-in flag without a default", "Specify the default of the opt-in flag"),
+        ("Keep the opt-in flag", "Define the default instead of an opt-in flag"),
+    ],
+)
+def test_an_answer_given_or_a_question_that_is_not_wanted_speaks_against_keeping(kept, asked):
+    one = item("a/1", kept, FLAG, stance="keep")
+
+    assert seen(one, item("b/1", asked, FLAG)).rule == "stance"
 
 
 def seen(one: Item, other: Item) -> Opposition | None:
