@@ -30,6 +30,8 @@ class Gate:
         try:
             self._descriptor = self._open()
             if not _lock_at_once(self._descriptor):
+                if timeout_seconds <= 0:  # a place in the line would be kept until it is served
+                    raise _busy(self._path, timeout_seconds)
                 line = _Line(self._descriptor, self._path)
                 line.wait(timeout_seconds)
         except BaseException:
@@ -78,8 +80,12 @@ class _Line:
         self._left = False
 
     def start(self) -> None:
-        """Queue, in a thread of its own."""
-        self._thread.start()
+        """Queue, in a thread of its own. Raises RuntimeError when there can be none."""
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._granted.set()  # as if it were: the descriptor is the caller's to close
+            raise
 
     def join(self, timeout_seconds: float | None = None) -> None:
         """Wait until the thread has ended."""
@@ -99,18 +105,22 @@ class _Line:
         self.start()
         self._granted.wait(timeout_seconds)
         if not self.leave():
-            raise InboxOrchError(
-                "busy",
-                f"other writers held the database for {plain_number(timeout_seconds)} s",
-                hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
-                details={"gate": self._path, "waited_seconds": timeout_seconds},
-            )
+            raise _busy(self._path, timeout_seconds)
 
     def leave(self) -> bool:
         """Wait no longer; whether the lock was granted, and the descriptor is the caller's."""
         with self._settled:
             self._left = True
             return self._granted.is_set()
+
+
+def _busy(path: str, waited_seconds: float) -> InboxOrchError:
+    return InboxOrchError(
+        "busy",
+        f"other writers held the database for {plain_number(waited_seconds)} s",
+        hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
+        details={"gate": path, "waited_seconds": waited_seconds},
+    )
 
 
 def _lock_at_once(descriptor: int) -> bool:
