@@ -7,6 +7,7 @@ much as that needs; it is given up for it, and made again once there is room.
 import contextlib
 import os
 
+from ..folders import write_all
 from ..layout import Layout
 from .log import size_of
 
@@ -26,16 +27,10 @@ def keep_reserve(layout: Layout) -> None:
         descriptor = os.open(path, flags, 0o600)
         try:
             if _SAYS.startswith(os.pread(descriptor, len(_SAYS), 0)):
-                _fill(descriptor)
+                # Neither zeros nor a hole, which some file systems keep in no room at all.
+                write_all(descriptor, _SAYS + os.urandom(RESERVE_BYTES - len(_SAYS)))
         finally:
             os.close(descriptor)
-
-
-def _fill(descriptor: int) -> None:
-    # Neither zeros nor a hole, which some file systems would keep in no room at all.
-    rest = memoryview(_SAYS + os.urandom(RESERVE_BYTES - len(_SAYS)))
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def give_up_reserve(layout: Layout) -> None:
