@@ -174,7 +174,7 @@ def done(
     with hold(desk, thread_id, token, digest) as held:
         if held.repeat is not None:
             return Written(held.thread, held.repeat, late=held.thread.late, already=True)
-        return _finish(desk, held, "done", states.DONE, draft, digest, ENDED)
+        return _finish(desk, held, Move("done", states.DONE, held.agent, ENDED), draft, digest)
 
 
 class Failure:
@@ -212,14 +212,14 @@ def fail(desk: Desk, thread_id: str, token: str, failure: Failure) -> Written:
     with hold(desk, thread_id, token, digest) as held:
         if held.repeat is not None:
             return Written(held.thread, held.repeat, late=held.thread.late, already=True)
-        if retry_in_seconds is None:
-            changes = ENDED | {"fatal": fatal, "reason": "failed"}
-            return _finish(desk, held, "fail", states.FAILED, draft, digest, changes)
-        if held.thread.deliveries >= held.thread.max_deliveries:
-            changes = ENDED | {"reason": "exhausted"}
-            return _finish(desk, held, "fail", states.FAILED, draft, digest, changes)
-        changes = _back_to_queue(held, retry_in_seconds, "failed")
-        return _finish(desk, held, "fail", states.PENDING, draft, digest, changes)
+        target, changes = states.FAILED, ENDED | {"fatal": fatal, "reason": "failed"}
+        if retry_in_seconds is not None:
+            if held.thread.deliveries >= held.thread.max_deliveries:
+                changes = ENDED | {"reason": "exhausted"}
+            else:
+                target = states.PENDING
+                changes = _back_to_queue(held, retry_in_seconds, "failed")
+        return _finish(desk, held, Move("fail", target, held.agent, changes), draft, digest)
 
 
 def release(
@@ -246,7 +246,8 @@ def release(
             changes["deliveries"] = held.thread.deliveries - 1
         else:
             changes["uncounted"] = 1
-        return _finish(desk, held, "release", states.PENDING, draft, digest, changes)
+        move = Move("release", states.PENDING, held.agent, changes)
+        return _finish(desk, held, move, draft, digest)
 
 
 def attach_output(
@@ -290,31 +291,24 @@ def _extend(desk: Desk, held: Held, lease_seconds: float | None, *, record: bool
     return thread
 
 
-def _finish(
-    desk: Desk,
-    held: Held,
-    verb: str,
-    target: str,
-    draft: Draft,
-    digest: str,
-    changes: dict[str, object],
-) -> Written:
-    """End the lease with its last message; what the request was is kept for a repeat."""
-    states.require(verb, held.thread.state, held.thread.id)
-    ended_by, kind = _ENDINGS[verb]
+def _finish(desk: Desk, held: Held, move: Move, draft: Draft, digest: str) -> Written:
+    """End the lease with its last message, and make the move, which gets that message; what the
+    request was is kept for a repeat."""
+    states.require(move.verb, held.thread.state, held.thread.id)
+    ended_by, kind = _ENDINGS[move.verb]
     message = desk.write_message(held.tx, held.thread, draft, Heading(kind, held.agent))
     end = leases.End(ended_by, digest, message.id)
     leases.end(held.tx, held.thread.id, held.lease.epoch, end, now_ms=held.tx.now.wall_ms)
-    if target in states.FINAL_STATES:
-        changes = changes | {"late": held.late}
-    data = {
+    move.message = message
+    move.data = {
         "late": held.late,
         "lease_holder": held.agent,
-        "reason": changes.get("reason"),
-        "available_at": changes.get("available_at"),
-        "fatal": bool(changes.get("fatal")),
+        "reason": move.changes.get("reason"),
+        "available_at": move.changes.get("available_at"),
+        "fatal": bool(move.changes.get("fatal")),
     }
-    move = Move(verb, target, held.agent, changes, data, message)
+    if move.target in states.FINAL_STATES:
+        move.changes = {**move.changes, "late": held.late}
     thread = desk.move(held.tx, held.thread, move)
     return Written(thread, message, late=held.late, already=False)
 

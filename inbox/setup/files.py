@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
-from inbox_orch.shared.store.folders import sync_folder
+from inbox_orch.shared.store.folders import sync_folder, write_all
 
 _MOST_BYTES = 4 * 1024 * 1024
 _SHOWN = 300
@@ -94,9 +94,7 @@ def put(path: str, content: bytes, mode: int) -> None:
     try:
         descriptor = os.open(temporary, flags, 0o600)
         try:
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            write_all(descriptor, content)
             _keep_owner(descriptor, path)
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)

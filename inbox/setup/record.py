@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store.folders import sync_folder
 
 from .facts import Part
 from .files import folders_missing, leftover, put
@@ -124,6 +125,7 @@ def save(path: str, record: Record) -> Record:
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
+    sync_folder(os.path.dirname(outermost))
     return record
 
 

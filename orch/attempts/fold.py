@@ -17,6 +17,7 @@ from ..runs.model import Attempt, Run
 from ..runs.retries import consequence
 from . import moving, stop
 from . import rows as attempts
+from .stop import Stop
 
 
 def fold(desk: Desk, run: Run) -> int:
@@ -148,7 +149,7 @@ def _move_with_thread(
 ) -> None:
     cause = f"thread {thread.state}"
     if target == "ending":
-        stop.begin_ending(desk, tx, run, attempt, "cancelled", cause)
+        stop.begin_ending(desk, tx, run, attempt, Stop("cancelled", cause))
     elif target in ("failed", "lost"):
         end_attempt(
             desk,
@@ -203,7 +204,8 @@ def _cancel_the_others(desk: Desk, tx: Transaction, run: Run, failed_key: str) -
     cause = f"task {failed_key} failed, and the run's policy is abort"
     others = attempts.live_of_run(tx, run.id)
     running = [other for other in others if other.state in states.WITH_WORKER]
-    return sum(stop.stop(desk, tx, run, other, "cancelled", cause) for other in running)
+    how = Stop("cancelled", cause)
+    return sum(stop.stop(desk, tx, run, other, how) for other in running)
 
 
 def fold_if_writable(desk: Desk, run: Run) -> bool:

@@ -30,6 +30,7 @@ from ..runs.secrets import secrets_of
 from . import borrow, keep, moving, verify
 from . import rows as attempts
 from .keep import AT_WORK, close_verification, open_verification
+from .provision import LATER
 from .rows import Details, details_with
 from .verify import Verdict, checks_of, needs_checks, was_seen
 
@@ -325,7 +326,12 @@ def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attemp
         borrow.clear_borrowed(desk, run, intent, attempt)
     except InboxOrchError:
         return False  # it is this process's now; the next time may do better
-    _put_back(desk, run, attempt, "the verifier died")
+    try:
+        _put_back(desk, run, attempt, "the verifier died")
+    except InboxOrchError as error:
+        if error.code not in LATER:
+            raise
+        return False
     return True
 
 

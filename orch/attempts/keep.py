@@ -178,8 +178,17 @@ def _give_back(desk: Desk, run: Run, attempt: Attempt) -> None:
             return
         if "kept" in data:
             repository.keep(ref_of(attempt), data["kept"], (lock,))
-        else:
-            repository.drop(ref_of(attempt), data["keep"], (lock,))
+        elif not repository.drop(ref_of(attempt), data["keep"], (lock,)):
+            raise _stays(attempt)
+
+
+def _stays(attempt: Attempt) -> InboxOrchError:
+    return InboxOrchError(
+        "git_failed",
+        f"{ref_of(attempt)} keeps work that was not accepted, and git could not remove it",
+        hint="`orch reconcile` tries it again; `orch doctor` tells of locks that are in the way",
+        details={"ref": ref_of(attempt)},
+    )
 
 
 def _alone(desk: Desk, repository: Repository, attempt: Attempt) -> "AbstractContextManager[Hold]":

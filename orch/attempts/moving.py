@@ -74,18 +74,14 @@ def record_task(
     task: Task,
     kind: str,
     data: Mapping[str, Any],
-    attempt: Attempt | None = None,
 ) -> None:
-    """Append an event about a task, and an attempt at it. Every one carries its state after the
-    change."""
-    facts = {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
-    about = events.About(
-        run_id=run.id,
-        task_id=task.id,
-        attempt_id=None if attempt is None else attempt.id,
-        thread_id=None if attempt is None else thread_behind(desk, tx, attempt),
-    )
-    events.append(tx, kind, desk.actor(run), {**facts, **data}, about)
+    """Append an event about a task. Every one carries its state after the change."""
+    about = events.About(run_id=run.id, task_id=task.id)
+    events.append(tx, kind, desk.actor(run), {**_facts_of(task), **data}, about)
+
+
+def _facts_of(task: Task) -> dict[str, Any]:
+    return {"to": task.state, "key": task.key, "reason": task.reason, "tries": task.attempts}
 
 
 def move_attempt(
@@ -129,6 +125,9 @@ def move_task(
     columns = {**(changes or {}), "state": target, "updated_at": tx.now.wall_ms}
     after = tasks.move(tx, task.id, columns, expected_state=task.state)
     assert after is not None, "the task changed under the write lock"
-    facts = {"from": task.state, "cause": cause}
-    record_task(desk, tx, run, after, f"task_{target}", facts, attempt)
+    facts = {**_facts_of(after), "from": task.state, "cause": cause}
+    about = events.About(run_id=run.id, task_id=task.id)
+    if attempt is not None:
+        about.attempt_id, about.thread_id = attempt.id, thread_behind(desk, tx, attempt)
+    events.append(tx, f"task_{target}", desk.actor(run), facts, about)
     return after

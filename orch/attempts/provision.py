@@ -267,7 +267,7 @@ def _cleared(desk: Desk, run: Run, attempt: Attempt) -> bool:
         worktrees.unmake(repository, place_of(desk, attempt))
         if attempt.base_source == "merge":
             assert attempt.base_commit is not None
-            repository.drop(f"refs/orch/base/{attempt.id}", attempt.base_commit)
+            return repository.drop(f"refs/orch/base/{attempt.id}", attempt.base_commit)
     except InboxOrchError:
         return False
     return True

@@ -19,6 +19,7 @@ from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from . import fold, moving, provision, stop
 from . import rows as attempts
+from .stop import Stop
 from .verify import untracked_at_start
 
 _ENDS = "cancelled by the leader"
@@ -169,13 +170,13 @@ def _cancel(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
     if attempt is None:
         return _cancel(desk, tx, run, tasks.by_id(tx, task.id))
     if attempt.state != "ending":
-        stop.stop(desk, tx, run, attempt, "cancelled", _ENDS)
+        stop.stop(desk, tx, run, attempt, Stop("cancelled", _ENDS))
     elif attempt.ending_as == "cancelled" and not attempt.goes_back:
         return False
     else:
         # It was ending to be tried again; now it is to end for good.
-        changes = {"goes_back": 0, "clock": None}
-        stop.begin_ending(desk, tx, run, attempt, "cancelled", _ENDS, changes)
+        how = Stop("cancelled", _ENDS, {"goes_back": 0, "clock": None})
+        stop.begin_ending(desk, tx, run, attempt, how)
     return True
 
 
@@ -225,8 +226,8 @@ def _take_back(
             "reassign",
             "its worker has finished; `orch wait` tells what comes of it",
         )
-    cause = f"reassigned to {mailbox}"
-    stop.stop(desk, tx, run, attempt, "cancelled", cause, {"goes_back": 1})
+    how = Stop("cancelled", f"reassigned to {mailbox}", {"goes_back": 1})
+    stop.stop(desk, tx, run, attempt, how)
     return True
 
 

@@ -4,7 +4,9 @@ An attempt that is stopped goes to `ending` in the transaction that cancels its 
 its slot until no worker can be working on it.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Thread
 from inbox_orch.shared.store.engine import Transaction
@@ -21,18 +23,25 @@ STOPPABLE = (*states.WITH_WORKER, "submitted", "verifying")
 RUN_CANCELLED = "the run was cancelled"
 
 
+class Stop(NamedTuple):
+    """How an attempt that is stopped will have ended, and why, on one line; with other columns of
+    it that change."""
+
+    ended_as: str
+    cause: str
+    changes: Mapping[str, Any] = MappingProxyType({})
+
+
 def begin_ending(
     desk: Desk,
     tx: Transaction,
     run: Run,
     attempt: Attempt,
-    ended_as: str,
-    cause: str,
-    changes: dict[str, Any] | None = None,
+    how: Stop,
 ) -> Attempt:
     """The thread was cancelled: the attempt keeps its slot until its holder knows."""
-    columns = {"ending_as": ended_as, "reason": cause[:1000], **(changes or {})}
-    return moving.move_attempt(desk, tx, run, attempt, "ending", cause=cause, changes=columns)
+    columns = {"ending_as": how.ended_as, "reason": how.cause[:1000], **how.changes}
+    return moving.move_attempt(desk, tx, run, attempt, "ending", cause=how.cause, changes=columns)
 
 
 def task_follows(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, target: str) -> None:
@@ -50,25 +59,17 @@ def live_thread(desk: Desk, tx: Transaction, attempt: Attempt) -> Thread | None:
     return thread if thread.finished_at is None else None
 
 
-def stop(
-    desk: Desk,
-    tx: Transaction,
-    run: Run,
-    attempt: Attempt,
-    ended_as: str,
-    cause: str,
-    changes: dict[str, Any] | None = None,
-) -> bool:
+def stop(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, how: Stop) -> bool:
     """Cancel the thread of an attempt and let it end; False when it cannot be stopped now:
     it has ended on the bus, or has not been offered yet."""
     if attempt.state in states.WITH_WORKER:
         thread = live_thread(desk, tx, attempt)
         if thread is None:
             return False
-        desk.bus.cancel(thread.id, body=cause, agent=run.leader)
+        desk.bus.cancel(thread.id, body=how.cause, agent=run.leader)
     elif attempt.state not in STOPPABLE:
         return False
-    begin_ending(desk, tx, run, attempt, ended_as, cause, changes)
+    begin_ending(desk, tx, run, attempt, how)
     task_follows(desk, tx, run, attempt, "ending")
     return True
 
@@ -93,8 +94,8 @@ def _stop_late(desk: Desk, run: Run, attempt_id: str) -> bool:
         due = found[0].run_out(tx.now.wall_ms) if found else None
         if due is None:
             return False
-        changes = {"clock": due.clock}
-        return stop(desk, tx, run, found[0].attempt, "timed_out", due.sentence(), changes)
+        how = Stop("timed_out", due.sentence(), {"clock": due.clock})
+        return stop(desk, tx, run, found[0].attempt, how)
 
 
 # -- a cancelled run ---------------------------------------------------------------------
@@ -109,7 +110,7 @@ def sweep(desk: Desk, tx: Transaction, run: Run) -> list[str]:
         moving.move_task(desk, tx, run, task, "cancelled", cause="run cancel", changes=columns)
         cancelled.append(task.id)
     for attempt in attempts.live_of_run(tx, run.id):
-        stop(desk, tx, run, attempt, "cancelled", RUN_CANCELLED)
+        stop(desk, tx, run, attempt, Stop("cancelled", RUN_CANCELLED))
     return cancelled
 
 

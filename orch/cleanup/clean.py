@@ -6,7 +6,7 @@ was cut short is undone, afterwards it is finished.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Transaction
@@ -15,7 +15,7 @@ from ..attempts import fold, moving, provision
 from ..attempts import rows as attempts
 from ..attempts.provision import LATER
 from ..git import mending, removal, salvage, worktrees
-from ..git.removal import Deleted, Deletion, Trash
+from ..git.removal import Deleted, Trash
 from ..git.repository import Repository
 from ..journal import owners
 from ..journal import rows as journal_rows
@@ -252,36 +252,31 @@ def _finish_removal(desk: Desk, run: Run, attempt: Attempt, plan: Removal) -> De
     with worktrees.locked(repository) as lock:
         removal.move_admin(repository, place, trash)
         deleted = removal.delete_refs(repository, plan.deletions, (lock,))
+    facts = {
+        "worktree": attempt.worktree_path,
+        "salvage": plan.salvage,
+        "deleted_refs": {each.ref: each.commit for each in deleted.gone},
+        "trash": trash.worktree if plan.was_there else None,
+    }
     with desk.database.transaction() as tx:
-        _confirm_removal(desk, tx, run, attempt, plan, deleted.gone, trash)
+        _confirm_removal(desk, tx, run, attempt, facts)
     return deleted
 
 
 def _confirm_removal(
-    desk: Desk,
-    tx: Transaction,
-    run: Run,
-    attempt: Attempt,
-    plan: Removal,
-    deleted: Sequence[Deletion],
-    trash: Trash,
+    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, facts: dict[str, Any]
 ) -> None:
+    """Write down that it is gone; `facts` stand in the event."""
     me, now_ms = desk.database.owner(), tx.now.wall_ms
     if not journal_rows.close_intent(tx, attempt.id, "cleanup", "done", me, now_ms):
         return  # another leader has taken it over, and does the same
     present = attempts.get(tx, attempt.id)
     assert present is not None
-    changes = {"removed_at": now_ms, "salvage_commit": plan.salvage, "updated_at": now_ms}
+    changes = {"removed_at": now_ms, "salvage_commit": facts["salvage"], "updated_at": now_ms}
     changed = attempts.update(tx, attempt.id, changes, expected_state=present.state)
     assert changed, "the attempt changed under the write lock"
-    facts = {
-        "worktree": attempt.worktree_path,
-        "salvage": plan.salvage,
-        "deleted_refs": {d.ref: d.commit for d in deleted},
-        "trash": trash.worktree if plan.was_there else None,
-    }
     moving.record_attempt(desk, tx, run, present, "worktree_removed", facts)
-    if plan.salvage is not None and attempt.thread_id is not None:
+    if facts["salvage"] is not None and attempt.thread_id is not None:
         desk.bus.reply(attempt.thread_id, body=_notice(attempt), agent=run.leader)
 
 

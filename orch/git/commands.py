@@ -4,10 +4,10 @@ GitPython starts the processes; it is imported on first use, because the import 
 much as fifty calls of git.
 """
 
+import _thread
 import contextlib
 import errno
 import os
-import re
 import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,37 +17,10 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import postponed
 from inbox_orch.shared.store.temporary import temporary_place
 
+from .environment import absolute_path, without_git_variables
 from .failures import named_failures, shown
 from .masking import masked
 
-# Called from a hook, git's own variables would send our commands into the user's index. These
-# few say how git is to be run rather than on what, and stay: what counts for the user's git counts
-# for ours.
-KEPT_VARIABLES = frozenset(
-    {
-        "GIT_ALLOW_PROTOCOL",
-        "GIT_ASKPASS",
-        "GIT_ATTR_NOSYSTEM",
-        "GIT_CEILING_DIRECTORIES",
-        "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_CONFIG_NOSYSTEM",
-        "GIT_CONFIG_PARAMETERS",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-        "GIT_EXEC_PATH",
-        "GIT_LFS_SKIP_SMUDGE",
-        "GIT_SSH",
-        "GIT_SSH_COMMAND",
-        "GIT_SSH_VARIANT",
-        "GIT_SSL_CAINFO",
-        "GIT_SSL_CAPATH",
-        "GIT_SSL_NO_VERIFY",
-        "GIT_TERMINAL_PROMPT",
-    }
-)
-# The settings that GIT_CONFIG_COUNT counts: their names and values.
-_COUNTED_SETTING = re.compile(r"GIT_CONFIG_(KEY|VALUE)_[0-9]+")
 _OPTIONS = (
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false"),
     # No hook of the user's runs on our account.
@@ -84,6 +57,9 @@ _FATAL, _NOT_LOOKED_AT = 128, "detected dubious ownership"
 # Of every run that this process has worked for: what git says may come from a filter or a helper
 # that was given them, and stands in errors that are stored and shown.
 _secrets: set[str] = set()
+# GitPython; a server answers several calls at once, each in a thread.
+_loading = _thread.allocate_lock()
+_loaded: Any = None
 _TRIES = 6
 _PAUSE_SECONDS = 0.02
 
@@ -144,23 +120,6 @@ def git_bytes(
     if status != 0:
         raise _failed(folder, arguments, status, complaint.strip(), reads=True)
     return content
-
-
-def with_settings(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Variables that put settings, by their names, before those of files and after those that the
-    caller's environment has in this way (git-config(1), GIT_CONFIG_COUNT): the last one counts.
-    Unlike with `-c`, a name may have any character in it."""
-    pairs, counted = list(settings), os.environ.get("GIT_CONFIG_COUNT", "")
-    first = int(counted) if counted.isascii() and counted.isdigit() else 0
-    variables = {"GIT_CONFIG_COUNT": str(first + len(pairs))}
-    for number, (name, value) in enumerate(pairs, first):
-        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return variables
-
-
-def is_kept(name: str) -> bool:
-    """Whether a variable of git's says how git is to be run, and not on what."""
-    return name in KEPT_VARIABLES or _COUNTED_SETTING.fullmatch(name) is not None
 
 
 def exact_names(working_tree: str) -> tuple[str, ...]:
@@ -269,9 +228,9 @@ class _Call(NamedTuple):
 
 
 def _execute(call: _Call, into: BinaryIO | None = None) -> tuple[int, bytes, str]:
-    path = _absolute_path()
+    path = absolute_path()
     environment = {**call.variables, "PATH": path}
-    with _without_git_variables(), _readable(call.given) as istream:
+    with without_git_variables(), _readable(call.given) as istream:
         program = _program(path)
         module = _gitpython(program, call.folder)
         try:
@@ -328,28 +287,6 @@ def _readable(content: bytes | None) -> Iterator[BinaryIO | None]:
         yield file
 
 
-@contextlib.contextmanager
-def _without_git_variables() -> Iterator[None]:
-    """Take git's variables out of the environment for a while; they are the caller's own."""
-    taken = {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith("GIT_") and not is_kept(name)
-    }
-    for name in taken:
-        del os.environ[name]
-    try:
-        yield
-    finally:
-        os.environ.update(taken)
-
-
-def _absolute_path() -> str:
-    """PATH without its relative parts: by an empty one or a dot, the repository in which git is
-    run could bring a git, or a filter, of its own."""
-    return os.pathsep.join(folder for folder in os.get_exec_path() if os.path.isabs(folder))
-
-
 def _program(path: str) -> str:
     import shutil
 
@@ -370,6 +307,14 @@ def _git_missing() -> InboxOrchError:
 def _gitpython(program: str, folder: str) -> Any:
     """GitPython, loaded once, without git's variables in the environment. Error `git_failed` for a
     git that is there and cannot even tell its version: nothing is wrong with `folder` then."""
+    global _loaded
+    with _loading:
+        if _loaded is None:
+            _loaded = _imported(program, folder)
+        return _loaded
+
+
+def _imported(program: str, folder: str) -> Any:
     # It runs git when it is imported, and would raise an ImportError without it.
     loading = {"GIT_PYTHON_REFRESH": "quiet", "GIT_PYTHON_GIT_EXECUTABLE": program}
     os.environ.update(loading)

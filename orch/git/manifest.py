@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store.folders import sync_folder
 from inbox_orch.shared.store.live import is_live
 
 from . import administration
@@ -54,10 +55,14 @@ def write(worktree: str) -> int:
             files[path] = entry
     target = os.path.join(admin, _NAME)
     try:
-        # Whole or not at all: what is cut off would be taken for a damaged manifest.
+        # Whole or not at all, also after a loss of power: by what is missing in it, a file of
+        # set-up's would be taken for the worker's.
         with open(f"{target}.new", "w", encoding="ascii") as file:
             json.dump({"version": _VERSION, "files": files}, file, separators=(",", ":"))
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(f"{target}.new", target)
+        sync_folder(admin)
     except OSError as error:
         raise failure(target, error) from error
     return len(files)

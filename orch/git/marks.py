@@ -14,6 +14,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.store.folders import sync_folder, write_all
+
 from . import holders
 
 _PREFIX = "inbox-orch-change-"
@@ -172,10 +174,10 @@ def _begin(common: str, content: Mapping[str, Any]) -> Open:
     except OSError:
         return Open(None, None)
     try:
-        os.write(descriptor, json.dumps(content).encode())
+        write_all(descriptor, json.dumps(content).encode())
         # Locks may outlive a loss of power.
         os.fsync(descriptor)
-        _sync(common)
+        sync_folder(common)
     except OSError:
         os.close(descriptor)
         with contextlib.suppress(OSError):
@@ -249,14 +251,6 @@ def _is_open_as(path: str, descriptor: int) -> bool:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except OSError:
         return False
-
-
-def _sync(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # -- the locks -------------------------------------------------------------------------------

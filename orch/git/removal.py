@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.store.folders import make_private_folders, refuse_links
+from inbox_orch.shared.store.folders import make_private_folders, refuse_links, sync_folder
 
 from . import administration
 from .commands import FAILURES, git
@@ -233,8 +233,4 @@ def _sync(folder: str) -> None:
     go of what was salvaged. After a loss of power it may be back, which loses nothing.
     """
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder)

@@ -232,12 +232,16 @@ class Repository:
             locks = (*shared_locks, *mark.descriptors)
             git(self.path, "update-ref", "--no-deref", ref, commit, shared_locks=locks)
 
-    def drop(self, ref: str, commit: str, shared_locks: Sequence[int] = ()) -> None:
-        """Remove a ref if it still points at `commit` (compare and swap); locks as for `keep`."""
+    def drop(self, ref: str, commit: str, shared_locks: Sequence[int] = ()) -> bool:
+        """Remove a ref if it still points at `commit` (compare and swap); locks as for `keep`.
+        False when it could not be removed, and does so still."""
+        if ref.startswith("refs/orch/"):
+            forget_lock(self.common_directory, ref)
         dropping = ("update-ref", "--no-deref", "-d", ref, commit)
         with self.marked({ref: ""}) as mark:
             locks = (*shared_locks, *mark.descriptors)
-            git(self.path, *dropping, accepted=(0, 1, 128), shared_locks=locks)
+            status, _ = git(self.path, *dropping, accepted=(0, 1, 128), shared_locks=locks)
+        return status == 0 or self.ref_commit(ref) != commit
 
     def marked(self, refs: Mapping[str, str]) -> AbstractContextManager[marks.Open]:
         """A mark for the git that is going to point refs at commits, or to remove them (""): by

@@ -163,7 +163,7 @@ def alone(repository: Repository, place: Place, seconds: float | None = None) ->
     while True:
         gate = Gate(path)
         _acquire(gate, place.path, seconds)
-        if _is_open_as(path, gate.descriptor):
+        if gate.in_place:
             break
         gate.release()  # the last holder has removed the file: take the new one
     hold = Hold(gate.descriptor)
@@ -187,16 +187,9 @@ def forget_locks(repository: Repository, run_name: str) -> None:
             gate = Gate(os.path.join(folder, name))
             with contextlib.suppress(InboxOrchError, OSError):
                 gate.acquire(0)
-                if _is_open_as(os.path.join(folder, name), gate.descriptor):
+                if gate.in_place:
                     os.unlink(os.path.join(folder, name))
             gate.release()
-
-
-def _is_open_as(path: str, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def _acquire(gate: Gate, what: str, at_most: float | None = None) -> None:

@@ -247,19 +247,13 @@ def _record_conflict(
         facts = {**conflict.as_json(), "reason": f"conflict in {', '.join(paths)}"[:1000]}
         moving.record_attempt(desk, tx, run, attempt, "attempt_conflict", facts)
     if run.state in ("open", "paused"):
-        _give_back(desk, tx, run, task, attempt, onto, paths)
+        _give_back(desk, tx, run, task, attempt, conflict)
 
 
 def _give_back(
-    desk: Desk,
-    tx: Transaction,
-    run: Run,
-    task: Task,
-    attempt: Attempt,
-    onto: str,
-    paths: Sequence[str],
+    desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, conflict: Conflict
 ) -> None:
-    reason = f"does not merge with what was integrated before: {', '.join(paths)}"
+    reason = f"does not merge with what was integrated before: {', '.join(conflict.paths)}"
     moving.move_task(
         desk,
         tx,
@@ -270,7 +264,7 @@ def _give_back(
         changes={
             "accepted_attempt": None,
             "accepted_head": None,
-            "next_base": onto,
+            "next_base": conflict.onto,
             "next_base_source": "integration",
             # The worker that made the work is asked to make it fit.
             "mailbox": attempt.mailbox,

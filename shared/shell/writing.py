@@ -30,21 +30,19 @@ def write_file(path: str, content: BinaryIO) -> None:
 
 
 def _replace_file(path: str, content: BinaryIO) -> None:
-    """By a temporary file beside it and a rename, with the mode that a new file has."""
-    import tempfile
-
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as temporary:
-        try:
-            _copy(content, temporary)
-            temporary.flush()
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(temporary.fileno(), 0o666 & ~mask)
-            os.rename(temporary.name, path)
-        except BaseException:
-            with contextlib.suppress(OSError):  # what went wrong before is what counts
-                os.unlink(temporary.name)
-            raise
+    """By a temporary file beside it and a rename, with the mode that a new file has. What that is
+    the system knows: to ask for the mask would change it for a moment, for all threads."""
+    temporary = os.path.join(os.path.dirname(path), f".inbox-{os.urandom(8).hex()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            _copy(content, file)
+        os.rename(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # what went wrong before is what counts
+            os.unlink(temporary)
+        raise
 
 
 def _copy(source: BinaryIO, target: IO[bytes]) -> None:

@@ -85,6 +85,14 @@ def file_failure(path: str, error: OSError) -> InboxOrchError:
     )
 
 
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write all of it: the system may take less at a time, as when a disk has only some room left.
+    Raises OSError."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
 def sync_folder(folder: str) -> None:
     """Put on disk that a file in the folder has got its name (fsync(2))."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -18,6 +18,7 @@ class Gate:
     def __init__(self, path: str) -> None:
         self._path = path
         self._descriptor: int | None = None
+        self._left_line: _Line | None = None
 
     def acquire(self, timeout_seconds: float) -> None:
         """Enter, waiting at most `timeout_seconds`.
@@ -28,16 +29,28 @@ class Gate:
         assert self._descriptor is None, "the gate is not re-entrant"
         line: _Line | None = None
         try:
-            self._descriptor = self._open()
-            if not _lock_at_once(self._descriptor):
+            line = self._rejoined() if timeout_seconds > 0 else None
+            self._descriptor = self._open() if line is None else line.descriptor
+            if line is None and not _lock_at_once(self._descriptor):
+                if timeout_seconds <= 0:  # a place in the line would be kept until it is served
+                    raise _busy(self._path, timeout_seconds)
                 line = _Line(self._descriptor, self._path)
+            if line is not None:
                 line.wait(timeout_seconds)
         except BaseException:
             # A signal can arrive at any step, also after the lock was granted.
             if line is None or line.leave():
                 self.release()
+            else:
+                self._left_line = line
             self._descriptor = None
             raise
+
+    def _rejoined(self) -> "_Line | None":
+        """The place in the line that an earlier call has left, if it is there still: nothing can
+        take it out of the kernel's queue, and each call would add one more."""
+        line, self._left_line = self._left_line, None
+        return line if line is not None and line.rejoin() else None
 
     @property
     def descriptor(self) -> int:
@@ -45,6 +58,12 @@ class Gate:
         keeps it should this process die first."""
         assert self._descriptor is not None, "the gate is not held"
         return self._descriptor
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file that is locked is the one that its path leads to: another process may
+        have removed it while one waited. Raises OSError."""
+        return _is_open_as(self._path, self.descriptor)
 
     def release(self) -> None:
         """Leave. Closing the descriptor drops the lock (flock(2))."""
@@ -63,23 +82,28 @@ class Gate:
 class _Line:
     """A place in the kernel's queue, held by a thread so that a deadline and signals are kept.
 
-    The descriptor is the waiter's again once the lock was granted; if it has left before, the
-    thread closes it.
+    The descriptor is the waiter's again once the lock was granted; if it has left before, and has
+    not come back, the thread closes it.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
         import threading  # few writers have to queue, and all would load it
 
         self._thread = threading.Thread(target=self.run, daemon=True)
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._path = path
         self._settled = threading.Lock()
         self._granted = threading.Event()
-        self._left = False
+        self._left = self._begun = self._closed = False
 
     def start(self) -> None:
-        """Queue, in a thread of its own."""
-        self._thread.start()
+        """Queue, in a thread of its own. Raises RuntimeError when there can be none."""
+        self._begun = True
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._granted.set()  # as if it were: the descriptor is the caller's to close
+            raise
 
     def join(self, timeout_seconds: float | None = None) -> None:
         """Wait until the thread has ended."""
@@ -87,30 +111,52 @@ class _Line:
 
     def run(self) -> None:
         """Hold the place until the lock is granted."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
         with self._settled:
             if self._left:
-                os.close(self._descriptor)
+                self._closed = True
+                os.close(self.descriptor)
             else:
                 self._granted.set()
 
     def wait(self, timeout_seconds: float) -> None:
         """Return once the lock is held. A caller that is interrupted in it has to `leave`."""
-        self.start()
+        if not self._begun:
+            self.start()
         self._granted.wait(timeout_seconds)
         if not self.leave():
-            raise InboxOrchError(
-                "busy",
-                f"other writers held the database for {plain_number(timeout_seconds)} s",
-                hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
-                details={"gate": self._path, "waited_seconds": timeout_seconds},
-            )
+            raise _busy(self._path, timeout_seconds)
+
+    def rejoin(self) -> bool:
+        """Wait again; whether the place is there still, and in the line before the lock file that
+        is there now."""
+        with self._settled:
+            if self._closed or not _is_open_as(self._path, self.descriptor):
+                return False
+            self._left = False
+            return True
 
     def leave(self) -> bool:
         """Wait no longer; whether the lock was granted, and the descriptor is the caller's."""
         with self._settled:
             self._left = True
             return self._granted.is_set()
+
+
+def _busy(path: str, waited_seconds: float) -> InboxOrchError:
+    return InboxOrchError(
+        "busy",
+        f"other writers held the database for {plain_number(waited_seconds)} s",
+        hint="try again; INBOX_BUSY_TIMEOUT sets how many seconds to wait",
+        details={"gate": path, "waited_seconds": waited_seconds},
+    )
+
+
+def _is_open_as(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _lock_at_once(descriptor: int) -> bool:

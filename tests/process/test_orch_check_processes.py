@@ -330,8 +330,7 @@ def test_a_cancelled_attempt_does_not_go_on_being_checked(project: Enterprise, g
             tx,
             run,
             scheduler.status(run).rows[0].attempt,
-            "cancelled",
-            "not wanted",
+            stop.Stop("cancelled", "not wanted"),
         )
 
     assert ended(verifier)["data"]["verified"] == 0

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.inbox.setup.record import Record, save
+from inbox_orch.orch.git import administration, manifest
 from inbox_orch.shared.store.sqlite import creating
 from support.runs import Site, git
 
@@ -23,7 +25,7 @@ class Recorder:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[tuple[str, ...]] = []
-        for name in ("rename", "link", "mkdir"):
+        for name in ("rename", "replace", "link", "mkdir"):
             monkeypatch.setattr(os, name, self._noting(name, getattr(os, name)))
         monkeypatch.setattr(os, "fsync", self._syncing(os.fsync))
 
@@ -129,6 +131,37 @@ def test_a_new_database_is_on_the_disk_with_all_the_folders_on_its_way(
     assert renamed < recorder.at("fsync", str(path.parent))
     made = recorder.at("mkdir", str(path.parent))
     assert made < recorder.at("fsync", str(path.parent.parent))
+
+
+def test_the_record_of_a_set_up_is_on_the_disk_with_the_folders_that_come_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    recorder = Recorder(monkeypatch)
+
+    save(str(tmp_path / "state" / "inbox" / "setup" / "one.json"), Record({}))
+
+    (renamed,) = (call for call in recorder.calls if call[-1] == str(tmp_path / "state"))
+    assert recorder.at(*renamed) < recorder.at("fsync", str(tmp_path))
+
+
+def test_what_set_up_has_made_is_written_down_on_the_disk(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    run = site.open_run()
+    site.add(run, "a")
+    worktree = site.dispatch(run)["a"]["worktree"]
+    admin = administration.folder_of(worktree)
+    target = os.path.join(str(admin), "inbox-orch-manifest.json")
+    recorder = Recorder(monkeypatch)
+
+    manifest.write(worktree)
+
+    order = [
+        recorder.at("fsync", f"{target}.new"),
+        recorder.at("replace", f"{target}.new", target),
+        recorder.at("fsync", str(admin)),
+    ]
+    assert order == sorted(order)
 
 
 def test_a_backup_is_on_the_disk_before_it_has_its_name(

@@ -1,5 +1,6 @@
 """By a mark one knows which locks a git that is gone may have left; no other lock is removed."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -66,6 +67,18 @@ def test_what_the_killed_one_has_left_goes(common: str, site: Site):
     marks.forget_left(common)
 
     assert locks(site.repository) == []
+
+
+def test_a_mark_is_written_to_its_end_also_where_the_system_takes_a_little_at_a_time(
+    common: str, monkeypatch
+):
+    write, names = os.write, marks.of_refs(common, {REF: COMMIT})
+    monkeypatch.setattr(os, "write", lambda at, content: write(at, content[:7]))
+
+    with marks.marked(common, names) as mark:
+        content = json.loads(Path(str(mark.path)).read_text())
+
+    assert content["locks"] == names
 
 
 def test_a_lock_with_something_else_in_it_stays(common: str, site: Site):

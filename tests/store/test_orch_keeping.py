@@ -1,6 +1,8 @@
 """The ref that keeps accepted work: set before the work is accepted, by one process at a time, and
 put back when nothing comes of it."""
 
+from pathlib import Path
+
 import pytest
 
 from inbox_orch.orch.attempts import keep, verify
@@ -102,6 +104,23 @@ def test_what_a_dead_leader_has_kept_and_nobody_accepts_is_kept_no_more(
     assert kept(site) == []
     assert site.open_intents(run) == []
     assert [a.state for a in site.attempts(run, "a")] == ["cancelled"]
+
+
+def test_what_was_not_accepted_is_kept_no_more_once_git_can_remove_it(site: Site, run, monkeypatch):
+    """A lock that another git has left, say, is in the way."""
+    delivered(site, run)
+    dies_before_accepting(monkeypatch, site.leader())
+    belongs_to_the_dead(site, run)
+    (attempt,) = site.attempts(run, "a")
+    lock = Path(site.repository, ".git", f"{keep.ref_of(attempt)}.lock")
+    lock.touch()
+
+    site.scheduler.cancel(run, ["a"])
+    assert len(site.open_intents(run)) == 1
+    lock.unlink()
+    site.scheduler.reconcile(run)
+
+    assert (kept(site), site.open_intents(run)) == ([], [])
 
 
 def test_what_is_cancelled_while_its_ref_is_set_is_kept_no_more(site: Site, run, monkeypatch):

@@ -385,6 +385,19 @@ def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
     assert not is_abandoned(me._replace(namespace=1, process=4194303))
 
 
+@pytest.mark.parametrize("seconds", [-3600, 3600])
+def test_what_cannot_be_seen_from_here_is_given_up_whichever_way_the_clock_was_set(
+    site: Site, seconds
+):
+    foreign = site.scheduler.database.owner()._replace(namespace=1, process=4194303)
+    begun = site.clock.wall_ms
+    intent = journal_rows.Intent(1, "run", "attempt", "dispatch", {}, begun, foreign)
+
+    site.clock.jump_wall(seconds)
+
+    assert owners.is_abandoned(site.scheduler.desk, intent)
+
+
 @pytest.mark.parametrize("code", ["disk_full", "read_only"])
 def test_an_attempt_that_cannot_be_made_now_keeps_nothing_else_from_it(
     site: Site, run, monkeypatch, code

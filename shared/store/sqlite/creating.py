@@ -80,9 +80,8 @@ def _acquired(layout: Layout, failing: contextlib.ExitStack) -> Gate:
             if error.code != "no_database":  # the folder is gone again
                 raise
             continue
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(gate.descriptor), os.stat(layout.gate)):
-                return gate
+        if gate.in_place:
+            return gate
         gate.release()
 
 

@@ -7,7 +7,9 @@ much as that needs; it is given up for it, and made again once there is room.
 import contextlib
 import os
 
+from ..folders import write_all
 from ..layout import Layout
+from .log import size_of
 
 RESERVE_BYTES = 192 * 1024
 _TIMES_AS_MUCH = 4
@@ -15,16 +17,18 @@ _SAYS = b"Room that inbox-orch keeps for a full disk.\n"
 
 
 def keep_reserve(layout: Layout) -> None:
-    """Have the reserve, if the disk has plenty of room left; nothing depends on it."""
+    """Have the reserve, if the disk has plenty of room left; nothing depends on it. One that was
+    not written to its end, because a process was killed or the disk was full, is written anew."""
     path = layout.reserve
     with contextlib.suppress(OSError):
-        if os.path.lexists(path) or _room(layout) < RESERVE_BYTES * _TIMES_AS_MUCH:
+        if size_of(path) >= RESERVE_BYTES or _room(layout) < RESERVE_BYTES * _TIMES_AS_MUCH:
             return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(path, flags, 0o600)
         try:
-            # Neither zeros nor a hole, which some file systems would keep in no room at all.
-            os.write(descriptor, _SAYS + os.urandom(RESERVE_BYTES - len(_SAYS)))
+            if _SAYS.startswith(os.pread(descriptor, len(_SAYS), 0)):
+                # Neither zeros nor a hole, which some file systems keep in no room at all.
+                write_all(descriptor, _SAYS + os.urandom(RESERVE_BYTES - len(_SAYS)))
         finally:
             os.close(descriptor)
 

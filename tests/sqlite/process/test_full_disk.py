@@ -11,7 +11,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.layout import layout_of
 from inbox_orch.shared.store.sqlite import creating
-from inbox_orch.shared.store.sqlite.reserve import keep_reserve
+from inbox_orch.shared.store.sqlite.reserve import give_up_reserve, keep_reserve
 from support.commands import run
 from support.runs import Site
 
@@ -145,3 +145,28 @@ def test_a_new_database_has_room_kept_for_it(tmp_path):
     reserve = tmp_path / "reserve"
     assert reserve.stat().st_blocks > 0
     assert reserve.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("written", [0, 20, 4096])
+def test_room_that_was_not_kept_to_its_end_is_kept_the_next_time(tmp_path, written):
+    """A process was killed while it wrote it, or the disk was full."""
+    creating.create(str(tmp_path / "bus.db"))
+    layout, reserve = layout_of(str(tmp_path / "bus.db")), tmp_path / "reserve"
+    whole = reserve.stat().st_size
+    os.truncate(reserve, written)
+
+    keep_reserve(layout)
+
+    assert reserve.stat().st_size == whole
+    give_up_reserve(layout)
+    assert not reserve.exists()
+
+
+def test_a_small_file_with_the_name_of_the_room_that_is_kept_stays(tmp_path):
+    creating.create(str(tmp_path / "bus.db"))
+    reserve = tmp_path / "reserve"
+    reserve.write_bytes(b"somebody else's")
+
+    keep_reserve(layout_of(str(tmp_path / "bus.db")))
+
+    assert reserve.read_bytes() == b"somebody else's"
