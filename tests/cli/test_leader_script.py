@@ -81,7 +81,7 @@ def test_the_leader_stops_at_the_first_failure_of_any_command(shell: str, tmp_pa
     played = script.play()
 
     assert played.returncode == 0, played.stderr
-    words = [script.words(call).split()[:2] for call in script.calls()]
+    words = [script.words(call)[:2] for call in script.calls()]
     assert words == [
         ["cksum"],
         ["orch", "plan"],

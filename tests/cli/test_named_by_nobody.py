@@ -1,8 +1,11 @@
 """Nothing is guessed: what names something is not empty, and what takes one value gets one.
 
-Each test is a table over every command of both programs.
+Each test is a table over every command of both programs. A call that is refused changes nothing, so
+all those about one command are made in one project.
 """
 
+from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -39,18 +42,28 @@ def judged(each: Taken) -> bool:
     return each.parameter.type in (NAME, TEXT, PATH)
 
 
-@pytest.mark.parametrize("each", [e for e in EVERY if judged(e)], ids=str)
-def test_an_empty_value_names_nothing_and_is_refused(each: Taken, project: Project, call):
+def of_each_command(wanted: Iterable[Taken]) -> pytest.MarkDecorator:
+    """One test for each command, with those of its parameters that are wanted."""
+    commands = [tuple(found) for _, found in groupby(wanted, lambda e: (e.program, *e.words))]
+    names = [" ".join((found[0].program, *found[0].words)) for found in commands]
+    return pytest.mark.parametrize("parameters", commands, ids=names)
+
+
+@of_each_command(e for e in EVERY if judged(e))
+def test_an_empty_value_names_nothing_and_is_refused(
+    parameters: tuple[Taken, ...], project: Project, call
+):
     before = project.contents()
 
-    ended = call(each.program, *each.given(""))
+    for each in parameters:
+        ended = call(each.program, *each.given(""))
 
-    assert ended.code == 2, ended
-    if each.called not in PROSE:
-        assert ended.error["code"] == "usage"
-        assert ended.error["message"].endswith(" is empty"), ended
-        assert ended.error["hint"] == "a variable may not be set"
-    assert project.contents() == before
+        assert ended.code == 2, (str(each), ended)
+        if each.called not in PROSE:
+            assert ended.error["code"] == "usage", (str(each), ended)
+            assert ended.error["message"].endswith(" is empty"), (str(each), ended)
+            assert ended.error["hint"] == "a variable may not be set", (str(each), ended)
+        assert project.contents() == before, str(each)
 
 
 def test_only_prose_may_be_any_text():
@@ -61,19 +74,21 @@ def test_only_prose_may_be_any_text():
 WITH_VARIABLE = [e for e in EVERY if e.parameter.envvar]
 
 
-@pytest.mark.parametrize("each", WITH_VARIABLE, ids=str)
+@of_each_command(WITH_VARIABLE)
 def test_an_empty_variable_names_nothing_and_is_refused(
-    each: Taken, project: Project, call, monkeypatch: pytest.MonkeyPatch
+    parameters: tuple[Taken, ...], project: Project, call, monkeypatch: pytest.MonkeyPatch
 ):
-    variable = str(each.parameter.envvar)
-    monkeypatch.setenv(variable, "")
     before = project.contents()
 
-    ended = call(each.program, *each.words, *needed(each.words, PROGRAMS[each.program]))
+    for each in parameters:
+        variable = str(each.parameter.envvar)
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, "")
+            ended = call(each.program, *each.words, *needed(each.words, PROGRAMS[each.program]))
 
-    assert (ended.code, ended.error["message"]) == (2, f"{variable} is empty"), ended
-    assert variable in ended.error["hint"]
-    assert project.contents() == before
+        assert (ended.code, ended.error["message"]) == (2, f"{variable} is empty"), ended
+        assert variable in ended.error["hint"], (str(each), ended)
+        assert project.contents() == before, str(each)
 
 
 def test_the_variables_of_options_are_those_that_are_told_of():
@@ -125,20 +140,22 @@ SINGLE = [
 ]
 
 
-@pytest.mark.parametrize("each", SINGLE, ids=str)
-@pytest.mark.parametrize("alike", [True, False], ids=["alike", "different"])
+@of_each_command(SINGLE)
 def test_a_second_value_of_an_option_that_takes_one_is_refused(
-    each: Taken, alike: bool, project: Project, call
+    parameters: tuple[Taken, ...], project: Project, call
 ):
-    one, other = values_of(each.parameter)
     before = project.contents()
 
-    ended = call(each.program, *each.given(one, one if alike else other))
+    for each in parameters:
+        one, other = values_of(each.parameter)
+        for second in (one, other):
+            ended = call(each.program, *each.given(one, second))
 
-    assert ended.code == 2, ended
-    assert ended.error["code"] == "usage"
-    assert ended.error["message"] == f"{each.called} is given more than once, and takes one value"
-    assert project.contents() == before
+            assert ended.code == 2, (str(each), second, ended)
+            assert ended.error["code"] == "usage", (str(each), second, ended)
+            told = f"{each.called} is given more than once, and takes one value"
+            assert ended.error["message"] == told, (str(each), second, ended)
+            assert project.contents() == before, (str(each), second)
 
 
 @pytest.mark.parametrize("option", ["--db", "--db-id", "--agent"])
