@@ -263,3 +263,10 @@ def _plain(value: Any) -> Any:
         return value
     fields = getattr(value, "as_json", None) or getattr(value, "_asdict", None)
     return [_plain(each) for each in value] if fields is None else fields()
+
+
+def failed_setup(attempt: Attempt) -> dict[str, Any] | None:
+    """How the set-up command of an attempt failed, as `SetupEnded.as_json` has it; None where none
+    did, or where nothing of its end is known."""
+    stored = _stored(attempt)
+    return stored if stored.get("code") == "setup_failed" and "output_tail" in stored else None

@@ -44,6 +44,7 @@ from .driving import (
 from .envelope import Contract
 from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported
+from .reading import Changed, Logged, LogLine
 from .results import (
     Answered,
     Blocked,
@@ -91,6 +92,8 @@ COMMANDS: dict[str, Contract] = {
     "attempt restore": Contract((AttemptRestored,)),
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
+    "diff": Contract((Changed,)),
+    "logs": Contract((Logged,), lines=(LogLine,)),
     "board": Contract(()),
     "timeline": Contract((Timeline,)),
     "report": Contract((Report,)),

@@ -270,6 +270,7 @@ from support import (  # noqa: E402
     orch_cells_drive,
     orch_cells_integrate,
     orch_cells_plans,
+    orch_cells_reading,
     orch_cells_steer,
     orch_cells_verify,
 )
@@ -279,6 +280,7 @@ CELLS |= orch_cells_council.CELLS
 CELLS |= orch_cells_drive.CELLS
 CELLS |= orch_cells_integrate.CELLS
 CELLS |= orch_cells_plans.CELLS
+CELLS |= orch_cells_reading.CELLS
 CELLS |= orch_cells_steer.CELLS
 CELLS |= orch_cells_verify.CELLS
 CELLS |= {

@@ -1,0 +1,57 @@
+"""The `data` and the lines of the commands that read what tasks came to: `diff`, `logs`."""
+
+from typing import Literal
+
+from inbox_orch.inbox.schemas import Author, Count, Shape, Time
+
+from .cleanup import AttemptRow
+from .things import Commit
+
+
+class ChangedFile(Shape):
+    """A file, and how many lines it gained and lost; null for a binary one."""
+
+    path: str
+    added: Count | None
+    removed: Count | None
+
+
+class Changed(Shape):
+    """`diff`. `head` is null, and `worktree` says where, if what is compared stands in a worktree;
+    the numbers are those of all files, also when `items` has only the first 1,000. `untracked`:
+    files that git does not know of yet, and that are not among them."""
+
+    attempt: AttemptRow
+    base: Commit
+    head: Commit | None
+    worktree: str | None
+    items: list[ChangedFile]
+    truncated: bool
+    next_cursor: None
+    changed_files: Count
+    added_lines: Count
+    removed_lines: Count
+    untracked: list[str]
+
+
+class LogLine(Shape):
+    """A text that an attempt has left. `name` is the kind of a message, the stream of an output,
+    how a check or the set-up ended; `by` who wrote it, as far as that is known. `bytes` is its
+    whole length; `truncated`: its beginning is left out; `missing`: it was pruned."""
+
+    type: Literal["log"]
+    what: Literal["setup", "message", "output", "check"]
+    name: str
+    by: Author | None
+    at: Time
+    text: str
+    bytes: Count
+    truncated: bool
+    missing: bool
+
+
+class Logged(Shape):
+    """The last line of `logs`: the attempt as it was then, and how many texts were printed."""
+
+    attempt: AttemptRow
+    logs: Count
