@@ -67,7 +67,7 @@ def fetch(
             reaping.reap(desk, watched)
         now = desk.database.now()
         with desk.database.snapshot() as snapshot:
-            fetched = _unread(desk, snapshot, name, reads, limit, now)
+            fetched = _unread(snapshot, name, reads, limit, now)
             if fetched.items:
                 return waits.Look(fetched)
             due = reaping.due(desk, snapshot, watched, now, reaps=not peek)
@@ -97,7 +97,6 @@ def mark_fetched(desk: Desk, read: Fetched) -> None:
 
 
 def _unread(
-    desk: Desk,
     tx: Session,
     agent: str,
     reads: Sequence[str],

@@ -124,7 +124,7 @@ def ask(
         earlier = desk.replay(held.tx, request)
         if earlier is not None:
             return earlier
-        open_question = _same_open_question(desk, held, draft, offered)
+        open_question = _same_open_question(held, draft, offered)
         if open_question is not None:
             result = Written(held.thread, open_question, late=held.late, already=True)
         else:
@@ -313,9 +313,7 @@ def _finish(desk: Desk, held: Held, move: Move, draft: Draft, digest: str) -> Wr
     return Written(thread, message, late=held.late, already=False)
 
 
-def _same_open_question(
-    desk: Desk, held: Held, draft: Draft, options: tuple[str, ...]
-) -> Message | None:
+def _same_open_question(held: Held, draft: Draft, options: tuple[str, ...]) -> Message | None:
     if held.thread.question is None:
         return None
     asked = messages.get(held.tx, held.thread.question)

@@ -56,7 +56,7 @@ def hold(
     """
     with desk.database.transaction(durable=durable) as tx:
         thread = desk.find_thread(tx, thread_id, tx.now)
-        lease = _judge(desk, tx, thread, token)
+        lease = _judge(tx, thread, token)
         lasting = tx.durable or not (lease is None or question_is_overdue(thread, tx.now))
         if lasting and lease is not None:
             yield _decide(desk, tx, thread, lease, digest, ended_too)
@@ -71,7 +71,7 @@ def hold(
     raise cancelled(thread)
 
 
-def _judge(desk: Desk, tx: Transaction, thread: Thread, token: str) -> LeaseRow | None:
+def _judge(tx: Transaction, thread: Thread, token: str) -> LeaseRow | None:
     """The lease of a token that is the thread's last one; None when the thread has been
     cancelled. Error `lease_lost` for any other token."""
     lease = leases.by_token(tx, token)

@@ -222,7 +222,7 @@ def reply(
             return earlier
         thread = reaping.reap_thread(desk, tx, _find_for(desk, tx, thread_id, author))
         tx.keep()
-        answers = _question_answered_by(desk, tx, thread.question, author)
+        answers = _question_answered_by(tx, thread.question, author)
         message = desk.write_message(tx, thread, draft, Heading("reply", author, answers=answers))
         if answers is None:
             desk.record(tx, "message_added", thread, actor=author, data=message_facts(message))
@@ -300,9 +300,7 @@ def _find_for(desk: Desk, tx: Transaction, thread_id: str, author: str) -> Threa
     return desk.check_visible(tx, thread, author, reads)
 
 
-def _question_answered_by(
-    desk: Desk, tx: Transaction, question: int | None, author: str
-) -> int | None:
+def _question_answered_by(tx: Transaction, question: int | None, author: str) -> int | None:
     """The open question that a reply by `author` answers: any but one's own."""
     if question is None:
         return None

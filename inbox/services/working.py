@@ -50,16 +50,16 @@ def standing(desk: Desk, thread_id: str, token: str) -> Standing:
     now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         thread = desk.find_thread(snapshot, thread_id, now)
-        seen = _stands(desk, snapshot, thread, leases.by_token(snapshot, token))
+        seen = _stands(snapshot, thread, leases.by_token(snapshot, token))
     deadline = thread.question_deadline
     if seen.hold is not Hold.LIVE or deadline is None or deadline > now.wall_ms:
         return seen
     with desk.database.transaction() as tx:
         thread = reaping.reap_question(desk, tx, desk.thread_now(tx, thread.id))
-        return _stands(desk, tx, thread, leases.by_token(tx, token))
+        return _stands(tx, thread, leases.by_token(tx, token))
 
 
-def _stands(desk: Desk, tx: Session, thread: Thread, lease: LeaseRow | None) -> Standing:
+def _stands(tx: Session, thread: Thread, lease: LeaseRow | None) -> Standing:
     if lease is None or lease.thread_id != thread.id:
         return Standing(thread, Hold.LOST)
     taken_over = lease.epoch != thread.epoch

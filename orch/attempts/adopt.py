@@ -225,7 +225,7 @@ def _open_adoption(
             hint="try again when that has ended",
             details={"task": task.id, "key": task.key, "attempt": attempt.id},
         )
-    keep.open_verification(desk, tx, run, attempt, data)
+    keep.open_verification(desk, tx, attempt, data)
 
 
 def _is_still_adoptable(desk: Desk, task: Task, attempt: Attempt) -> bool:

@@ -73,7 +73,7 @@ def choose(
     heads = Heads([s.task for s in picture.standings], picture.dependencies)
     if named:
         named_tasks.require_ready(picture, named, base_given=asked.base is not None)
-        named_tasks.require_slots(run, named, asked.mailbox, slots)
+        named_tasks.require_slots(named, asked.mailbox, slots)
         candidates = named
     else:
         candidates = readiness.dispatch_order(picture.standings, picture.dependencies)

@@ -190,7 +190,7 @@ def _allocate(
         if asked.names:
             named = [c.task for c in still]
             named_tasks.require_ready(picture, named, base_given=asked.base is not None)
-            named_tasks.require_slots(present, named, asked.mailbox, slots)
+            named_tasks.require_slots(named, asked.mailbox, slots)
         else:
             still = [
                 c

@@ -107,7 +107,7 @@ def _begin_checks(desk: Desk, run: Run, attempt: Attempt) -> Attempt | None:
         if present.state != "submitted":
             return None  # another leader was quicker
         moved = moving.move_attempt(desk, tx, run, present, "verifying", cause="its checks are run")
-        open_verification(desk, tx, run, attempt, {})
+        open_verification(desk, tx, attempt, {})
         return moved
 
 
@@ -128,22 +128,22 @@ def _carry_on(
         )
         if results is not None:
             return _conclude(desk, run, attempt, results)
-        _put_back(desk, run, attempt, "the wait is over")
+        keep.put_back(desk, run, attempt, "the wait is over")
         return False
     except Withdrawn as withdrawn:
-        _put_back(desk, run, attempt, str(withdrawn))
+        keep.put_back(desk, run, attempt, str(withdrawn))
         return False
     except Interrupted as interrupted:
         # A wait goes on after `busy`, but not after this.
         with contextlib.suppress(InboxOrchError):
-            _put_back(desk, run, attempt, "the verification was interrupted")
+            keep.put_back(desk, run, attempt, "the verification was interrupted")
         raise Signalled(interrupted.number) from None
     except GeneratorExit:
-        _put_back(desk, run, attempt, "the verification was left")
+        keep.put_back(desk, run, attempt, "the verification was left")
         raise
     except BaseException as error:
         with contextlib.suppress(InboxOrchError):
-            _put_back(desk, run, attempt, f"the verification failed: {error}"[:300])
+            keep.put_back(desk, run, attempt, f"the verification failed: {error}"[:300])
         raise
     finally:
         AT_WORK.discard(attempt.id)
@@ -258,7 +258,7 @@ def _conclude(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]
             return False
         settled = partial(_settle, desk, run, attempt, results)
         if not keep.accept(desk, run, attempt, attempt.head_commit, settled):
-            _put_back(desk, run, attempt, "it was not accepted")
+            keep.put_back(desk, run, attempt, "it was not accepted")
             return False
         return True
     with desk.database.transaction() as tx:
@@ -307,10 +307,6 @@ def tell(desk: Desk, run: Run, attempt: Attempt, text: str, results: Sequence[Ch
     return str(written.message.id)
 
 
-def _put_back(desk: Desk, run: Run, attempt: Attempt, cause: str) -> None:
-    keep.put_back(desk, run, attempt, cause)
-
-
 # -- taking over -------------------------------------------------------------------------
 
 
@@ -327,7 +323,7 @@ def _put_back_if_abandoned(desk: Desk, run: Run, intent: Intent, attempt: Attemp
     except InboxOrchError:
         return False  # it is this process's now; the next time may do better
     try:
-        _put_back(desk, run, attempt, "the verifier died")
+        keep.put_back(desk, run, attempt, "the verifier died")
     except InboxOrchError as error:
         if error.code not in LATER:
             raise

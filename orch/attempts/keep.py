@@ -49,9 +49,7 @@ def facts_of(head: str, before: str | None = None) -> dict[str, Any]:
 # -- the intent --------------------------------------------------------------------------
 
 
-def open_verification(
-    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, data: dict[str, Any]
-) -> None:
+def open_verification(desk: Desk, tx: Transaction, attempt: Attempt, data: dict[str, Any]) -> None:
     """Write down that this process verifies it, until `close_verification`."""
     AT_WORK.add(attempt.id)
     journal_rows.open_intent(

@@ -53,12 +53,12 @@ def record_attempt(
         run_id=run.id,
         task_id=attempt.task_id,
         attempt_id=attempt.id,
-        thread_id=thread_behind(desk, tx, attempt),
+        thread_id=thread_behind(tx, attempt),
     )
     events.append(tx, kind, desk.actor(run), {**facts, **data}, about)
 
 
-def thread_behind(desk: Desk, tx: Transaction, attempt: Attempt) -> str | None:
+def thread_behind(tx: Transaction, attempt: Attempt) -> str | None:
     """The thread on which events about an attempt stand, so that who may not see a sealed one
     does not see them either.
     """
@@ -128,6 +128,6 @@ def move_task(
     facts = {**_facts_of(after), "from": task.state, "cause": cause}
     about = events.About(run_id=run.id, task_id=task.id)
     if attempt is not None:
-        about.attempt_id, about.thread_id = attempt.id, thread_behind(desk, tx, attempt)
+        about.attempt_id, about.thread_id = attempt.id, thread_behind(tx, attempt)
     events.append(tx, f"task_{target}", desk.actor(run), facts, about)
     return after

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from ..runs.model import Run, Task
+from ..runs.model import Task
 from ..runs.readiness import Picture, Slots, Standing
 
 
@@ -16,7 +16,7 @@ def require_ready(picture: Picture, named: Sequence[Task], *, base_given: bool) 
             raise _not_ready(standing)
 
 
-def require_slots(run: Run, named: Sequence[Task], mailbox: str | None, slots: Slots) -> None:
+def require_slots(named: Sequence[Task], mailbox: str | None, slots: Slots) -> None:
     """There must be room for all of them at once; takes none of it."""
     trial = slots.copy()
     for number, task in enumerate(named):

@@ -136,7 +136,7 @@ def _begin_accepting(desk: Desk, run: Run, attempt: Attempt, head: str, tx: Tran
     to set the ref, and to something else."""
     if not _is_still(tx, attempt) or keep.is_open(tx, attempt):
         return False
-    keep.open_verification(desk, tx, run, attempt, keep.facts_of(head))
+    keep.open_verification(desk, tx, attempt, keep.facts_of(head))
     return True
 
 

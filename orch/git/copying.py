@@ -98,7 +98,7 @@ class _Copying:
             info = os.lstat(os.path.join(self._source, path))
             if stat.S_ISDIR(info.st_mode):
                 if not self._is_barred(path):
-                    self._copy_folder(path, info)
+                    self._copy_folder(path)
             elif self._is_free(path, named=named):
                 self._copy_entry(path, info)
         except _Unreadable as error:
@@ -142,7 +142,7 @@ class _Copying:
             self.leave_out(path, "it is in the commit already")
         return False
 
-    def _copy_folder(self, path: str, info: os.stat_result) -> None:
+    def _copy_folder(self, path: str) -> None:
         try:
             names = sorted(os.listdir(os.path.join(self._source, path)))
         except PermissionError as error:

@@ -131,9 +131,6 @@ class Config(NamedTuple):
         return {key: found.get(key, whole[key]) for key in whole}
 
 
-DEFAULTS = Config()
-
-
 def config_of(run: Run) -> Config:
     """The config that a run was opened with."""
     return from_given(json.loads(run.config))

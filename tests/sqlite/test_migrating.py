@@ -11,38 +11,11 @@ from inbox_orch.inbox.cli import COMMANDS
 from inbox_orch.migrations import SCHEMA_VERSION
 from inbox_orch.migrations.apply import STEPS, migrate
 from inbox_orch.shared.store.sqlite.care import fresh_schema
+from sqlite.opening import opened_at_once, schema_of
 from support.buses import refused
 from support.clicktree import AFTERWARDS, NEEDED
 from support.commands import Project
 from support.crashes import database_path, make_old_project
-from support.processes import Child, Gun
-
-OPENER = """
-import os, sqlite3, sys
-from inbox_orch.inbox import Bus
-from inbox_orch.shared.errors import InboxOrchError
-from support.processes import say
-statements = []
-connect = sqlite3.connect
-def traced(*arguments, **options):
-    connection = connect(*arguments, **options)
-    connection.set_trace_callback(statements.append)
-    return connection
-os.read(int(sys.argv[2]), 1)
-sqlite3.connect = traced
-try:
-    with Bus.open(sys.argv[1], agent="w1", busy_seconds=300) as bus:
-        bus.list()
-    say(sum(s.lstrip().startswith("CREATE TABLE attempt") for s in statements))
-except InboxOrchError as error:
-    say(error.code)
-"""
-
-
-def schema_of(path):
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT type, name, sql FROM sqlite_master")
-        return {(r[0], r[1]): r[2] for r in rows if not r[1].startswith("sqlite_")}
 
 
 def set_version(path, version):
@@ -65,16 +38,8 @@ def test_all_steps_one_by_one_lead_to_the_schema_of_a_new_database(tmp_path):
 
 def test_of_16_processes_that_open_an_old_database_one_migrates_it(tmp_path):
     make_old_project(tmp_path)
-    gun = Gun()
-    path, descriptor = database_path(tmp_path), gun.descriptor
-    openers = [Child(OPENER, path, descriptor, pass_fds=(descriptor,)) for _ in range(16)]
-    try:
-        gun.fire(len(openers))
-        migrated = [opener.hear() for opener in openers]
-    finally:
-        for opener in openers:
-            opener.close()
-        gun.close()
+
+    migrated = [answer[0] for answer in opened_at_once(database_path(tmp_path), 16)]
 
     assert sorted(migrated) == [0] * 15 + [1]
     assert schema_of(database_path(tmp_path)) == fresh_schema()

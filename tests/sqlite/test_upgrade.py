@@ -14,34 +14,13 @@ from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.store.sqlite import database
 from inbox_orch.shared.store.sqlite.care import fresh_schema
 from sqlite import old_databases
+from sqlite.opening import opened_at_once, schema_of
 from support.buses import refused
 from support.orch_matrix import Enterprise
-from support.processes import Child, Gun, close_all
 from support.runs import Site
 
 VERSIONS = range(1, SCHEMA_VERSION + 1)
 PROCESSES = 32
-
-OPENER = """
-import os, sqlite3
-from inbox_orch.inbox import Bus
-from inbox_orch.shared.errors import InboxOrchError
-from support.processes import say
-statements = []
-connect = sqlite3.connect
-def traced(*arguments, **options):
-    connection = connect(*arguments, **options)
-    connection.set_trace_callback(statements.append)
-    return connection
-os.read(int(sys.argv[2]), 1)
-sqlite3.connect = traced
-try:
-    with Bus.open(sys.argv[1], agent="w9", busy_seconds=300) as bus:
-        found = len(bus.list().items)
-    say([sum(s.startswith("PRAGMA user_version=") for s in statements), found])
-except InboxOrchError as error:
-    say([error.code, error.message])
-"""
 
 
 @pytest.fixture(params=VERSIONS, ids=lambda version: f"schema_{version}")
@@ -68,26 +47,13 @@ def rows_of(path: Path) -> dict[str, int]:
         return {t: connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in tables}
 
 
-def schema_of(path: Path) -> dict[tuple[str, str], str | None]:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT type, name, sql FROM sqlite_master")
-        return {(r[0], r[1]): r[2] for r in rows if not r[1].startswith("sqlite_")}
-
-
 def test_an_old_database_is_migrated_once_by_32_processes_and_is_sound(old):
     path, version = old
     before = rows_of(path)
     assert before["thread"] >= 8
     assert (before.get("attempt", 0) >= 3) is (version >= old_databases.SCHEDULER)
-    gun = Gun()
-    openers = [
-        Child(OPENER, path, gun.descriptor, pass_fds=(gun.descriptor,)) for _ in range(PROCESSES)
-    ]
-    try:
-        gun.fire(PROCESSES)
-        answers = [opener.hear() for opener in openers]
-    finally:
-        close_all(openers, gun)
+
+    answers = opened_at_once(path, PROCESSES)
 
     visible = {answer[1] for answer in answers}
     migrated = sorted(answer[0] for answer in answers)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.attempts import borrow, fold, judge
+from inbox_orch.orch.attempts import borrow, fold, judge, keep
 from inbox_orch.orch.attempts import verify as verifying
 from inbox_orch.orch.gates import running
 from inbox_orch.orch.journal import rows as journal_rows
@@ -549,7 +549,7 @@ def test_a_signal_ends_the_wait_also_where_the_attempt_cannot_be_put_back(
         raise InboxOrchError("busy", "another program holds the write lock")
 
     only_for(monkeypatch, site.scheduler, judge, "run_checks", run_checks)
-    only_for(monkeypatch, site.scheduler, judge, "_put_back", busy)
+    only_for(monkeypatch, site.scheduler, keep, "put_back", busy)
     with pytest.raises(Signalled) as signalled:
         site.scheduler.reconcile(run)
 

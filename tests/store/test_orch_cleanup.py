@@ -785,7 +785,7 @@ def test_no_removal_begins_of_what_somebody_has_begun_to_adopt(scene: Scene, mon
 
     def adopt(attempt):
         with other.database.transaction() as tx:
-            judge.open_verification(other.desk, tx, scene.run, attempt, {})
+            judge.open_verification(other.desk, tx, attempt, {})
 
     before_it_begins(monkeypatch, scene, adopt)
     (item,) = scene.site.scheduler.cleanup(scene.run, force=True).items
