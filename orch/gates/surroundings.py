@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.store.engine import Engine
 
-from ..git.environment import is_kept
+from ..git.commands import is_kept
 from ..runs.config import Config
 from ..runs.model import Attempt, Run, Task
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 
 from . import forwarding, marks, mending
-from .commands import FAILURES, git, output_of
-from .environment import with_settings
+from .commands import FAILURES, git, output_of, with_settings
 from .failures import shown
 from .forwarding import Forward
 from .repository import Repository

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .commands import git
-from .environment import with_settings
+from .commands import git, with_settings
 from .repository import Repository, branch_first
 
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from .commands import git
-from .environment import with_settings
+from .commands import git, with_settings
 
 # What a partial clone lacks is fetched from where its own settings say, by the programs that they
 # name: nothing is fetched here. Older releases of git know the second one only.

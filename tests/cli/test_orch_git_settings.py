@@ -122,8 +122,7 @@ def test_a_repository_of_somebody_elses_is_worked_in_where_the_environment_allow
 
 
 def test_our_own_settings_add_to_those_of_the_environment(monkeypatch: pytest.MonkeyPatch):
-    from inbox_orch.orch.git.commands import output_of
-    from inbox_orch.orch.git.environment import with_settings
+    from inbox_orch.orch.git.commands import output_of, with_settings
 
     for name, value in EXPLICIT.items():
         monkeypatch.setenv(name, value)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from inbox_orch.orch.git import environment
+from inbox_orch.orch.git import commands
 from support.processes import Child
 
 _THREADS = """
@@ -31,8 +31,8 @@ print(*sorted({*said, os.environ["GIT_DIR"]}), sep="\\n")
 def test_the_last_thread_that_runs_a_git_puts_them_back(monkeypatch):
     monkeypatch.setenv("GIT_DIR", "/elsewhere")
     with contextlib.ExitStack() as one:
-        one.enter_context(environment.without_git_variables())
-        with environment.without_git_variables():
+        one.enter_context(commands.without_git_variables())
+        with commands.without_git_variables():
             one.close()
             assert "GIT_DIR" not in os.environ
     assert os.environ["GIT_DIR"] == "/elsewhere"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.git import environment
+from inbox_orch.orch.git import commands
 from inbox_orch.orch.git.commands import git
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.stale import forget_lock
@@ -157,8 +157,8 @@ def test_a_repository_that_git_will_not_look_at_is_told_in_its_words(site: Site,
     with monkeypatch.context() as meanwhile:
         # As after `chown`: git asks of this variable in its own tests (t0033-safe-directory.sh).
         meanwhile.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-        kept = {*environment.KEPT_VARIABLES, "GIT_TEST_ASSUME_DIFFERENT_OWNER"}
-        meanwhile.setattr(environment, "KEPT_VARIABLES", kept)
+        kept = {*commands.KEPT_VARIABLES, "GIT_TEST_ASSUME_DIFFERENT_OWNER"}
+        meanwhile.setattr(commands, "KEPT_VARIABLES", kept)
         for asked in (
             lambda: site.leader().dispatch(run),
             lambda: site.leader().dispatch(run, base="main"),
