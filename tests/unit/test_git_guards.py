@@ -4,6 +4,7 @@ The sources are read: who adds such a command has to guard it, or to say here wh
 """
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def changes_files(function: ast.FunctionDef) -> list[int]:
     return lines
 
 
+@functools.cache
 def places(root: Path) -> dict[str, tuple[list[int], list[int]]]:
     """Where files may be changed: the lines of that, and the lines of the guards."""
     found = {}
