@@ -89,6 +89,7 @@ def _finish(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
 
 
 def take_over(desk: Desk, intent: Intent) -> bool:
+    """Become the process that carries an intent out; False when another was quicker."""
     with desk.database.transaction() as tx:
         return journal_rows.take_over_intent(tx, intent.number, intent.owner, desk.database.owner())
 

@@ -206,6 +206,7 @@ def not_to_be_upgraded(layout: Layout) -> InboxOrchError:
 
 
 def missing(layout: Layout) -> InboxOrchError:
+    """There is no database at the path; says what may be meant, or what is left of one."""
     hint = "`inbox init` makes a database"
     folder = os.path.dirname(layout.database)
     if os.path.isdir(folder):
