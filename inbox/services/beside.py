@@ -23,6 +23,8 @@ _DAY_MS = 24 * 3600 * 1000
 
 
 def files(desk: Desk, stored: list[tuple[str, int]], *, verify: bool, fix: bool) -> Iterator[Check]:
+    """Every check of the files; `stored` are (digest, bytes) of the contents that artifacts refer
+    to. `verify` reads them whole, `fix` repairs what needs no guessing."""
     now = desk.database.now()
     yield from desk.database.admin.surroundings(fix=fix)
     yield _contents(desk, stored, verify)

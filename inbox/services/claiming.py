@@ -96,6 +96,8 @@ def claim(
 def claim_now(
     desk: Desk, holder: str, reads: Sequence[str], lease_ms: int, thread_id: str | None
 ) -> Claimed:
+    """Take the lease of the thread named, or of the next one, without a wait; errors as of `claim`,
+    which has checked what was given."""
     claimed, chosen = None, None
     while chosen is None:
         with desk.database.transaction() as tx:

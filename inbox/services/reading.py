@@ -315,6 +315,7 @@ def visible_thread(
     mailboxes: Sequence[str],
     agent: str | None,
 ) -> Thread:
+    """The thread, if the agent may see it, by what it reads; error `not_found`."""
     thread = desk.find_thread(tx, thread_id, desk.database.now())
     name = agent if agent is not None else desk.agent
     reads = desk.reading(name, mailboxes) if name is not None else ()

@@ -11,6 +11,7 @@ from ..runs.model import Attempt, Run
 
 
 def place_of(desk: Desk, run: Run, attempt: Attempt, head: str) -> Place:
+    """Where the work of an attempt is checked out for its checks; nobody is handed that out."""
     with desk.database.snapshot() as snapshot:
         key = tasks.by_id(snapshot, attempt.task_id).key
     assert run.worktree_root is not None

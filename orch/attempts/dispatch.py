@@ -119,24 +119,43 @@ def dispatch(
         desk.repository(run).commit_of(base, within)
     taken_over = _brought_up_to_date(desk, run, begin, asked, dry_run=dry_run)
     picture = None if asked.names else begin.picture
+    if dry_run:
+        return _foreseen(desk, run, asked, picture, allow_dirty=allow_dirty)
     for _ in range(_MOST_CHOICES):
-        chosen, conflicts = choosing.choose(desk, run, asked, store=not dry_run, unmoved=picture)
+        done = _once(desk, run, asked, picture, allow_dirty=allow_dirty)
+        if done is not None:
+            return done._replace(taken_over=taken_over)
         picture = None
-        dirty = choosing.refuse_dirty(desk, run, chosen, allow_dirty, within)
-        if dry_run:
-            planned = tuple(_planned(c, run) for c in chosen)
-            held_back = choosing.held_back(desk, run, asked, chosen)
-            return Dispatched(planned, True, None, conflicts, held_back)
-        allocated = _allocate(desk, run, chosen, dirty, asked)
-        if allocated is not None:
-            done = _hand_out(desk, run, allocated, asked)
-            held_back = choosing.held_back(desk, run, asked)
-            return done._replace(conflicts=conflicts, held_back=held_back, taken_over=taken_over)
     raise InboxOrchError(
         "busy",
         f"run {run.name} changes faster than its attempts can be based on it",
         hint="try again; nothing was dispatched",
     )
+
+
+def _foreseen(
+    desk: Desk, run: Run, asked: Asked, picture: Picture | None, *, allow_dirty: bool
+) -> Dispatched:
+    """What a dispatch would do; nothing is stored."""
+    chosen, conflicts = choosing.choose(desk, run, asked, store=False, unmoved=picture)
+    choosing.refuse_dirty(desk, run, chosen, allow_dirty, asked.within)
+    planned = tuple(_planned(c, run) for c in chosen)
+    held_back = choosing.held_back(desk, run, asked, chosen)
+    return Dispatched(planned, True, None, conflicts, held_back)
+
+
+def _once(
+    desk: Desk, run: Run, asked: Asked, picture: Picture | None, *, allow_dirty: bool
+) -> Dispatched | None:
+    """Choose and hand out; None when what was chosen builds on has changed meanwhile."""
+    chosen, conflicts = choosing.choose(desk, run, asked, store=True, unmoved=picture)
+    dirty = choosing.refuse_dirty(desk, run, chosen, allow_dirty, asked.within)
+    allocated = _allocate(desk, run, chosen, dirty, asked)
+    if allocated is None:
+        return None
+    done = _hand_out(desk, run, allocated, asked)
+    held_back = choosing.held_back(desk, run, asked)
+    return done._replace(conflicts=conflicts, held_back=held_back)
 
 
 def _said(harvest: bool | None) -> list[Any]:
@@ -185,19 +204,7 @@ def _allocate(
         if present.state != "open":
             raise states.refuse("run", run.name, present.state, "dispatch")
         picture = moving.picture_of(tx, present, tx.now.wall_ms)
-        slots = Slots(present, [a.mailbox for a in attempts.live_of_run(tx, run.id)])
-        still = [_as_it_is_now(c, picture, asked) for c in chosen]
-        if asked.names:
-            named = [c.task for c in still]
-            named_tasks.require_ready(picture, named, base_given=asked.base is not None)
-            named_tasks.require_slots(named, asked.mailbox, slots)
-        else:
-            still = [
-                c
-                for c in still
-                if picture.of(c.task.id).may_start(base_given=asked.base is not None)
-            ]
-            still = [c for c in still if slots.take(c.mailbox)]
+        still = _still_to_be_made(tx, present, chosen, picture, asked)
         heads = Heads([s.task for s in picture.standings], picture.dependencies)
         if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
             return None
@@ -207,6 +214,23 @@ def _allocate(
             response = json.dumps([each.attempt.id for each in made])
             requests.store(tx, request, response, tx.now.wall_ms)
         return made
+
+
+def _still_to_be_made(
+    tx: Transaction, run: Run, chosen: Sequence[Chosen], picture: Picture, asked: Asked
+) -> list[Chosen]:
+    """Those that can start as the run stands now, and find a slot; the error when one that was
+    named cannot."""
+    slots = Slots(run, [a.mailbox for a in attempts.live_of_run(tx, run.id)])
+    now = [_as_it_is_now(c, picture, asked) for c in chosen]
+    base_given = asked.base is not None
+    if asked.names:
+        named = [c.task for c in now]
+        named_tasks.require_ready(picture, named, base_given=base_given)
+        named_tasks.require_slots(named, asked.mailbox, slots)
+        return now
+    can_start = [c for c in now if picture.of(c.task.id).may_start(base_given=base_given)]
+    return [c for c in can_start if slots.take(c.mailbox)]
 
 
 def allocate_one(

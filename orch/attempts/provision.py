@@ -30,6 +30,9 @@ LATER = ("busy", "io_error", "outcome_unknown", "unsafe_link", *FAILURES)
 """What keeps something that was begun from being finished now, and may not do so the next time.
 `doctor` tells of it; what else there is in the run must not have to wait for it."""
 
+# The attempts that a thread of this process is making now: to another one, which is the same owner,
+# they are like those of a process that lives.
+_at_work: set[str] = set()
 _CANCELLED = Failure("cancelled", {})
 _CALLED_OFF = "it was cancelled before its worktree was there"
 
@@ -43,7 +46,7 @@ def may_carry_out(desk: Desk, run: Run, attempt_id: str) -> bool:
 
 def _is_ours(desk: Desk, intent: Intent) -> bool:
     if intent.owner == desk.database.owner():
-        return True
+        return intent.attempt_id not in _at_work
     return owners.is_abandoned(desk, intent) and take_over(desk, intent)
 
 
@@ -86,6 +89,7 @@ def _finish(desk: Desk, run: Run, intent: Intent, attempt: Attempt) -> bool:
 
 
 def take_over(desk: Desk, intent: Intent) -> bool:
+    """Become the process that carries an intent out; False when another was quicker."""
     with desk.database.transaction() as tx:
         return journal_rows.take_over_intent(tx, intent.number, intent.owner, desk.database.owner())
 
@@ -104,7 +108,11 @@ def provision(desk: Desk, run: Run, attempt: Attempt) -> Attempt:
     except InboxOrchError as error:
         return _give_up(desk, run, attempt, error, cleared=False)
     with worktrees.alone(repository, place_of(desk, attempt)) as hold:
-        return _carry_out(desk, run, attempt, hold)
+        _at_work.add(attempt.id)
+        try:
+            return _carry_out(desk, run, attempt, hold)
+        finally:
+            _at_work.discard(attempt.id)
 
 
 def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Attempt:

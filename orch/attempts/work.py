@@ -95,6 +95,7 @@ def _is_wanted_still(desk: Desk, run: Run, attempt: Attempt) -> bool:
 
 
 def is_cancelled(desk: Desk, run: Run) -> bool:
+    """Whether the run is being cancelled by now, so that nothing of it is handed out."""
     with desk.database.snapshot() as snapshot:
         present = runs.get(snapshot, run.id)
     return present is not None and present.state == "cancelling"
@@ -143,6 +144,7 @@ def offer(
 
 
 def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str) -> str:
+    """What the worker of an attempt is told; see `brief`."""
     errand = Errand(
         run=run.name,
         task=task.key,

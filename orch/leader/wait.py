@@ -194,6 +194,8 @@ def goal_of(desk: Desk, run: Run, until: str) -> Goal:
 
 
 def start_of(desk: Desk, run: Run, after: str | None, agent: str | None) -> int:
+    """From which event on is told: behind `after`, else behind what the agent has been told. Error
+    `usage`."""
     if after is not None:
         return parse_cursor(after)
     with desk.database.snapshot() as snapshot:

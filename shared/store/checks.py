@@ -28,6 +28,7 @@ class Check(NamedTuple):
 
 
 def listed(name: str, status: str, found: Tally, good: str) -> Check:
+    """A check that has the `status` when anything was found, and says what is `good` otherwise."""
     if not found.total:
         return Check(name, OK, good)
     more = "" if found.total == len(found.items) else f", the first {len(found.items)} are listed"

@@ -369,6 +369,27 @@ def test_a_change_for_a_state_that_has_passed_changes_nothing(site: Site, run):
     assert site.task(run, "a").reason is None
 
 
+def test_what_another_thread_of_this_process_is_making_is_not_waited_for(
+    site: Site, run, monkeypatch
+):
+    """In a server one call dispatches while another waits for news, and both are one owner."""
+    other, finished = site.leader(), []
+
+    def fail(*arguments):
+        raise AssertionError("it would wait until the other one has made it")
+
+    def look():
+        with monkeypatch.context() as patch:
+            patch.setattr(provisioning, "provision", fail)
+            finished.append(other.reconcile(run).finished_intents)
+
+    while_it_makes_the_worktree(monkeypatch, site.scheduler, look)
+    items = site.scheduler.dispatch(run).items
+
+    assert finished == [0]
+    assert [item["state"] for item in items] == ["offered"]
+
+
 def test_a_process_is_known_by_its_number_its_start_and_its_boot(site: Site):
     """Its number alone may have been given out again."""
     me = site.scheduler.database.owner()

@@ -10,7 +10,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ...errors import InboxOrchError, usage
 from ..layout import DATABASE_NAME, Layout, database_in
@@ -45,57 +45,50 @@ def primary_code(error: sqlite3.Error) -> int:
 
 def named(layout: Layout, error: sqlite3.Error) -> InboxOrchError:
     """The named error for one of SQLite's, by its result code."""
-    code = primary_code(error)
-    details: dict[str, Any] = {
-        "path": layout.database,
-        "sqlite": getattr(error, "sqlite_errorname", None),
-    }
-    if code in _REFUSED_BY_A_LOCK:
+    if is_locked_out(error):
         return _busy(layout, None)
+    code, message, hint = _told(layout, error)
+    name = getattr(error, "sqlite_errorname", None)
+    details = {"path": layout.database, "sqlite": name}
+    return InboxOrchError(code, message, hint=hint, details=details)
+
+
+def _told(layout: Layout, error: sqlite3.Error) -> tuple[str, str, str]:
+    """The code, the message and the hint for what no lock is to blame for."""
+    code = primary_code(error)
     if code == sqlite3.SQLITE_FULL:
-        return InboxOrchError(
+        return (
             "disk_full",
             f"no space left for {layout.database}",
-            hint="free some space and repeat the command; nothing was changed",
-            details=details,
+            "free some space and repeat the command; nothing was changed",
         )
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_GETTEMPPATH:
-        return InboxOrchError(
+        return (
             "read_only",
             "there is no folder in which SQLite could write temporary files",
-            hint="set SQLITE_TMPDIR or TMPDIR to a folder that can be written",
-            details=details,
+            "set SQLITE_TMPDIR or TMPDIR to a folder that can be written",
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
-        return InboxOrchError(
-            "read_only",
-            f"{layout.database} cannot be opened for this: {error}",
-            hint="reading needs the -wal and -shm files beside it, or the right to make them; "
-            "writing needs the right to write the folder",
-            details=details,
+        needed = (
+            "reading needs the -wal and -shm files beside it, or the right to make them; "
+            "writing needs the right to write the folder"
         )
+        return "read_only", f"{layout.database} cannot be opened for this: {error}", needed
     # An error of operation that is not SQLite's own: Python could not make text of a column.
     unreadable = code == 0 and isinstance(error, sqlite3.OperationalError)
     if unreadable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return InboxOrchError(
+        return (
             "corrupt",
             f"{layout.database} is damaged or is no database: {error}",
-            hint="nothing was written; `inbox doctor` says what can still be read out",
-            details=details,
+            "nothing was written; `inbox doctor` says what can still be read out",
         )
     if code == sqlite3.SQLITE_IOERR:
-        return InboxOrchError(
+        return (
             _io_error_code(layout),
             f"reading or writing {layout.database} failed: {error}",
-            hint="check the disk and its free space, then repeat the command",
-            details=details,
+            "check the disk and its free space, then repeat the command",
         )
-    return InboxOrchError(
-        "internal",
-        f"SQLite: {error}",
-        hint="this is a bug; INBOX_DEBUG=1 shows where it happened",
-        details=details,
-    )
+    return "internal", f"SQLite: {error}", "this is a bug; INBOX_DEBUG=1 shows where it happened"
 
 
 def _io_error_code(layout: Layout) -> str:
@@ -213,6 +206,7 @@ def not_to_be_upgraded(layout: Layout) -> InboxOrchError:
 
 
 def missing(layout: Layout) -> InboxOrchError:
+    """There is no database at the path; says what may be meant, or what is left of one."""
     hint = "`inbox init` makes a database"
     folder = os.path.dirname(layout.database)
     if os.path.isdir(folder):
