@@ -7,6 +7,7 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ..runs import limits
 from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.leading import lead_on
 
 
 @click.command(
@@ -36,9 +37,8 @@ def command(
     check fails. Exit 9 while the task has a live attempt.
     """
     scheduler = open_scheduler(context)
-    data = scheduler.adopt(
-        chosen_run(scheduler, run_name), task, number=number, checks=not no_checks
-    )
+    run = chosen_run(scheduler, run_name)
+    data = scheduler.adopt(run, task, number=number, checks=not no_checks)
     adopted, attempt = data["task"], data["attempt"]
     shell_of(context).output.result(
         data,
@@ -47,3 +47,4 @@ def command(
             (adopted["key"], attempt["number"], attempt["head_commit"]),
         ),
     )
+    lead_on(context, scheduler, run)

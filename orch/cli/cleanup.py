@@ -9,7 +9,9 @@ from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..cleanup.cleaned import KEPT, Cleaned, Item
+from ..leader.next_rules import CLEANED
 from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.leading import lead_on
 
 
 @click.command(
@@ -35,8 +37,9 @@ def command(
     lock or branch that is not ours are never touched, not even with --force.
     """
     scheduler = open_scheduler(context, looks=dry_run, perhaps_alone=True)
+    run = chosen_run(scheduler, run_name)
     done = scheduler.cleanup(
-        chosen_run(scheduler, run_name),
+        run,
         task_names=tasks,
         force=force,
         dry_run=dry_run,
@@ -47,6 +50,8 @@ def command(
         output.outcome(_degraded(done), *_blocks(done))
     else:
         output.result(done.as_json(), *_blocks(done))
+    if not dry_run:
+        lead_on(context, scheduler, run, just=CLEANED)
 
 
 def _degraded(done: Cleaned) -> InboxOrchError:

@@ -24,6 +24,7 @@ from .parts.base import (
     one_run,
     open_scheduler,
 )
+from .parts.leading import lead_on
 from .parts.progress import Progress
 
 
@@ -128,6 +129,7 @@ def command(
             steps = notifier.through(scheduler.drive(run, notifier.on(wanted)))
             ending = _follow(progress, steps, told=wanted.after is None)
             notifier.tell(end_of(ending, ending.failure))
+        lead_on(context, scheduler, run)
     except InboxOrchError as error:
         progress.fail(error)
 

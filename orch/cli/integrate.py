@@ -6,8 +6,10 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
+from ..leader.next_rules import BROUGHT_IN, BROUGHT_ONTO
 from .parts.base import chosen_run, open_scheduler, run_option
 from .parts.integrated import blocks_of, failure_of
+from .parts.leading import lead_on
 
 
 @click.command(
@@ -54,3 +56,5 @@ def command(
         output.result(done.as_json(), *blocks_of(done))
     else:
         output.outcome(failure, *blocks_of(done))
+    if not dry_run:
+        lead_on(context, scheduler, run, just=BROUGHT_IN if onto is None else BROUGHT_ONTO)

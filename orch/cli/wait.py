@@ -18,6 +18,7 @@ from .parts.base import (
     one_run,
     open_scheduler,
 )
+from .parts.leading import lead_on
 
 
 @click.command(
@@ -80,6 +81,7 @@ def command(
         except InboxOrchError as error:
             # It has been told; being told again is all that can follow.
             output.notice(f"the cursor was not moved, this will be told again: {error.message}")
+    lead_on(context, scheduler, run)
 
 
 def _blocks(waited: Waited) -> list[Block]:

@@ -14,6 +14,7 @@ from ...leader.scheduler import Scheduler
 from ...runs.plan import Plan
 from ..parts.base import chosen_run, key_option, open_scheduler, run_option
 from ..parts.documents import faults_told, plan_in
+from ..parts.leading import lead_on
 
 
 @click.command(
@@ -66,6 +67,8 @@ def command(
         else:
             data = _added(scheduler, run_name, plan, dry_run, key)
     shell_of(context).output.result(data, _said(data))
+    if not dry_run:
+        lead_on(context, scheduler, data["run"]["name"])
 
 
 def _open(context: click.Context, path: str, new_run: bool, dry_run: bool) -> Scheduler:

@@ -12,6 +12,7 @@ from ...runs import limits
 from ...runs.model import Limits
 from ...runs.plan import Link, TaskSpec
 from ..parts.base import Command, chosen_run, key_option, open_scheduler, read_body, run_option
+from ..parts.leading import lead_on
 
 CLOCK = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
@@ -134,3 +135,4 @@ def command(
     shell_of(context).output.result(
         answer.as_json(), Sentence(f"Added task {task['key']}", (task["key"], task["id"]))
     )
+    lead_on(context, scheduler, run)
