@@ -6,8 +6,7 @@ from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ..runs import limits
-from .parts.base import chosen_run, open_scheduler, run_option
-from .parts.leading import lead_on
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 
 
 @click.command(

@@ -6,8 +6,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import PATH, TEXT, Verb, shell_of
 
-from .parts.base import chosen_run, key_option, open_scheduler, read_body, run_option
-from .parts.leading import lead_on
+from .parts.base import chosen_run, key_option, lead_on, open_scheduler, read_body, run_option
 
 
 @click.command("answer", cls=Verb, agent=True, examples=("orch answer lexer --body 'the new one'",))

@@ -9,9 +9,7 @@ from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..cleanup.cleaned import KEPT, Cleaned, Item
-from ..leader.next_rules import CLEANED
-from .parts.base import chosen_run, open_scheduler, run_option
-from .parts.leading import lead_on
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 
 
 @click.command(
@@ -51,7 +49,7 @@ def command(
     else:
         output.result(done.as_json(), *_blocks(done))
     if not dry_run:
-        lead_on(context, scheduler, run, just=CLEANED)
+        lead_on(context, scheduler, run, just="cleaned")
 
 
 def _degraded(done: Cleaned) -> InboxOrchError:

@@ -14,10 +14,10 @@ from .parts.base import (
     chosen_run,
     harvest_option,
     key_option,
+    lead_on,
     open_scheduler,
     run_option,
 )
-from .parts.leading import lead_on
 
 
 @click.command(

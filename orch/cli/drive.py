@@ -19,12 +19,12 @@ from .parts.base import (
     WAIT,
     chosen_run,
     harvest_option,
+    lead_on,
     no_verify_option,
     notify_option,
     one_run,
     open_scheduler,
 )
-from .parts.leading import lead_on
 from .parts.progress import Progress
 
 

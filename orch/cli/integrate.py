@@ -6,10 +6,8 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..leader.next_rules import BROUGHT_IN, BROUGHT_ONTO
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 from .parts.integrated import blocks_of, failure_of
-from .parts.leading import lead_on
 
 
 @click.command(
@@ -57,4 +55,4 @@ def command(
     else:
         output.outcome(failure, *blocks_of(done))
     if not dry_run:
-        lead_on(context, scheduler, run, just=BROUGHT_IN if onto is None else BROUGHT_ONTO)
+        lead_on(context, scheduler, run, just="brought_in" if onto is None else "brought_onto")

@@ -5,8 +5,7 @@ import click
 from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .parts.base import chosen_run, no_verify_option, one_run, open_scheduler
-from .parts.leading import lead_on
+from .parts.base import chosen_run, lead_on, no_verify_option, one_run, open_scheduler
 
 
 @click.command(

@@ -13,12 +13,12 @@ from .blocked import question_blocks
 from .parts.base import (
     WAIT,
     chosen_run,
+    lead_on,
     no_verify_option,
     obstacle_block,
     one_run,
     open_scheduler,
 )
-from .parts.leading import lead_on
 
 
 @click.command(

@@ -6,15 +6,6 @@ A rule over values, which looks at nothing. No command has such a text of its ow
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-BROUGHT_IN = "brought in"
-"""The call has merged accepted work, and moved no branch of the caller's."""
-
-BROUGHT_ONTO = "brought onto"
-"""The call has brought it onto a branch."""
-
-CLEANED = "cleaned"
-"""The call has taken away what worktrees it may."""
-
 
 class Facts(NamedTuple):
     """A run after a call that went well.
@@ -24,7 +15,9 @@ class Facts(NamedTuple):
     whose base does not merge, those that failed or can never start. `offered` are the mailboxes
     with attempts that nobody has taken; `ready` and `moving` count tasks. `unmerged`: accepted work
     has not been integrated; `worktrees`: those of ended attempts are there still. `just` is what
-    the call itself has done, where the rest does not tell.
+    the call itself has done, where the rest does not tell: `brought_in` (merged accepted work, and
+    moved no branch of the caller's), `brought_onto` (a branch), `cleaned` (taken away what
+    worktrees it may).
     """
 
     name: str | None
@@ -131,11 +124,11 @@ _OF_A_RUN: tuple[_Rule, ...] = (
     ),
     (lambda f: f.state != "closed" and f.conflicting, _conflicting),
     (lambda f: f.state != "closed" and f.failed, _failed),
-    (lambda f: f.just == BROUGHT_IN, _merge),
-    (lambda f: f.unmerged and f.just != BROUGHT_ONTO, _merge),
+    (lambda f: f.just == "brought_in", _merge),
+    (lambda f: f.unmerged and f.just != "brought_onto", _merge),
     (lambda f: f.state != "closed", _says("run close{run}", "closes the run")),
     (
-        lambda f: f.worktrees and f.just != CLEANED,
+        lambda f: f.worktrees and f.just != "cleaned",
         _says("cleanup{run}", "takes the worktrees away; nothing is lost with them"),
     ),
     (lambda f: True, _says("report{run}", "tells what became of it")),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox_orch.orch.leader.next_rules import BROUGHT_IN, BROUGHT_ONTO, CLEANED, Facts, next_line
+from inbox_orch.orch.leader.next_rules import Facts, next_line
 
 OPEN = Facts(None, "open", tasks=3)
 CLOSED = OPEN._replace(state="closed")
@@ -36,12 +36,12 @@ TABLE = [
     (STANDING_STILL, "what linker builds on does not merge: merge by hand, then `orch dispatch"),
     (ONLY_FAILED, "`orch status` shows why docs did not succeed, `orch retry docs` tries again"),
     (ALL_WELL, "`orch integrate --onto BRANCH` brings what was accepted onto a branch"),
-    (ALL_WELL._replace(just=BROUGHT_IN), "`orch integrate --onto BRANCH`"),
-    (ALL_WELL._replace(just=BROUGHT_ONTO), "`orch run close` closes the run"),
+    (ALL_WELL._replace(just="brought_in"), "`orch integrate --onto BRANCH`"),
+    (ALL_WELL._replace(just="brought_onto"), "`orch run close` closes the run"),
     (ALL_WELL._replace(unmerged=False), "`orch run close` closes the run"),
-    (ALL_WELL._replace(unmerged=False, just=BROUGHT_IN), "`orch integrate --onto BRANCH`"),
+    (ALL_WELL._replace(unmerged=False, just="brought_in"), "`orch integrate --onto BRANCH`"),
     (CLOSED._replace(worktrees=True), "`orch cleanup` takes the worktrees away"),
-    (CLOSED._replace(worktrees=True, just=CLEANED), "`orch report` tells what became of it"),
+    (CLOSED._replace(worktrees=True, just="cleaned"), "`orch report` tells what became of it"),
     (CLOSED, "`orch report` tells what became of it"),
     (COUNCIL._replace(offered=("r1", "r2")), "`inbox work --agent NAME --mailbox r1 -- CMD`"),
     (COUNCIL._replace(moving=1), "`orch council wait` waits for the reviewers"),

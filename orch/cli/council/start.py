@@ -12,8 +12,7 @@ from inbox_orch.shared.shell.inputs import decode_body, read_input, warn_of_deli
 from ...council import stored
 from ...council.ask import Asked, CouncilSpec, check_asked
 from ...runs import limits
-from ..parts.base import key_option, open_scheduler
-from ..parts.leading import lead_on
+from ..parts.base import key_option, lead_on, open_scheduler
 
 SECONDS = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
 DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True, forever=True)

@@ -5,9 +5,8 @@ import click
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...runs import limits
-from ..parts.base import WAIT
+from ..parts.base import WAIT, lead_on
 from ..parts.council_base import chosen_council, council_blocks, one_council
-from ..parts.leading import lead_on
 
 
 @click.command(

@@ -6,8 +6,7 @@ from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...runs.readiness import CONDITIONS
-from ..parts.base import chosen_run, open_scheduler, run_option
-from ..parts.leading import lead_on
+from ..parts.base import chosen_run, lead_on, open_scheduler, run_option
 
 
 @click.command("add", cls=Verb, agent=True, examples=("orch dep add parser --on lexer",))

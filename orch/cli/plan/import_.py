@@ -12,9 +12,8 @@ from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
 
 from ...leader.scheduler import Scheduler
 from ...runs.plan import Plan
-from ..parts.base import chosen_run, key_option, open_scheduler, run_option
+from ..parts.base import chosen_run, key_option, lead_on, open_scheduler, run_option
 from ..parts.documents import faults_told, plan_in
-from ..parts.leading import lead_on
 
 
 @click.command(

@@ -4,8 +4,7 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..parts.base import chosen_run, one_run, open_scheduler
-from ..parts.leading import lead_on
+from ..parts.base import chosen_run, lead_on, one_run, open_scheduler
 from ..parts.steering import governed
 
 

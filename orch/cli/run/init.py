@@ -12,10 +12,9 @@ from ...runs import limits
 from ...runs.config import Config
 from ...runs.plan import Opening
 from ...runs.planning import POLICIES, check_run
-from ..parts.base import key_option, open_scheduler
+from ..parts.base import key_option, lead_on, open_scheduler
 from ..parts.database import ensure_database
 from ..parts.documents import config_in
-from ..parts.leading import lead_on
 
 
 @click.command(
