@@ -6,7 +6,7 @@ from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ..runs import limits
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 
 
 @click.command(
@@ -36,9 +36,8 @@ def command(
     check fails. Exit 9 while the task has a live attempt.
     """
     scheduler = open_scheduler(context)
-    data = scheduler.adopt(
-        chosen_run(scheduler, run_name), task, number=number, checks=not no_checks
-    )
+    run = chosen_run(scheduler, run_name)
+    data = scheduler.adopt(run, task, number=number, checks=not no_checks)
     adopted, attempt = data["task"], data["attempt"]
     shell_of(context).output.result(
         data,
@@ -47,3 +46,4 @@ def command(
             (adopted["key"], attempt["number"], attempt["head_commit"]),
         ),
     )
+    lead_on(context, scheduler, run)

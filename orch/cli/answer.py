@@ -6,7 +6,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import PATH, TEXT, Verb, shell_of
 
-from .parts.base import chosen_run, key_option, open_scheduler, read_body, run_option
+from .parts.base import chosen_run, key_option, lead_on, open_scheduler, read_body, run_option
 
 
 @click.command("answer", cls=Verb, agent=True, examples=("orch answer lexer --body 'the new one'",))
@@ -31,7 +31,9 @@ def command(
     if text is None:
         raise usage("a body is needed", hint="give --body TEXT or --body-file PATH")
     scheduler = open_scheduler(context)
-    data = scheduler.answer(chosen_run(scheduler, run_name), task, body=text, key=key)
+    run = chosen_run(scheduler, run_name)
+    data = scheduler.answer(run, task, body=text, key=key)
     shell_of(context).output.result(
         data, Sentence(f"Answered {data['key']}", (data["key"], data["thread"]["id"]))
     )
+    lead_on(context, scheduler, run)

@@ -4,7 +4,7 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 from .parts.steering import steered
 
 
@@ -19,5 +19,7 @@ def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]
     attempt is `ending` and keeps its slot and its worktree.
     """
     scheduler = open_scheduler(context)
-    done = scheduler.cancel(chosen_run(scheduler, run_name), tasks)
+    run = chosen_run(scheduler, run_name)
+    done = scheduler.cancel(run, tasks)
     shell_of(context).output.result(done.as_json(), *steered("Cancelled", done))
+    lead_on(context, scheduler, run)

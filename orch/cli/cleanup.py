@@ -9,7 +9,7 @@ from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..cleanup.cleaned import KEPT, Cleaned, Item
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 
 
 @click.command(
@@ -35,8 +35,9 @@ def command(
     lock or branch that is not ours are never touched, not even with --force.
     """
     scheduler = open_scheduler(context, looks=dry_run, perhaps_alone=True)
+    run = chosen_run(scheduler, run_name)
     done = scheduler.cleanup(
-        chosen_run(scheduler, run_name),
+        run,
         task_names=tasks,
         force=force,
         dry_run=dry_run,
@@ -47,6 +48,8 @@ def command(
         output.outcome(_degraded(done), *_blocks(done))
     else:
         output.result(done.as_json(), *_blocks(done))
+    if not dry_run:
+        lead_on(context, scheduler, run, just="cleaned")
 
 
 def _degraded(done: Cleaned) -> InboxOrchError:

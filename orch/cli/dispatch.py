@@ -14,6 +14,7 @@ from .parts.base import (
     chosen_run,
     harvest_option,
     key_option,
+    lead_on,
     open_scheduler,
     run_option,
 )
@@ -52,8 +53,9 @@ def command(
     Without names it also finishes, first, what a dispatch that was killed had begun.
     """
     scheduler = open_scheduler(context)
+    run = chosen_run(scheduler, run_name)
     done = scheduler.dispatch(
-        chosen_run(scheduler, run_name),
+        run,
         task_names=tasks,
         mailbox=to,
         base=base,
@@ -68,6 +70,8 @@ def command(
         output.outcome(_degraded(done), *_blocks(done))
     else:
         output.result(done.as_json(), *_blocks(done))
+    if not dry_run:
+        lead_on(context, scheduler, run)
 
 
 def _degraded(done: Dispatched) -> InboxOrchError:

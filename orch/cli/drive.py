@@ -19,6 +19,7 @@ from .parts.base import (
     WAIT,
     chosen_run,
     harvest_option,
+    lead_on,
     no_verify_option,
     notify_option,
     one_run,
@@ -128,6 +129,7 @@ def command(
             steps = notifier.through(scheduler.drive(run, notifier.on(wanted)))
             ending = _follow(progress, steps, told=wanted.after is None)
             notifier.tell(end_of(ending, ending.failure))
+        lead_on(context, scheduler, run)
     except InboxOrchError as error:
         progress.fail(error)
 

@@ -6,7 +6,7 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 from .parts.integrated import blocks_of, failure_of
 
 
@@ -54,3 +54,5 @@ def command(
         output.result(done.as_json(), *blocks_of(done))
     else:
         output.outcome(failure, *blocks_of(done))
+    if not dry_run:
+        lead_on(context, scheduler, run, just="brought_in" if onto is None else "brought_onto")

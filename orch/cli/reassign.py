@@ -4,7 +4,7 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 from .parts.steering import steered
 
 
@@ -22,5 +22,7 @@ def command(
     budget, and the task can be dispatched again once that has ended.
     """
     scheduler = open_scheduler(context)
-    done = scheduler.reassign(chosen_run(scheduler, run_name), tasks, mailbox)
+    run = chosen_run(scheduler, run_name)
+    done = scheduler.reassign(run, tasks, mailbox)
     shell_of(context).output.result(done.as_json(), *steered("Reassigned", done))
+    lead_on(context, scheduler, run)

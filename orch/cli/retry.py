@@ -4,7 +4,7 @@ import click
 
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
-from .parts.base import chosen_run, open_scheduler, run_option
+from .parts.base import chosen_run, lead_on, open_scheduler, run_option
 from .parts.steering import steered
 
 
@@ -38,3 +38,4 @@ def command(
     run = chosen_run(scheduler, run_name)
     done = scheduler.retry(run, tasks, from_attempt=from_attempt, force=force)
     shell_of(context).output.result(done.as_json(), *steered("Retried", done))
+    lead_on(context, scheduler, run)

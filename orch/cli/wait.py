@@ -13,6 +13,7 @@ from .blocked import question_blocks
 from .parts.base import (
     WAIT,
     chosen_run,
+    lead_on,
     no_verify_option,
     obstacle_block,
     one_run,
@@ -80,6 +81,7 @@ def command(
         except InboxOrchError as error:
             # It has been told; being told again is all that can follow.
             output.notice(f"the cursor was not moved, this will be told again: {error.message}")
+    lead_on(context, scheduler, run)
 
 
 def _blocks(waited: Waited) -> list[Block]:

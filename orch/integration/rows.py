@@ -59,3 +59,15 @@ def starting_from_integration(tx: Session, run_id: str) -> list[str]:
         (run_id,),
     )
     return [str(row[0]) for row in rows]
+
+
+def waits_for_integration(tx: Session, run_id: str) -> bool:
+    """Whether a task's accepted commits are in no integration of its run that is done."""
+    row = tx.only(
+        "SELECT EXISTS (SELECT 1 FROM task AS t WHERE t.run_id = ? AND t.accepted_head IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM intent AS i, json_each(i.data, '$.merged') AS m"
+        " WHERE i.run_id = t.run_id AND i.kind = 'integrate' AND i.outcome = 'done'"
+        " AND json_extract(m.value, '$[0]') = t.accepted_attempt))",
+        (run_id,),
+    )
+    return bool(row[0])

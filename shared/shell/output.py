@@ -67,6 +67,14 @@ class Output:
         """Whether bytes that are written as they are would reach a terminal and drive it."""
         return self._on_terminal()
 
+    @property
+    def converses(self) -> bool:
+        """Whether a person has called and reads all that is said: both streams go to a terminal,
+        and nothing is to be JSON."""
+        if self._hand_over is not None or self.as_json or sys.stderr is None:
+            return False
+        return self._on_terminal() and sys.stderr.isatty()
+
     # -- results -----------------------------------------------------------------------------
 
     def result(self, data: Mapping[str, Any], *blocks: Block) -> None:

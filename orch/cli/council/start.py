@@ -12,7 +12,7 @@ from inbox_orch.shared.shell.inputs import decode_body, read_input, warn_of_deli
 from ...council import stored
 from ...council.ask import Asked, CouncilSpec, check_asked
 from ...runs import limits
-from ..parts.base import key_option, open_scheduler
+from ..parts.base import key_option, lead_on, open_scheduler
 
 SECONDS = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
 DEADLINE = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True, forever=True)
@@ -108,8 +108,10 @@ def command(
         repository=None if at is None else os.getcwd(),
     )
     asked = check_asked(spec)
-    answer = open_scheduler(context).start_council(asked, key=key)
-    _say(context, asked, answer.as_json())
+    scheduler = open_scheduler(context)
+    data = scheduler.start_council(asked, key=key).as_json()
+    _say(context, asked, data)
+    lead_on(context, scheduler, data["council"]["name"])
 
 
 def _say(context: click.Context, asked: Asked, data: dict[str, object]) -> None:

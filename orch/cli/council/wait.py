@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...runs import limits
-from ..parts.base import WAIT
+from ..parts.base import WAIT, lead_on
 from ..parts.council_base import chosen_council, council_blocks, one_council
 
 
@@ -39,3 +39,4 @@ def command(context: click.Context, council_name: str | None, wait_seconds: floa
         output.outcome(sat.failure, *council_blocks(sat.view))
     else:
         output.result(sat.as_json(), *council_blocks(sat.view))
+    lead_on(context, scheduler, run)

@@ -6,7 +6,7 @@ from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...runs.readiness import CONDITIONS
-from ..parts.base import chosen_run, open_scheduler, run_option
+from ..parts.base import chosen_run, lead_on, open_scheduler, run_option
 
 
 @click.command("add", cls=Verb, agent=True, examples=("orch dep add parser --on lexer",))
@@ -27,8 +27,10 @@ def command(
 ) -> None:
     """Let TASK wait for another. A cycle is refused, with the path."""
     scheduler = open_scheduler(context)
-    data = scheduler.add_dependency(chosen_run(scheduler, run_name), task, upstream, condition)
+    run = chosen_run(scheduler, run_name)
+    data = scheduler.add_dependency(run, task, upstream, condition)
     edge = data["dependency"]
     text = f"{edge['key']} waits for {edge['upstream_key']} ({condition})"
     values = (edge["key"], edge["upstream_key"], condition)
     shell_of(context).output.result(data, Sentence(text, values))
+    lead_on(context, scheduler, run)

@@ -1,5 +1,7 @@
 """What the commands of `orch` have in common: opening the scheduler, the run, how things look."""
 
+import contextlib
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -7,6 +9,7 @@ import click
 
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.domain.limits import check_body
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import Number, shell_of, stand_in
 from inbox_orch.shared.shell.inputs import given_text, warn_of_delimiter
@@ -142,6 +145,25 @@ def tell_of_last(context: click.Context, run: Run, kind: str = "run") -> None:
         output.also["last_run"] = run.name
     else:
         output.notice(f"no {kind} is open: this is {run.name}, the last; --{kind} names another")
+
+
+def lead_on(
+    context: click.Context, scheduler: Scheduler, run: Run | str, *, just: str | None = None
+) -> None:
+    """Say what to do next with a run, at a terminal: neither in a pipe nor with --json, where each
+    line is a value, nor after what did not go well, which has a hint of its own. `just` is what the
+    call has done, where the run does not tell (see `Facts`)."""
+    output = shell_of(context).output
+    if output.exit_code or not output.converses:
+        return
+    from ...leader.next_facts import facts_of
+    from ...leader.next_rules import next_line
+
+    # What was asked for is done: that must not be hidden by what would have come after.
+    with contextlib.suppress(InboxOrchError):
+        found = scheduler.run(run) if isinstance(run, str) else run
+        facts = facts_of(scheduler.desk, found, os.environ.get("ORCH_RUN") or None, just)
+        output.notice(f"next: {next_line(facts)}")
 
 
 def base_conflict(key: str, paths: Sequence[str]) -> Sentence:

@@ -12,7 +12,7 @@ from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
 
 from ...leader.scheduler import Scheduler
 from ...runs.plan import Plan
-from ..parts.base import chosen_run, key_option, open_scheduler, run_option
+from ..parts.base import chosen_run, key_option, lead_on, open_scheduler, run_option
 from ..parts.documents import faults_told, plan_in
 
 
@@ -66,6 +66,8 @@ def command(
         else:
             data = _added(scheduler, run_name, plan, dry_run, key)
     shell_of(context).output.result(data, _said(data))
+    if not dry_run:
+        lead_on(context, scheduler, data["run"]["name"])
 
 
 def _open(context: click.Context, path: str, new_run: bool, dry_run: bool) -> Scheduler:

@@ -4,7 +4,7 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..parts.base import chosen_run, one_run, open_scheduler
+from ..parts.base import chosen_run, lead_on, one_run, open_scheduler
 from ..parts.steering import governed
 
 
@@ -21,3 +21,4 @@ def command(context: click.Context, run_name: str | None) -> None:
     done = scheduler.cancel_run(chosen_run(scheduler, run_name))
     word = "Cancelled" if done.run.state == "closed" else "Cancelling"
     shell_of(context).output.result(done.as_json(), *governed(word, done))
+    lead_on(context, scheduler, done.run)

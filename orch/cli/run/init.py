@@ -12,7 +12,7 @@ from ...runs import limits
 from ...runs.config import Config
 from ...runs.plan import Opening
 from ...runs.planning import POLICIES, check_run
-from ..parts.base import key_option, open_scheduler
+from ..parts.base import key_option, lead_on, open_scheduler
 from ..parts.database import ensure_database
 from ..parts.documents import config_in
 
@@ -83,11 +83,11 @@ def command(
     folder = None if no_repo else (repo or os.getcwd())
     opening = Opening(title, base, on_failure, max_parallel, folder is None, config)
     created = ensure_database(shell, lambda: check_run(opening, folder, worktree_root))
-    answer = open_scheduler(context).run_init(
-        opening, repository=folder, worktree_root=worktree_root, key=key
-    )
+    scheduler = open_scheduler(context)
+    answer = scheduler.run_init(opening, repository=folder, worktree_root=worktree_root, key=key)
     if created is not None:
         shell.output.notice(f"made the database {created}")
     run = answer.data["run"]
     data = answer.as_json() | {"database_created": created is not None}
     shell.output.result(data, Sentence(f"Opened run {run['name']}", (run["name"], run["id"])))
+    lead_on(context, scheduler, run["name"])

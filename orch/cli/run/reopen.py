@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..parts.base import chosen_run, one_run, open_scheduler
+from ..parts.base import chosen_run, lead_on, one_run, open_scheduler
 from ..parts.steering import governed
 
 
@@ -19,3 +19,4 @@ def command(context: click.Context, run_name: str | None) -> None:
     scheduler = open_scheduler(context)
     done = scheduler.reopen_run(chosen_run(scheduler, run_name))
     shell_of(context).output.result(done.as_json(), *governed("Reopened", done))
+    lead_on(context, scheduler, done.run)

@@ -11,7 +11,15 @@ from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Verb, shell_
 from ...runs import limits
 from ...runs.model import Limits
 from ...runs.plan import Link, TaskSpec
-from ..parts.base import Command, chosen_run, key_option, open_scheduler, read_body, run_option
+from ..parts.base import (
+    Command,
+    chosen_run,
+    key_option,
+    lead_on,
+    open_scheduler,
+    read_body,
+    run_option,
+)
 
 CLOCK = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
@@ -134,3 +142,4 @@ def command(
     shell_of(context).output.result(
         answer.as_json(), Sentence(f"Added task {task['key']}", (task["key"], task["id"]))
     )
+    lead_on(context, scheduler, run)

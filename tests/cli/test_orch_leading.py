@@ -1,0 +1,35 @@
+"""What a person at a terminal is told to do next, and nobody else."""
+
+from support.commands import command_path
+from support.orch_matrix import Enterprise
+from support.terminals import Viewed
+
+
+def on_a_terminal(project: Enterprise, *words: str, **environment: str) -> str:
+    view = Viewed(command_path("orch"), *words, folder=project.folder, **environment)
+    try:
+        assert view.ended() == 0, view.sent
+        return view.sent
+    finally:
+        view.close()
+
+
+def led_to(project: Enterprise, *words: str, **environment: str) -> str:
+    *_, last = on_a_terminal(project, *words, **environment).splitlines()
+    assert last.startswith("next: "), last
+    return last.removeprefix("next: ")
+
+
+def test_each_success_leads_on_to_the_next_call_on_a_terminal_alone(tmp_path):
+    project = Enterprise(tmp_path / "project")
+
+    assert led_to(project, "run", "init", "--title", "T").startswith("`orch task add ")
+    added = led_to(project, "task", "add", "--task", "a", "--title", "A", "--no-worktree")
+    assert added.startswith("`orch dispatch` opens the attempts")
+    assert "next:" not in on_a_terminal(project, "dispatch", "--dry-run")
+    assert "next:" not in on_a_terminal(project, "run", "resume", "--json")
+    piped = project.orch("dispatch", FORCE_COLOR="1")
+    assert (piped.code, piped.stderr) == (0, b"")
+    assert "next:" not in piped.text
+    assert led_to(project, "reconcile").startswith("`inbox work --agent NAME --mailbox ")
+    assert led_to(project, "cancel", "a") == "`orch run close` closes the run"
