@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from .tally import Group, Tally
 
 
-def start_council(desk: Desk, asked: "Asked", *, key: str | None = None) -> Answer:
+def start_council(
+    desk: Desk, asked: "Asked", *, key: str | None = None, mailboxes: Sequence[str] = ()
+) -> Answer:
     """Open a council and ask its reviewers. With `key` a repeat gives the first result.
+    `mailboxes`, one for each reviewer, are where they are asked, if not in those of their names.
 
     Errors: `usage`, `key_conflict`, `git_missing`, `invalid_state` (a branch `orch`), and
     those of every write.
@@ -43,7 +46,7 @@ def start_council(desk: Desk, asked: "Asked", *, key: str | None = None) -> Answ
     with desk.database.transaction() as tx:
         earlier = desk.replay(tx, "council start", leader, key, digest)
         if earlier is None:
-            data = _open(desk, tx, planning.insert_run(tx, leader, facts), asked)
+            data = _open(desk, tx, planning.insert_run(tx, leader, facts), asked, mailboxes)
             answer = desk.remember(tx, "council start", leader, key, digest, data)
         else:
             answer = earlier
@@ -53,7 +56,9 @@ def start_council(desk: Desk, asked: "Asked", *, key: str | None = None) -> Answ
     return answer
 
 
-def _open(desk: Desk, tx: Transaction, run: Run, asked: "Asked") -> dict[str, Any]:
+def _open(
+    desk: Desk, tx: Transaction, run: Run, asked: "Asked", mailboxes: Sequence[str]
+) -> dict[str, Any]:
     from . import prompts
 
     lenses = "".join(text for _, text in asked.lenses.values())
@@ -78,10 +83,11 @@ def _open(desk: Desk, tx: Transaction, run: Run, asked: "Asked") -> dict[str, An
         nonce=council.nonce,
         seats=len(asked.reviewers),
     )
-    for position, reviewer in enumerate(asked.reviewers, start=1):
+    where = mailboxes or asked.reviewers
+    for position, (reviewer, mailbox) in enumerate(zip(asked.reviewers, where, strict=True), 1):
         lens, text = asked.lenses.get(reviewer, (None, None))
         body = prompts.reviewer_prompt(request, text)
-        seat = _SeatToOpen(REPLIES, position, reviewer, lens, None)
+        seat = _SeatToOpen(REPLIES, position, reviewer, mailbox, lens)
         _open_seat(desk, tx, run, seat, body, worktree=asked.at is not None)
     view = views.view_in(desk, tx, run)
     return {
@@ -111,7 +117,7 @@ def _open_seat(
         key=f"{kind}-{seat.position}",
         title=run.title,
         body=body,
-        mailbox=seat.reviewer,
+        mailbox=seat.mailbox,
         kind=kind,
         max_attempts=1,
         max_infra_attempts=1,
@@ -189,15 +195,16 @@ def _open_vote(
         own_items=own,
         nonce=fresh_word(*(text for entry in shown for text in entry)),
     )
-    _open_seat(desk, tx, run, _SeatToOpen(VOTES, position, reviewer, None, labels), body)
+    _open_seat(desk, tx, run, _SeatToOpen(VOTES, position, reviewer, reviewer, None, labels), body)
 
 
 class _SeatToOpen(NamedTuple):
     round: int
     position: int
     reviewer: str
+    mailbox: str
     lens: str | None
-    labels: dict[str, str] | None
+    labels: dict[str, str] | None = None
 
 
 def _ballot(counted: Any, reviewer: str, council_id: str) -> "list[Group]":

@@ -1,5 +1,6 @@
 """Waiting for a council, and looking at it."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.limits import check_wait_seconds
@@ -63,22 +64,32 @@ def list_councils(desk: Desk) -> list[CouncilView]:
         return [views.view_in(desk, snapshot, run) for run in found if run is not None]
 
 
-def wait_for_council(desk: Desk, run: Run, *, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> Sat:
+def wait_for_council(
+    desk: Desk,
+    run: Run,
+    *,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    on_look: Callable[[CouncilView], None] | None = None,
+    pulse: Callable[[], None] | None = None,
+) -> Sat:
     """Block until the round is closed: every seat is final, or its deadline has come.
 
-    `failure` in the result is `degraded` or `no_quorum`. Error `timeout`, with how it stands.
+    `failure` in the result is `degraded` or `no_quorum`. `on_look` is called with how it stands
+    after each look, `pulse` whenever the wait wakes up. Error `timeout`, with how it stands.
     """
     check_wait_seconds(wait_seconds)
 
     def look() -> waits.Look:
         take_in.refresh(desk, run)
         sat = _sat(desk, run, stale=False)
+        if on_look is not None:
+            on_look(sat.view)
         if sat.view.open_round is None:
             return waits.Look(sat)
         return _due_in(desk, sat.view)
 
     topics = (events.run_topic(run.id), run.leader)
-    found = waits.wait(desk.database, topics, look, wait_seconds=wait_seconds)
+    found = waits.wait(desk.database, topics, look, wait_seconds=wait_seconds, pulse=pulse)
     if found is None:
         raise _not_yet(desk, run, wait_seconds)
     assert isinstance(found, Sat)

@@ -162,7 +162,7 @@ class Crew:
         try:
             for post in self._posts:
                 if post.mailbox is not None:
-                    self._add(post, (post.mailbox,))
+                    self.add(post, (post.mailbox,), self._slots)
         except BaseException:
             self._end()
             raise
@@ -186,7 +186,7 @@ class Crew:
         if new:
             for post in self._posts:
                 if post.mailbox is None:
-                    self._add(post, new)
+                    self.add(post, new, self._slots)
         self.look()
 
     def on(self, wanted: Drive, shown: "Shown") -> Drive:
@@ -219,19 +219,20 @@ class Crew:
         with self._desk.database.snapshot() as snapshot:
             return tasks.mailboxes_to_serve(snapshot, self._run.id)
 
-    def _add(self, post: Post, mailboxes: Sequence[str]) -> None:
+    def add(self, post: Post, mailboxes: Sequence[str], slots: int) -> None:
+        """Start a worker for these mailboxes, which takes so many threads at once."""
         agents = {worker.post.agent for worker in self._workers}
         named = post._replace(agent=_free(post.agent, agents))
-        worker = _Worker(named, self._command(named, mailboxes))
+        worker = _Worker(named, self._command(named, mailboxes, slots))
         self._workers.append(worker)
         worker.start(self._guardian, self._desk.database.clock.now().monotonic_ms)
 
-    def _command(self, post: Post, mailboxes: Sequence[str]) -> tuple[str, ...]:
+    def _command(self, post: Post, mailboxes: Sequence[str], slots: int) -> tuple[str, ...]:
         database = self._desk.database
         return (
             *(sys.executable, "-P", "-m", "inbox_orch.inbox", "work", "--json"),
             *("--db", database.layout.database, "--db-id", database.id),
-            *("--agent", post.agent, "--slots", str(self._slots), "--keep-questions"),
+            *("--agent", post.agent, "--slots", str(slots), "--keep-questions"),
             *(word for mailbox in mailboxes for word in ("--mailbox", mailbox)),
             *("--", "/bin/sh", "-c", post.command),
         )

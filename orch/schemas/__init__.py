@@ -21,6 +21,7 @@ from . import steering
 from .charts import CriticalPath, Graph, Report, Timeline
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .council import (
+    Advised,
     BallotOpened,
     CouncilDemonstrated,
     CouncilList,
@@ -101,6 +102,7 @@ COMMANDS: dict[str, Contract] = {
     "skill install": Contract((SkillInstalled,)),
     "mcp": Contract((Toolset,)),
     "completion": Contract((Completion,)),
+    "council ask": Contract((Advised,), (Advised,)),
     "council start": Contract((CouncilStarted,)),
     "council wait": Contract((CouncilShown,), (CouncilShown,)),
     "council tally": Contract((Tallied,), (Tallied,)),

@@ -293,6 +293,15 @@ class Reported(Shape):
     stale: bool
 
 
+class Advised(Reported):
+    """`council ask`; also beside the errors of exits 8 and 11. `banners` are what the report says
+    above everything else; `resumed`: the same call had opened the council before."""
+
+    banners: list[str]
+    resumed: bool
+    database_created: bool
+
+
 class BallotOpened(Shape):
     """`council ballot`."""
 

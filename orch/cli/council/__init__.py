@@ -9,6 +9,7 @@ from inbox_orch.shared.shell.commandline import Program
     "council",
     cls=Program,
     commands_in={
+        "ask": (f"{__name__}.ask", "From a brief to the report: reviewers included."),
         "start": (f"{__name__}.start", "Ask reviewers about a brief."),
         "wait": (f"{__name__}.wait", "Block until the round is closed."),
         "tally": (f"{__name__}.tally", "What the replies come to."),

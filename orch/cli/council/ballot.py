@@ -6,8 +6,8 @@ from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...council import stored
+from ..parts.council_asked import DEADLINE
 from ..parts.council_base import chosen_council, one_council
-from .start import DEADLINE
 
 
 @click.command("ballot", cls=Verb, agent=True, examples=("orch council ballot --deadline 900",))

@@ -2,20 +2,19 @@
 
 import io
 import os
-from typing import Any
 
 import click
 
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.shell.blocks import Block, Lines, Page, Sentence
+from inbox_orch.shared.shell.blocks import Block, Sentence
 from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.shell.output import Output
 from inbox_orch.shared.shell.writing import write_file
 
-from ...council.count import Counted, rendered, report_name, shortfall
+from ...council.count import rendered, shortfall
 from ...council.stored import FORMATS
-from ...leader.scheduler import Scheduler
 from ..parts.council_base import chosen_council, one_council
+from ..parts.council_report import kept_report, shown_report, tell_report
 from .tally import REVISION
 
 
@@ -57,7 +56,7 @@ def command(
         raise usage(f"{target} belongs to a database", hint="name another file")
     counted = scheduler.tally_of(run, revision=revision)
     content = rendered(counted, format_name)
-    artifact = _kept(scheduler, counted, format_name, content)
+    artifact = kept_report(scheduler, counted, format_name, content)
     path = None
     if target not in (None, "-"):
         path = os.path.abspath(str(target))
@@ -76,25 +75,8 @@ def command(
         return
     shown: Block = Sentence(f"Wrote {len(content)} bytes to {path}", (path,))
     if path is None:
-        shown = _shown(format_name, content.decode())
-    _say(shell_of(context).output, data, shown, error)
-
-
-def _shown(format_name: str, text: str) -> Block:
-    """Only the report is for people, and laid out; the other formats are for files."""
-    if format_name == "md":
-        return Page(text)
-    return Lines(tuple(((line, None),) for line in text.splitlines()))
-
-
-def _kept(
-    scheduler: Scheduler, counted: Counted, format_name: str, content: bytes
-) -> dict[str, Any] | None:
-    """Nothing is stored of a round that is open, or where nothing can be written."""
-    alone = scheduler.database.alone is not None
-    if counted.tally.status == "open" or counted.stale or alone:
-        return None
-    return scheduler.keep_report(counted, report_name(format_name), content)
+        shown = shown_report(format_name, content.decode())
+    tell_report(shell_of(context).output, data, error, shown)
 
 
 def _stream(output: Output, content: bytes, error: InboxOrchError | None) -> None:
@@ -102,11 +84,3 @@ def _stream(output: Output, content: bytes, error: InboxOrchError | None) -> Non
     if error is not None:
         output.error(error)
         output.exit_code = error.exit_code
-
-
-def _say(output: Output, data: dict[str, Any], block: Block, error: InboxOrchError | None) -> None:
-    if error is None:
-        output.result(data, block)
-        return
-    error.data = data
-    output.outcome(error, block)
