@@ -228,8 +228,9 @@ class Notifier:
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
                 )
-        except OSError as error:
-            self._complain(f"a notice could not be given to {quoted(command)}: {error.strerror}")
+        except (OSError, ValueError) as error:  # the latter for a NUL in one of the words
+            reason = getattr(error, "strerror", None) or str(error)
+            self._complain(f"a notice could not be given to {quoted(command)}: {reason}")
         else:
             self._running[process] = command, time.monotonic()
 
@@ -250,7 +251,8 @@ class Notifier:
 
     def _ring(self) -> None:
         if sys.stderr is not None and sys.stderr.isatty():
-            os.write(2, b"\a")
+            with contextlib.suppress(OSError):  # the terminal has gone away, say
+                os.write(2, b"\a")
 
 
 def _desktop(notice: Notice) -> tuple[str, ...]:
