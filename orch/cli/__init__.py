@@ -19,6 +19,7 @@ COMMANDS = {
     "drive": (f"{_HERE}.drive", "Dispatch and wait until the run ends."),
     "dispatch": (f"{_HERE}.dispatch", "Open an attempt for each ready task."),
     "status": (f"{_HERE}.status", "How every task stands."),
+    "show": (f"{_HERE}.show", "A run, task, attempt or thread, by whatever names it."),
     "diff": (f"{_HERE}.diff", "What a task's work changes, as git prints it."),
     "logs": (f"{_HERE}.logs", "What workers and checks have printed and said."),
     "board": (f"{_HERE}.board", "Watch a run on the whole terminal."),

@@ -19,6 +19,20 @@ _VERDICTS = {
     "finished": {"succeeded": MET, "skipped": MET, "failed": MET, "cancelled": MET},
     "failed": {"succeeded": NEVER, "skipped": NEVER, "failed": MET, "cancelled": NEVER},
 }
+STANDINGS = (
+    "ready",
+    "waiting",
+    "backing_off",
+    "base_conflict",
+    "unreachable",
+    "active",
+    "blocked",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "skipped",
+)
+"""How a task can stand."""
 CONDITIONS = tuple(_VERDICTS)
 
 

@@ -46,6 +46,21 @@ def get(tx: Session, run_id: str, key_or_id: str) -> Task | None:
     return None if row is None else _task(row)
 
 
+def anywhere(tx: Session, task_id: str) -> Task | None:
+    """The task of this id, in whichever run."""
+    row = tx.one(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (task_id,))
+    return None if row is None else _task(row)
+
+
+def beginning(tx: Session, task_id: str, limit: int) -> list[Task]:
+    """The tasks whose id begins so, in whichever run, oldest first; without their bodies."""
+    rows = tx.all(
+        f"SELECT {_WITHOUT_BODY} FROM task WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+        (task_id, task_id + "\U0010ffff", limit),
+    )
+    return [_task(row) for row in rows]
+
+
 def mailboxes_to_serve(tx: Session, run_id: str) -> list[str]:
     """The mailboxes in which the unfinished tasks of a run are, or will be, offered."""
     rows = tx.all(

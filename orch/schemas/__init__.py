@@ -11,6 +11,7 @@ from inbox_orch.inbox.schemas import (
     Examined,
     Help,
     OneSchema,
+    Shown,
     SkillInstalled,
     SkillPrinted,
     Toolset,
@@ -45,7 +46,7 @@ from .driving import (
 from .envelope import Contract
 from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported
-from .reading import Changed, Logged, LogLine
+from .reading import Changed, Logged, LogLine, TaskList
 from .results import (
     Answered,
     Blocked,
@@ -93,6 +94,8 @@ COMMANDS: dict[str, Contract] = {
     "attempt restore": Contract((AttemptRestored,)),
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
+    "show": Contract((RunShown, steering.TaskShown, AttemptShown, Shown)),
+    "task list": Contract((TaskList,)),
     "diff": Contract((Changed,)),
     "logs": Contract((Logged,), lines=(LogLine,)),
     "board": Contract(()),

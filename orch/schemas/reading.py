@@ -1,11 +1,36 @@
-"""The `data` and the lines of the commands that read what tasks came to: `diff`, `logs`."""
+"""The `data` and the lines of the commands that read what tasks came to: `task list`, `diff`,
+`logs`."""
 
 from typing import Literal
 
-from inbox_orch.inbox.schemas import Author, Count, Shape, Time
+from inbox_orch.inbox.schemas import Author, Count, Name, Shape, Time
 
 from .cleanup import AttemptRow
-from .things import Commit
+from .things import Commit, Key, StandingState
+
+
+class TaskBrief(Shape):
+    """A task in few words: how it stands, how many attempts it has had, and who holds it."""
+
+    key: Key
+    title: str
+    standing: StandingState
+    attempts: Count
+    mailbox: Name
+    holder: Name | None
+    priority: int
+    because: list[Key]
+    updated_at: Time
+
+
+class TaskList(Shape):
+    """`task list`. `stale`: the database cannot be written here, so nothing was folded in."""
+
+    run: str
+    items: list[TaskBrief]
+    truncated: bool
+    next_cursor: None
+    stale: bool
 
 
 class ChangedFile(Shape):

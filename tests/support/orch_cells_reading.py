@@ -2,7 +2,7 @@
 
 from support.matrix import NO_WAIT, Cell, Never, plain, read_while_busy
 from support.orch_cells_cleanup import ended
-from support.orch_matrix import NO_TOKEN, after, with_tasks
+from support.orch_matrix import NO_TOKEN, after, reader, with_tasks
 
 
 def of_an_attempt(verb: str) -> dict[str, Cell | Never]:
@@ -20,6 +20,8 @@ def of_an_attempt(verb: str) -> dict[str, Cell | Never]:
 
 
 CELLS: dict[str, dict[str, Cell | Never]] = {
+    "task list": reader("task", "list"),
+    "show": {**of_an_attempt("show"), "not_found": after(with_tasks("a"), "show", "zzz")},
     "diff": of_an_attempt("diff"),
     "logs": of_an_attempt("logs"),
 }

@@ -8,8 +8,10 @@ from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...attempts.rows import details_of
-from ...cleanup.restore import Shown
+from ...cleanup.restore import Listed, Shown
 from ...gates.checks import Checked
+from ...leader.scheduler import Scheduler
+from ...runs.model import Run
 from ..parts.base import harvested_words, open_scheduler, run_option, tell_of_last
 
 
@@ -26,6 +28,11 @@ def command(context: click.Context, run_name: str | None, attempt: str) -> None:
     run, listed = scheduler.attempt_named(attempt, run_name, shows=True)
     if run_name is None and attempt.partition("/")[0] == listed.key:
         tell_of_last(context, run)
+    tell_attempt(context, scheduler, run, listed)
+
+
+def tell_attempt(context: click.Context, scheduler: Scheduler, run: Run, listed: Listed) -> None:
+    """Print an attempt of a run."""
     shown = scheduler.attempt_show(run, listed)
     shell_of(context).output.result(shown.as_json(), Facts(_rows(shown)))
 

@@ -9,6 +9,7 @@ from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...runs.config import config_of
+from ...runs.model import Run
 from ..parts.base import one_run, open_scheduler, shown_run
 
 
@@ -17,7 +18,11 @@ from ..parts.base import one_run, open_scheduler, shown_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
     """Print one run: its repository, base and policy, and its config with the secrets masked."""
-    run = shown_run(context, open_scheduler(context, looks=True), run_name)
+    tell_run(context, shown_run(context, open_scheduler(context, looks=True), run_name))
+
+
+def tell_run(context: click.Context, run: Run) -> None:
+    """Print a run."""
     shown, config = run.as_json(), config_of(run).shown()
     rows = [(label.replace("_", " "), value) for label, value in shown.items()]
     rows += [(f"config {name}", value) for name, value in _flat(config)]

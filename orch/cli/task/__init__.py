@@ -10,6 +10,7 @@ from inbox_orch.shared.shell.commandline import Program
     cls=Program,
     commands_in={
         "add": ("inbox_orch.orch.cli.task.add", "Add a task to a run."),
+        "list": ("inbox_orch.orch.cli.task.list", "The tasks of a run, in few words."),
         "show": ("inbox_orch.orch.cli.task.show", "One task, with its edges and attempts."),
     },
 )

@@ -7,6 +7,8 @@ import click
 from inbox_orch.shared.shell.blocks import Block, Body, Facts, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
+from ...leader.scheduler import Scheduler
+from ...runs.model import Run
 from ...views.show import Edge, TaskShown
 from ..blocked import question_blocks
 from ..parts.base import open_scheduler, run_option, shown_run
@@ -23,7 +25,12 @@ def command(context: click.Context, run_name: str | None, task: str) -> None:
     open question.
     """
     scheduler = open_scheduler(context, looks=True)
-    shown = scheduler.show_task(shown_run(context, scheduler, run_name), task)
+    tell_task(context, scheduler, shown_run(context, scheduler, run_name), task)
+
+
+def tell_task(context: click.Context, scheduler: Scheduler, run: Run, task: str) -> None:
+    """Print a task of a run by its key or id."""
+    shown = scheduler.show_task(run, task)
     shell_of(context).output.result(shown.as_json(), *_blocks(shown))
 
 
