@@ -5,7 +5,16 @@ import click
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.declaring import Context, Number, argument, option, shell_of, verb
+from inbox_orch.shared.shell.declaring import (
+    TEXT,
+    Choice,
+    Context,
+    Number,
+    argument,
+    option,
+    shell_of,
+    verb,
+)
 from inbox_orch.shared.shell.output import Output
 from inbox_orch.shared.store.temporary import temporary_place
 
@@ -24,8 +33,8 @@ _MOST_BUSY_SECONDS = 2.0
     agent=True,
     examples=(
         "inbox work --agent w1 --mailbox workers -- ./my-script.sh",
-        "inbox work --agent w1 --mailbox workers --slots 4 --timeout 1800 -- claude -p",
-        "inbox work --agent w1 --once -- codex exec -",
+        "inbox work --agent w1 --mailbox workers --slots 4 --timeout 1800 --with claude",
+        "inbox work --agent w1 --once --with codex",
     ),
 )
 @mailbox_option
@@ -70,7 +79,21 @@ _MOST_BUSY_SECONDS = 2.0
     help="When told to end, leave open questions open: their threads can be claimed once "
     "they are answered.",
 )
-@argument("command_line", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
+@option(
+    "--with",
+    "adapter",
+    type=TEXT,
+    metavar="NAME",
+    help="Run this coding agent instead of CMD: claude, codex, cursor-agent, gemini or opencode.",
+)
+@option(
+    "--toolset",
+    type=Choice(("coding", "readonly")),
+    default="coding",
+    show_default=True,
+    help="What the agent of --with may do: change files, or only read them.",
+)
+@argument("command_line", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
 def command(
     context: Context,
     mailboxes: tuple[str, ...],
@@ -81,6 +104,8 @@ def command(
     timeout: float | None,
     retry_in: float | None,
     keep_questions: bool,
+    adapter: str | None,
+    toolset: str,
     command_line: tuple[str, ...],
 ) -> None:
     """Run CMD for each claimed thread; the task is on its stdin and in $INBOX_TASK_FILE.
@@ -88,12 +113,16 @@ def command(
     Exit 0 of CMD finishes the thread with what it wrote into $INBOX_RESULT, or with the tail of
     its output; exit 75 hands it back for a later try; any other end fails it. A CMD that asks a
     question and ends is run again once there is an answer. The lease is renewed meanwhile.
+
+    --with runs a coding agent with the flags it needs, and reads its result, its cost and its
+    failures: at a limit of its use the thread waits, a refusal is a question.
     """
     if once and slots > 1:
         raise usage("--once takes one thread, so it excludes --slots above 1")
-    plan = Plan(
-        find_command(command_line), mailboxes, lease, slots, once, idle_exit, timeout, retry_in
-    )._replace(keeps_questions=keep_questions)
+    found = _command(shell_of(context).output, adapter, toolset, command_line)
+    plan = Plan(found, mailboxes, lease, slots, once, idle_exit, timeout, retry_in)._replace(
+        keeps_questions=keep_questions, adapter=adapter
+    )
     temporary_place()  # before anything is claimed that could not be started here
     bus = open_bus(context, most_busy_seconds=_MOST_BUSY_SECONDS)
     output = shell_of(context).output
@@ -105,6 +134,23 @@ def command(
     report.summary(finished.summary)
     if finished.signal is not None:
         raise Signalled(finished.signal)
+
+
+def _command(
+    output: Output, adapter: str | None, toolset: str, words: tuple[str, ...]
+) -> tuple[str, ...]:
+    """What is run for each thread; says so of a CMD with which an agent can change no file."""
+    from inbox_orch.shared.adapters import commands
+
+    if adapter is not None:
+        if words:
+            raise usage("--with NAME stands for a command", hint="leave out `-- CMD`, or --with")
+        return commands.command(adapter, toolset).words
+    found = find_command(words)
+    warning = commands.warning_of(words)
+    if warning is not None:
+        output.notice(warning)
+    return found
 
 
 class _Report:

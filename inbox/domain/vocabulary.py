@@ -17,6 +17,9 @@ ERRORS = {
         "the thread, task, attempt or run is in a state that does not allow it",
     ),
     "unknown_recipient": Code(4, 50, "`send --strict`: that mailbox has never been read"),
+    "not_logged_in": Code(
+        6, 120, "the agent that `--with` names is not logged in; the hint says how that is done"
+    ),
     "lease_lost": Code(7, 10, "the token is not the thread's current one: stop working on it"),
     "timeout": Code(
         8,

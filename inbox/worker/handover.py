@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.processes.children import Child
 from inbox_orch.shared.processes.endings import Ending, ending_text
 from inbox_orch.shared.processes.kept import Kept
 from inbox_orch.shared.store.artifacts import ArtifactStore, SourceFailed, Stored
@@ -18,6 +19,7 @@ from ..bus import Bus
 from ..domain.limits import MIN_LEASE_SECONDS
 from ..domain.model import Thread
 from ..domain.working import Hold, Standing
+from .plan import Plan
 from .result import Result, read_result
 
 BODY_TAIL_BYTES = 64 * 1024
@@ -34,11 +36,20 @@ class NotYet(Exception):
 class Remains:
     """What one run of the command left behind."""
 
-    def __init__(self, ending: Ending, stdout: Kept, stderr: Kept, result_path: str) -> None:
-        """Looks at the result file once, at the end of the command."""
+    def __init__(
+        self,
+        ending: Ending,
+        stdout: Kept,
+        stderr: Kept,
+        result_path: str,
+        usage_path: str | None = None,
+    ) -> None:
+        """Looks at the result file once, at the end of the command; `usage_path` is that of a file
+        on what it has cost, if there may be one."""
         self.ending = ending
         self.stdout, self.stderr = stdout, stderr
         self.result: Result = read_result(result_path)
+        self.usage = None if usage_path is None else read_result(usage_path).payload
         self._result_path = result_path
         self._copy: _Copy | None = None
 
@@ -96,6 +107,13 @@ class Remains:
         return stored
 
 
+def remains_of(plan: Plan, ending: Ending, child: Child, folder: str) -> Remains:
+    """What a command that has ended has left in its private folder, and on its output."""
+    usage_path = None if plan.adapter is None else os.path.join(folder, "usage")
+    result_path = os.path.join(folder, "result")
+    return Remains(ending, child.stdout, child.stderr, result_path, usage_path)
+
+
 class _Copy(threading.Thread):
     """Touches files alone, never the database."""
 
@@ -129,16 +147,19 @@ def attach(bus: Bus, thread_id: str, token: str, remains: Remains) -> Callable[[
 
 
 def done(bus: Bus, thread_id: str, token: str, remains: Remains) -> Handover:
-    """Finished: the result is the payload or the body; else the tail of stdout is the body."""
+    """Finished: the result is the payload or the body; else the tail of stdout is the body. What
+    it has cost is the payload of a result that is none."""
     result = remains.result
     body = result.body
     if body is None and result.payload is None:
         parts = (result.note, remains.stdout.tail_text(BODY_TAIL_BYTES))
         body = "\n\n".join(part for part in parts if part) or None
 
+    payload = result.payload or remains.usage
+
     def call() -> Thread:
         files = remains.store(bus.artifacts)
-        return bus.done(thread_id, token, body=body, payload=result.payload, files=files).thread
+        return bus.done(thread_id, token, body=body, payload=payload, files=files).thread
 
     return Handover("done", [call])
 

@@ -6,7 +6,6 @@ until the lease is lost. Whatever else goes wrong fails this thread, so that its
 and no other.
 """
 
-import os
 import random
 import shutil
 from collections.abc import Callable
@@ -154,8 +153,7 @@ class Job:
         if self._timed_out:
             ending = ending._replace(timed_out=self._terms.timeout_seconds)
         self._last_ending = ending
-        result_path = os.path.join(self._folder, "result")
-        self._remains = Remains(ending, child.stdout, child.stderr, result_path)
+        self._remains = handover.remains_of(self._plan, ending, child, self._folder)
         if self._broken is not None:
             self._fail_broken(self._broken)
             return

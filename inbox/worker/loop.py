@@ -28,6 +28,7 @@ from .happenings import Happening, Summary
 from .job import PASSING, RETRY_MS, Job, Notice, Tell
 from .phase import Phase
 from .plan import Plan
+from .rest import Rest
 
 _FAR_MS = 3_600_000
 _MOST_UNTOLD = 1000  # happenings; nothing more is claimed for a reader that stands still
@@ -75,12 +76,13 @@ class Worker:
         self._glance_at = 0
         self._pause = waits.Pause(armed=True)
         self._version = -1
+        self._rest = Rest(plan.adapter)
 
     def run(self) -> Finished:
         """Work until told to end, or until `once` or `idle_exit_seconds` ends it.
 
-        Errors: `usage`; `nothing_available` when `once` found nothing in time; those of the
-        environment. A `Signalled` is raised only on insistence (the third signal).
+        Errors: `usage`; `nothing_available` when `once` found nothing in time; `not_logged_in`;
+        those of the environment. A `Signalled` is raised only on insistence (the third signal).
         """
         reads = working.note_worker(self._bus.desk, self._plan.mailboxes)
         with Signals() as signals, self._selector:
@@ -108,6 +110,8 @@ class Worker:
                 hint="call again to go on waiting",
                 data=self._summary.as_json(),
             )
+        if self._rest.for_good and signals.number is None:
+            raise self._rest.error()
         return Finished(self._summary, signals.number)
 
     # -- the loop ----------------------------------------------------------------------------
@@ -193,6 +197,8 @@ class Worker:
             return done or self._now() >= self._stopping_until
         if self._jobs or self._leftovers:
             return False
+        if self._rest.for_good:
+            return True
         if self._plan.once and self._summary.claimed:
             return True
         idle_exit = self._plan.idle_exit_seconds
@@ -202,7 +208,7 @@ class Worker:
 
     def _claim(self) -> None:
         """Fill the free slots with what there is."""
-        while self._wants_more() and self._now() >= self._claim_at:
+        while self._wants_more() and self._now() >= max(self._claim_at, self._rest.until_ms):
             found = self._claim_one()
             if isinstance(found, Claimed):
                 self._begin(found)
@@ -210,7 +216,7 @@ class Worker:
                 self._claim_at = found
 
     def _wants_more(self) -> bool:
-        if self._stopping_until is not None:
+        if self._stopping_until is not None or self._rest.for_good:
             return False
         if self._plan.once and self._summary.claimed:
             return False
@@ -247,6 +253,7 @@ class Worker:
 
     def _tell(self, happening: Happening) -> None:
         self._summary.count(happening)
+        self._rest.note(happening, self._now())
         if happening.type == "started":
             folders = [job.folder for job in self._jobs if job.thread_id == happening.thread]
             self._guardian.begin(happening.facts["pid"], folders[0] if folders else None)
@@ -265,7 +272,7 @@ class Worker:
         now = self._now()
         due = [self._glance_at, *(job.due() for job in self._jobs)]
         if self._wants_more():
-            due.append(self._claim_at)
+            due.append(max(self._claim_at, self._rest.until_ms))
         if self._leftovers:
             due.append(self._leftovers.due(now))
         if self._plan.idle_exit_seconds is not None and not self._jobs:

@@ -17,7 +17,8 @@ class Plan(NamedTuple):
     """The options of `inbox work`; times in seconds.
 
     `grace_seconds` lie between TERM and KILL. `keeps_questions`: a question that is open when the
-    worker is told to end stays open, instead of being taken back.
+    worker is told to end stays open, instead of being taken back. `adapter` is the name of the
+    agent that the command runs, if it is one that is known.
     """
 
     command: tuple[str, ...]
@@ -30,6 +31,7 @@ class Plan(NamedTuple):
     retry_in_seconds: float | None = None
     grace_seconds: float = 10.0
     keeps_questions: bool = False
+    adapter: str | None = None
 
 
 def find_command(arguments: Sequence[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from .task import Terms, clear_away, write_task
 def prepare(bus: Bus, thread: Thread, folder: str) -> int:
     """Write the task file anew, and clear away what an earlier run has left; the id of the last
     message in it. Raises OSError."""
-    for name in ("task", "result"):
+    for name in ("task", "result", "usage"):
         clear_away(os.path.join(folder, name))
     return write_task(bus, thread, os.path.join(folder, "task"))
 

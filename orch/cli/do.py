@@ -14,7 +14,7 @@ from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Shell, Verb,
 from inbox_orch.shared.shell.output import Output
 
 from ..integration.integrate import Integrated
-from ..leader.crew import Crew, Post, posts_of
+from ..leader.crew import Crew, Post
 from ..leader.drive import Drive, Driven
 from ..leader.notices import Notifier, end_of
 from ..leader.scheduler import Scheduler
@@ -24,6 +24,7 @@ from ..runs.model import Run
 from ..runs.plan import Opening, Plan
 from ..runs.planning import check_run
 from .parts.base import WAIT, harvest_option, notify_option, open_scheduler, read_body
+from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
 from .parts.documents import faults_told, plan_in
 from .parts.integrated import blocks_of, failure_of
@@ -42,6 +43,7 @@ _MOST_ROUNDS = 10
     cls=Verb,
     agent=True,
     examples=(
+        "orch do 'Fix the off-by-one in the lexer' --with claude",
         "orch do 'Fix the off-by-one in the lexer' -- ./agent.sh",
         "orch do 'Fix the lexer' --check 'make test' --onto main --worker './agent.sh'",
         "orch do --plan plan.yaml --slots 3 --worker './agent.sh'",
@@ -70,6 +72,7 @@ _MOST_ROUNDS = 10
     metavar="[MAILBOX=]CMD",
     help="Who does it: a command for a shell; repeatable. Instead of `-- CMD`.",
 )
+@with_option
 @click.option(
     "--slots",
     type=Number(1, MAX_SLOTS, whole=True),
@@ -90,6 +93,7 @@ def command(
     plan_file: str | None,
     onto: str | None,
     workers: tuple[str, ...],
+    adapters: tuple[str, ...],
     slots: int,
     wait: float,
     allow_dirty: bool,
@@ -102,7 +106,8 @@ def command(
 
     Makes the database if the project has none. CMD gets the task on its standard input, in a git
     worktree of its own; what it leaves there uncommitted is committed in its name. --worker says
-    the same as text for a shell. What is accepted is merged, and BRANCH comes forward to it.
+    the same as text for a shell, --with names a coding agent that is known. What is accepted is
+    merged, and BRANCH comes forward to it.
 
     Interrupted, or when something is in the way: the same call again goes on where it was. Exit
     0: done, and on BRANCH. 11: a task failed, a question is open, or BRANCH was not moved; the
@@ -110,9 +115,11 @@ def command(
     """
     shell = shell_of(context)
     wanted = _wanted(shell, words, plan_file, task)
-    posts = posts_of(workers, wanted.command_line)
+    posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
     if not posts:
-        raise usage("it is not said who does it", hint="add `-- CMD...` or --worker CMD")
+        raise usage(
+            "it is not said who does it", hint="add --with NAME, `-- CMD...` or --worker CMD"
+        )
     folder = os.getcwd()
     branch = branch_here(folder) if onto is None else onto
     check_run(wanted.opening, folder, None)

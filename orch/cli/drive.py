@@ -11,7 +11,7 @@ from inbox_orch.inbox.worker.plan import MAX_SLOTS
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
-from ..leader.crew import Crew, posts_of
+from ..leader.crew import Crew
 from ..leader.drive import Drive, Driven, Step
 from ..leader.notices import Notifier, end_of
 from ..runs.config import config_of
@@ -25,6 +25,7 @@ from .parts.base import (
     one_run,
     open_scheduler,
 )
+from .parts.crewing import posts_wanted, with_option
 from .parts.progress import Progress
 
 
@@ -37,7 +38,7 @@ from .parts.progress import Progress
         "orch drive --until blocked --wait 90",
         "orch drive --to reviewers --json",
         "orch drive --worker './agent.sh' --slots 3",
-        "orch drive --worker 'claude -p' --worker reviewers='codex exec -'",
+        "orch drive --with claude --with reviewers=codex",
     ),
 )
 @one_run
@@ -69,6 +70,7 @@ from .parts.progress import Progress
     help="Start a worker with this command, and end it with the drive; repeatable. It serves "
     "MAILBOX, else every mailbox of the run that no other --worker names.",
 )
+@with_option
 @click.option(
     "--slots",
     type=Number(1, MAX_SLOTS, whole=True),
@@ -76,7 +78,7 @@ from .parts.progress import Progress
     help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.  [default: 1]",
 )
 @harvest_option(
-    "Commit for the workers what they leave uncommitted.  [default: with --worker, else the "
+    "Commit for the workers what they leave uncommitted.  [default: with a worker, else the "
     "config's]"
 )
 @notify_option
@@ -88,6 +90,7 @@ def command(
     to: str | None,
     no_verify: bool,
     workers: tuple[str, ...],
+    adapters: tuple[str, ...],
     slots: int | None,
     harvest: bool | None,
     notify: tuple[str, ...],
@@ -101,16 +104,18 @@ def command(
 
     With --worker nothing else has to run: an `inbox work` is started for each, told to end when
     the drive ends, and hands back what it has not finished. What its command leaves uncommitted is
-    committed for it (--no-harvest: it is rejected).
+    committed for it (--no-harvest: it is rejected). --with does the same with a coding agent, and
+    knows how it is called, and what its results and failures mean.
 
     On a terminal it shows how the run stands; elsewhere it prints JSON Lines, the last of which
     has the type `outcome`.
     """
-    if slots is not None and not workers:
+    if slots is not None and not (workers or adapters):
         raise usage("--slots is for the workers that --worker starts", hint="leave it out")
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
-    crew = Crew(scheduler.desk, run, posts_of(workers), to=to, slots=slots or 1)
+    posts = posts_wanted(shell_of(context).output, workers, adapters)
+    crew = Crew(scheduler.desk, run, posts, to=to, slots=slots or 1)
     progress = Progress(shell_of(context).output, scheduler, run)
     notifier = Notifier((*config_of(run).notify, *notify), shell_of(context).output.notice)
     wanted = Drive(
@@ -119,13 +124,13 @@ def command(
         checks=not no_verify,
         on_look=progress.looked,
         pulse=progress.pulse,
-        harvest=True if workers and harvest is None else harvest,
+        harvest=True if posts and harvest is None else harvest,
         **options,
     )
-    if workers:
+    if posts:
         wanted = crew.on(wanted, progress)
     try:
-        with notifier, notifier.told_of_failure(run), crew if workers else contextlib.nullcontext():
+        with notifier, notifier.told_of_failure(run), crew if posts else contextlib.nullcontext():
             steps = notifier.through(scheduler.drive(run, notifier.on(wanted)))
             ending = _follow(progress, steps, told=wanted.after is None)
             notifier.tell(end_of(ending, ending.failure))

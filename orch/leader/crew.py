@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from inbox_orch.inbox.worker.plan import find_command
+from inbox_orch.shared.adapters import commands
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import MAILBOX_PATTERN, printable, quoted
 from inbox_orch.shared.processes.guardian import Guardian
@@ -33,6 +34,7 @@ _GATE = 'read -r go && exec "$@" </dev/null'
 _END_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS, _MOST_STARTS = 1.0, 4
 _STEADY_SECONDS = 30.0
+EXIT_ENVIRONMENT = 6
 _LOOK_AT = "nothing was started; check its name, PATH and its executable bit"
 _AS_A_VARIABLE = (
     "nothing was started; what stands before `=` is a mailbox, so a variable is set with "
@@ -44,17 +46,40 @@ _NOT_PLAIN = frozenset("=$`*?[(<>&|;{\"'\\~")
 
 class Post(NamedTuple):
     """A worker that is wanted: its command, as a shell reads it; the mailbox that it serves, None
-    for those of the run's tasks that no other post names; the name that it goes by."""
+    for those of the run's tasks that no other post names; the name that it goes by.
+
+    `adapter` is the name of a known agent that is run instead of a command, with a `toolset`.
+    """
 
     command: str
     mailbox: str | None
     agent: str
+    adapter: str | None = None
+    toolset: str = "coding"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it is given to `inbox work` as."""
+        if self.adapter is None:
+            return ("--", "/bin/sh", "-c", self.command)
+        return ("--with", self.adapter, "--toolset", self.toolset)
+
+    @property
+    def shown(self) -> str:
+        """The same, as a person would write it."""
+        return f"-- {self.command}" if self.adapter is None else f"--with {self.adapter}"
 
 
-def posts_of(wanted: Iterable[str], command_line: Sequence[str] = ()) -> tuple[Post, ...]:
-    """The posts that the options `--worker [MAILBOX=]COMMAND` describe, and one for the words of
-    a command; with a name for each, made from its command. Error `usage`, also when there is no
-    such command."""
+def posts_of(
+    wanted: Iterable[str],
+    command_line: Sequence[str] = (),
+    adapters: Iterable[str] = (),
+    *,
+    toolset: str = "coding",
+) -> tuple[Post, ...]:
+    """The posts that the options `--worker [MAILBOX=]COMMAND` and `--with [MAILBOX=]NAME` describe,
+    and one for the words of a command; with a name for each, made from its command. `toolset` is
+    that of the latter. Error `usage`, also when there is no such command or agent."""
     parts = [_parts(text) for text in wanted]
     parts += [(None, shlex.join(find_command(command_line)))] if command_line else []
     posts: list[Post] = []
@@ -62,6 +87,10 @@ def posts_of(wanted: Iterable[str], command_line: Sequence[str] = ()) -> tuple[P
         line, program = _checked(command, mailbox)
         name = _free(_name(program), {post.agent for post in posts})
         posts.append(Post(line, mailbox, name))
+    for mailbox, known in map(_parts, adapters):
+        found = commands.command(known, toolset)
+        name = _free(known, {post.agent for post in posts})
+        posts.append(Post(found.line, mailbox, name, known, toolset))
     return tuple(posts)
 
 
@@ -234,7 +263,7 @@ class Crew:
             *("--db", database.layout.database, "--db-id", database.id),
             *("--agent", post.agent, "--slots", str(slots), "--keep-questions"),
             *(word for mailbox in mailboxes for word in ("--mailbox", mailbox)),
-            *("--", "/bin/sh", "-c", post.command),
+            *post.words,
         )
 
     def _end(self) -> None:
@@ -293,7 +322,9 @@ class _Worker:
             self._process = None
             if now_ms - self._began_ms >= _STEADY_SECONDS * 1000:
                 self._starts = 0
-            if self._starts >= _MOST_STARTS:
+            # An agent that is known and cannot work here would only cost further tasks a try.
+            for_good = self.post.adapter is not None and status == EXIT_ENVIRONMENT
+            if for_good or self._starts >= _MOST_STARTS:
                 raise self._failed(self._last_line or f"it ended with {status}")
             pause = _FIRST_PAUSE_SECONDS * 2.0 ** max(0, self._starts - 1)
             self._start_at_ms = now_ms + int(pause * 1000)
@@ -335,6 +366,6 @@ class _Worker:
             "worker_failed",
             f"the worker {self.post.agent} does not stay up: {reason}",
             hint="nothing is lost; try its command by itself: "
-            f"inbox work --agent {self.post.agent} --once -- {self.post.command}",
+            f"inbox work --agent {self.post.agent} --once {self.post.shown}",
             details={"agent": self.post.agent, "command": printable(self.post.command, 300)},
         )

@@ -1,0 +1,47 @@
+"""When an agent gets no further work: for a while at a limit of its use, for good without a log-in.
+
+What it answers for one thread it would answer for all that wait, and each would lose its tries.
+"""
+
+from inbox_orch.shared.errors import InboxOrchError
+
+from ..domain.working import EX_TEMPFAIL
+from .happenings import Happening
+
+EX_NOPERM = 77  # sysexits.h
+_FIRST_MS, _MOST_MS, _GROWTH = 5_000, 3_600_000, 4
+
+
+class Rest:
+    """That of one worker; without an `adapter` it never rests."""
+
+    def __init__(self, adapter: str | None) -> None:
+        """`adapter` is the name of the agent that the worker runs, if it is one that is known."""
+        self._adapter = adapter
+        self._limited = 0
+        self.until_ms = 0
+        self.for_good = False
+
+    def note(self, happening: Happening, now_ms: int) -> None:
+        """Take into account how a command has ended; monotonic milliseconds."""
+        facts = happening.facts
+        if self._adapter is None or happening.type != "finished" or facts["by_command"]:
+            return
+        status = facts["exit_status"]
+        self._limited = self._limited + 1 if status == EX_TEMPFAIL else 0
+        if self._limited:
+            pause_ms = min(_MOST_MS, _FIRST_MS * _GROWTH ** min(self._limited - 1, 10))
+            self.until_ms = now_ms + pause_ms
+        self.for_good = self.for_good or status == EX_NOPERM
+
+    def error(self) -> InboxOrchError:
+        """Why nothing more is taken."""
+        from inbox_orch.shared.adapters.commands import agent_named
+
+        agent = agent_named(str(self._adapter))
+        return InboxOrchError(
+            "not_logged_in",
+            f"{agent.title} is not logged in; no further thread was taken",
+            hint=f"{agent.log_in_by}; the thread that met it has failed and says so",
+            details={"agent": agent.name},
+        )

@@ -1,0 +1,147 @@
+"""What is read from what coding agents print, and what they are called with."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.shared.adapters import commands
+from inbox_orch.shared.adapters.facts import TOOLSETS, agents
+from inbox_orch.shared.adapters.reading import MOST_BYTES, Reader, Reading, read
+from inbox_orch.shared.adapters.running import usage_of
+from inbox_orch.shared.errors import InboxOrchError
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "adapters"
+OF_ALL = ("done", "log_in", "rate_limit")
+
+
+def transcripts() -> list[Path]:
+    return sorted(TRANSCRIPTS.glob("*.json"))
+
+
+def name_of(transcript: Path) -> str:
+    return next(name for name in agents() if transcript.stem.startswith(name))
+
+
+def reading_of(transcript: Path) -> tuple[Reading, Reading]:
+    """What is read of a recorded run, and what stands beside it."""
+    beside = json.loads(transcript.read_text())
+    errors = transcript.with_suffix(".err")
+    found = read(
+        agents()[name_of(transcript)],
+        transcript.with_suffix(".out").read_bytes(),
+        beside["exit"],
+        errors.read_bytes() if errors.exists() else b"",
+    )
+    return found, Reading(**beside["reading"])
+
+
+def test_each_recorded_run_gives_the_result_cost_and_verdict_beside_it():
+    read_of = {transcript.stem: reading_of(transcript) for transcript in transcripts()}
+    assert {name: found for name, (found, _) in read_of.items()} == {
+        name: beside for name, (_, beside) in read_of.items()
+    }
+
+
+def test_every_agent_has_recorded_runs_that_end_well_at_a_limit_and_without_a_log_in():
+    recorded = {(name_of(each), reading_of(each)[1].outcome) for each in transcripts()}
+    assert {(name, outcome) for name in agents() for outcome in OF_ALL} <= recorded
+
+
+def test_every_sign_of_an_outcome_has_a_recorded_run():
+    recorded = {(name_of(each), reading_of(each)[1].outcome) for each in transcripts()}
+    known = {(name, outcome) for name, agent in agents().items() for outcome in agent.prints.means}
+    assert known <= recorded
+
+
+def test_what_comes_in_pieces_is_read_as_if_it_came_at_once():
+    output = (TRANSCRIPTS / "codex-done.out").read_bytes()
+    reader = Reader(agents()["codex"])
+    for place in range(0, len(output), 7):
+        reader.add(output[place : place + 7])
+    assert reader.finish(0, b"") == read(agents()["codex"], output, 0)
+
+
+def test_what_is_no_json_or_far_too_long_is_not_read():
+    codex = agents()["codex"]
+    assert read(codex, b"{half\n[]\n\xff\n" + b"[" * 100_000 + b"\n", 0).outcome == "unread"
+    reader = Reader(codex)
+    reader.add(b"{" + b" " * MOST_BYTES)
+    reader.add(b"}\n" + (TRANSCRIPTS / "codex-done.out").read_bytes())
+    assert reader.finish(0, b"").outcome == "done"
+
+
+def test_odd_numbers_are_no_cost():
+    for number in ("true", "-1", "NaN", "1e400", '"2"', "null", "[]"):
+        output = f'{{"type":"result","is_error":false,"result":"x","total_cost_usd":{number}}}'
+        assert read(agents()["claude"], output.encode(), 0).cost_microdollars is None, number
+
+
+def test_the_cost_that_is_handed_in_is_what_reports_look_for():
+    from inbox_orch.orch.runs.costs import Cost, cost_in
+
+    found, _ = reading_of(TRANSCRIPTS / "claude-done.json")
+    handed_in = usage_of("claude", found)
+    assert handed_in["session_id"] == found.session
+    assert handed_in["cost_microdollars"] == 83412
+    assert cost_in(json.dumps(handed_in)) == Cost(0.083412, 46139, 852)
+
+
+def test_only_the_coding_toolset_lets_an_agent_change_files():
+    for agent in agents().values():
+        assert set(agent.arguments) == set(TOOLSETS)
+        assert agent.arguments["coding"] != agent.arguments["readonly"]
+        assert agent.sources and all(each["address"] and each["read"] for each in agent.sources)
+        bare = agent.bare
+        if bare is not None:
+            coding = agent.arguments["coding"]
+            assert set(coding) & set(bare.edits)
+            assert commands.warning_of((agent.program, *coding)) is None
+
+
+@pytest.mark.parametrize(
+    "line, named",
+    [
+        ("claude -p", "claude"),
+        ("/opt/bin/claude -p 'Do it'", "claude"),
+        ("claude --print --output-format=json", "claude"),
+        ("codex exec -", "codex"),
+        ("gemini -p 'Do it'", "gemini"),
+        ("claude -p --permission-mode acceptEdits", None),
+        ("claude -p --permission-mode=acceptEdits", None),
+        ("claude -p --dangerously-skip-permissions", None),
+        ("claude", None),
+        ("codex exec -s workspace-write -", None),
+        ("codex exec --full-auto -", None),
+        ("./claude.sh -p", None),
+        ("sh -c 'claude -p'", None),
+        ("claude 'unfinished", None),
+        ("", None),
+    ],
+)
+def test_a_bare_command_that_cannot_edit_is_told_apart(line, named):
+    warning = commands.warning_of_line(line)
+    assert (warning is None) == (named is None)
+    assert named is None or f"--with {named}" in warning
+
+
+def test_an_agent_that_is_unknown_or_missing_is_one_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InboxOrchError) as unknown:
+        commands.command("claud")
+    assert unknown.value.code == "usage"
+    assert all(name in unknown.value.hint for name in agents())
+    with pytest.raises(InboxOrchError) as missing:
+        commands.command("claude")
+    assert "claude" in missing.value.message and "-- CMD" in missing.value.hint
+
+
+def test_the_words_of_a_command_are_absolute_and_name_the_toolset(monkeypatch, tmp_path):
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = commands.command("codex", "readonly")
+    assert found.words[-3:] == ("codex", "readonly", str(program))
+    assert found.words[0].startswith("/")
+    assert found.line.endswith(f"codex readonly {program}")
