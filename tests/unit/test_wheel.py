@@ -7,9 +7,12 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from support.once import once
 
 SOURCES = ("inbox", "migrations", "orch", "shared")
 
@@ -25,10 +28,16 @@ def source_files(root: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
     """A wheel made from an sdist, which is made from a copy: a build in place would pick up what an
     older one left."""
-    copy = tmp_path_factory.mktemp("source")
+    copy = once(tmp_path_factory, "source", lambda folder: build(root, folder))
+    (path,) = (copy / "dist").glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+def build(root: Path, copy: Path) -> None:
     for name in ("LICENSE", "README.md", "pyproject.toml"):
         if (root / name).exists():
             shutil.copy(root / name, copy)
@@ -37,9 +46,6 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFi
     command = [sys.executable, "-P", "-m", "build", "--no-isolation", str(copy)]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
-    (path,) = (copy / "dist").glob("*.whl")
-    with zipfile.ZipFile(path) as archive:
-        yield archive
 
 
 def metadata(wheel: zipfile.ZipFile, name: str) -> str:
