@@ -125,7 +125,9 @@ def save(path: str, record: Record) -> Record:
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
-    sync_folder(os.path.dirname(outermost))
+    # A folder that may only be passed through cannot be synced.
+    with contextlib.suppress(PermissionError):
+        sync_folder(os.path.dirname(outermost))
     return record
 
 

@@ -21,6 +21,7 @@ from inbox_orch.shared.adapters import commands
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import MAILBOX_PATTERN, printable, quoted
 from inbox_orch.shared.processes.guardian import Guardian
+from inbox_orch.shared.store.folders import file_failure
 from inbox_orch.shared.store.temporary import temporary_place
 
 from ..runs import task_rows as tasks
@@ -35,6 +36,7 @@ _END_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS, _MOST_STARTS = 1.0, 4
 _STEADY_SECONDS = 30.0
 EXIT_ENVIRONMENT = 6
+_MOST_BYTES = 1 << 20  # that are read of what a worker says at a time
 _LOOK_AT = "nothing was started; check its name, PATH and its executable bit"
 _AS_A_VARIABLE = (
     "nothing was started; what stands before `=` is a mailbox, so a variable is set with "
@@ -279,14 +281,11 @@ class Crew:
 
 
 class _Worker:
-    """One process, started again when it dies."""
+    """One process, started again when it dies. Errors: as of `temporary_place`."""
 
     def __init__(self, post: Post, command: Sequence[str]) -> None:
         self.post, self._command = post, command
-        self._errors, path = tempfile.mkstemp(
-            dir=temporary_place()
-        )  # a pipe could fill, and stop it
-        os.unlink(path)
+        self._errors = _nameless_file()  # a pipe could fill, and stop it
         self._process: subprocess.Popen[bytes] | None = None
         self._read, self._last_line = 0, ""
         self._began_ms, self._start_at_ms, self._starts = 0, 0, 0
@@ -333,8 +332,10 @@ class _Worker:
 
     def said(self) -> list[str]:
         """The whole lines that it has written to standard error since the last call."""
-        content = os.pread(self._errors, 1 << 20, self._read)
+        content = os.pread(self._errors, _MOST_BYTES, self._read)
         whole = content[: content.rfind(b"\n") + 1]
+        if len(content) == _MOST_BYTES:
+            whole = whole or content  # a part of a line that may never end
         self._read += len(whole)
         lines = [line for line in whole.decode(errors="replace").splitlines() if line.strip()]
         self._last_line = lines[-1] if lines else self._last_line
@@ -369,3 +370,14 @@ class _Worker:
             f"inbox work --agent {self.post.agent} --once {self.post.shown}",
             details={"agent": self.post.agent, "command": printable(self.post.command, 300)},
         )
+
+
+def _nameless_file() -> int:
+    """The descriptor of a temporary file that is gone with it; errors as of `temporary_place`."""
+    place = temporary_place()
+    try:
+        descriptor, path = tempfile.mkstemp(dir=place)
+        os.unlink(path)
+    except OSError as error:
+        raise file_failure(place, error) from error
+    return descriptor

@@ -27,30 +27,32 @@ class Gate:
         `io_error` when the lock file cannot be opened.
         """
         assert self._descriptor is None, "the gate is not re-entrant"
-        line: _Line | None = None
+        # The place that an earlier call has left, if it is there still: nothing takes it out of the
+        # kernel's queue, and each call would add one more.
+        line = self._left_line if timeout_seconds > 0 else None
         try:
-            line = self._rejoined() if timeout_seconds > 0 else None
-            self._descriptor = self._open() if line is None else line.descriptor
-            if line is None and not _lock_at_once(self._descriptor):
-                if timeout_seconds <= 0:  # a place in the line would be kept until it is served
-                    raise _busy(self._path, timeout_seconds)
-                line = _Line(self._descriptor, self._path)
+            if line is not None and line.rejoin():
+                self._descriptor, self._left_line = line.descriptor, None
+            else:
+                line = None
+                self._descriptor = self._open()
+                if not _lock_at_once(self._descriptor):
+                    if timeout_seconds <= 0:  # it would wait for nothing in the line
+                        raise _busy(self._path, timeout_seconds)
+                    line = _Line(self._descriptor, self._path)
             if line is not None:
                 line.wait(timeout_seconds)
         except BaseException:
             # A signal can arrive at any step, also after the lock was granted.
-            if line is None or line.leave():
+            if line is None:
                 self.release()
+            elif line.leave():
+                self._left_line = None
+                os.close(line.descriptor)
             else:
                 self._left_line = line
             self._descriptor = None
             raise
-
-    def _rejoined(self) -> "_Line | None":
-        """The place in the line that an earlier call has left, if it is there still: nothing can
-        take it out of the kernel's queue, and each call would add one more."""
-        line, self._left_line = self._left_line, None
-        return line if line is not None and line.rejoin() else None
 
     @property
     def descriptor(self) -> int:
@@ -62,7 +64,7 @@ class Gate:
     @property
     def in_place(self) -> bool:
         """Whether the file that is locked is the one that its path leads to: another process may
-        have removed it while one waited. Raises OSError."""
+        have removed it while one waited."""
         return _is_open_as(self._path, self.descriptor)
 
     def release(self) -> None:
@@ -155,7 +157,7 @@ def _busy(path: str, waited_seconds: float) -> InboxOrchError:
 def _is_open_as(path: str, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

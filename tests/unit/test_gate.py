@@ -54,6 +54,34 @@ def test_a_caller_that_tries_again_and_again_stands_in_the_line_once(tmp_path):
     other.release()
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_caller_interrupted_as_it_comes_back_to_the_line_does_not_keep_the_lock(
+    tmp_path, monkeypatch, when
+):
+    path, rejoin = str(tmp_path / "gate"), gate._Line.rejoin
+    holder, newcomer, other = Gate(path), Gate(path), Gate(path)
+    holder.acquire(5)
+    with refused("busy"):
+        newcomer.acquire(0.01)
+
+    def interrupted_rejoin(line):
+        if when == "after":
+            rejoin(line)
+        holder.release()
+        line.join(5)
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gate._Line, "rejoin", interrupted_rejoin)
+        with pytest.raises(Interrupted):
+            newcomer.acquire(5)
+
+    other.acquire(5)
+    other.release()
+    newcomer.acquire(5)
+    newcomer.release()
+
+
 def test_a_caller_that_tries_again_queues_at_the_file_that_is_there_now(tmp_path):
     path = tmp_path / "gate"
     holder, newcomer = Gate(str(path)), Gate(str(path))
