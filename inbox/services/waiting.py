@@ -218,7 +218,7 @@ def _events(
         reaping.reap(desk, scope)
         with desk.database.snapshot() as snapshot:
             batch = events.after(snapshot, seq, limit=_WATCH_BATCH, matching=matching)
-            shown = _visible_events(desk, snapshot, batch, agent, mailboxes)
+            shown = visible_events(desk, snapshot, batch, agent, mailboxes)
             due = reaping.due(desk, snapshot, scope, desk.database.now())
             full = len(batch) == _WATCH_BATCH
             # Events that do not match are not looked through a second time.
@@ -253,13 +253,14 @@ def _watched_mailboxes(
         return mailboxes or leases.mailboxes_with_live_leases(snapshot)
 
 
-def _visible_events(
+def visible_events(
     desk: Desk,
     tx: Session,
     batch: list[Event],
     agent: str | None,
     mailboxes: Sequence[str],
 ) -> list[Event]:
+    """Those of a batch that the agent may see: none on a thread that is sealed to it."""
     wanted = list({e.thread_id for e in batch if e.thread_id is not None})
     by_id = threads.get_many(tx, wanted, desk.database.now())
     reads = () if agent is None else (agent, *mailboxes)

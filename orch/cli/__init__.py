@@ -22,6 +22,7 @@ COMMANDS = {
     "show": (f"{_HERE}.show", "A run, task, attempt or thread, by whatever names it."),
     "diff": (f"{_HERE}.diff", "What a task's work changes, as git prints it."),
     "logs": (f"{_HERE}.logs", "What workers and checks have printed and said."),
+    "events": (f"{_HERE}.events", "What has happened in a run, as it happens."),
     "board": (f"{_HERE}.board", "Watch a run on the whole terminal."),
     "wait": (f"{_HERE}.wait", "Block until something has happened."),
     "blocked": (f"{_HERE}.blocked", "The open questions of workers."),

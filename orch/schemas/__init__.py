@@ -46,7 +46,7 @@ from .driving import (
 from .envelope import Contract
 from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported
-from .reading import Changed, Logged, LogLine, TaskList
+from .reading import Changed, EventsTold, Logged, LogLine, RunEvent, TaskList
 from .results import (
     Answered,
     Blocked,
@@ -98,6 +98,7 @@ COMMANDS: dict[str, Contract] = {
     "task list": Contract((TaskList,)),
     "diff": Contract((Changed,)),
     "logs": Contract((Logged,), lines=(LogLine,)),
+    "events": Contract((EventsTold,), lines=(RunEvent,)),
     "board": Contract(()),
     "timeline": Contract((Timeline,)),
     "report": Contract((Report,)),

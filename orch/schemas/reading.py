@@ -1,12 +1,12 @@
 """The `data` and the lines of the commands that read what tasks came to: `task list`, `diff`,
-`logs`."""
+`logs`, `events`."""
 
 from typing import Literal
 
-from inbox_orch.inbox.schemas import Author, Count, Name, Shape, Time
+from inbox_orch.inbox.schemas import Author, Count, Event, Name, Serial, Shape, Time
 
 from .cleanup import AttemptRow
-from .things import Commit, Key, StandingState
+from .things import Commit, Key, Run, StandingState
 
 
 class TaskBrief(Shape):
@@ -80,3 +80,17 @@ class Logged(Shape):
 
     attempt: AttemptRow
     logs: Count
+
+
+class RunEvent(Event):
+    """An event of a run, with the key of the task that it is about."""
+
+    type: Literal["event"]
+    key: Key | None
+
+
+class EventsTold(Shape):
+    """The last line of `events`: the run, and the cursor to go on from."""
+
+    run: Run
+    next_cursor: Serial

@@ -22,6 +22,7 @@ def of_an_attempt(verb: str) -> dict[str, Cell | Never]:
 CELLS: dict[str, dict[str, Cell | Never]] = {
     "task list": reader("task", "list"),
     "show": {**of_an_attempt("show"), "not_found": after(with_tasks("a"), "show", "zzz")},
+    "events": reader("events"),
     "diff": of_an_attempt("diff"),
     "logs": of_an_attempt("logs"),
 }
