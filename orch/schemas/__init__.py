@@ -54,6 +54,7 @@ from .results import (
     DependencyAdded,
     Dispatched,
     NotYet,
+    Overview,
     Ready,
     Reconciled,
     RunList,
@@ -66,7 +67,7 @@ from .results import (
 from .verification import Adopted, WorkRejected
 
 COMMANDS: dict[str, Contract] = {
-    "orch": Contract((Version,)),
+    "orch": Contract((Overview, Version)),
     "do": Contract((Done,), (Done,)),
     "run init": Contract((RunOpened,)),
     "run list": Contract((RunList,)),

@@ -128,6 +128,35 @@ class NotYet(Shape):
     overrun_seconds: Seconds | None
 
 
+class Need(Shape):
+    """A task that goes no further without somebody, and why."""
+
+    key: Key
+    title: str
+    standing: StandingState
+    why: str
+
+
+class OpenRun(Shape):
+    """A run that is not closed. `next`: the call that most likely comes next, in words; `stale`:
+    the database cannot be written here, so nothing was folded in."""
+
+    run: Run
+    outcome: Outcome
+    counts: dict[StandingState, Count]
+    needs: list[Need]
+    next: str
+    stale: bool
+
+
+class Overview(Shape):
+    """`orch` by itself: the open runs, oldest first."""
+
+    items: list[OpenRun]
+    truncated: bool
+    next_cursor: None
+
+
 class Status(Shape):
     """`status`. `counts`: how many tasks stand how; `obstacle`: why submitted work cannot be
     looked at now."""
