@@ -17,9 +17,9 @@ GROUPS = {
 _OF_INBOX = ("send", "fetch", "claim", "renew", "update", "ask", "reply", "done", "fail", "release")
 
 MEANT = {
-    "list": ("status", "run list"),
-    "ls": ("status", "run list"),
-    "tasks": ("status",),
+    "list": ("task list", "status"),
+    "ls": ("task list", "status"),
+    "tasks": ("task list",),
     "runs": ("run list",),
     "attempts": ("attempt list",),
     "init": ("run init",),

@@ -50,6 +50,7 @@ from .reading import Changed, Logged, LogLine, TaskList
 from .results import (
     Answered,
     Blocked,
+    BriefStatus,
     Demonstrated,
     DependencyAdded,
     Dispatched,
@@ -83,7 +84,7 @@ COMMANDS: dict[str, Contract] = {
         lines=(DispatchedLine, ChangeLine, QuestionLine, ConflictLine, NoticeLine),
     ),
     "dispatch": Contract((Dispatched,), (Dispatched,)),
-    "status": Contract((Status,)),
+    "status": Contract((Status, BriefStatus)),
     "wait": Contract((Waited,), (Waited, NotYet)),
     "blocked": Contract((Blocked,)),
     "answer": Contract((Answered,)),

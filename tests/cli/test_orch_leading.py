@@ -60,3 +60,9 @@ def test_orch_by_itself_shows_each_open_run_and_what_needs_somebody(tmp_path):
         "b\tblocked\tits worker asks\tDo it",
     ]
     assert f"next: {item['next']}"[:60] in on_a_terminal(project).replace("\r\n", " ")
+    brief = project.orch("status", "--brief")
+    assert brief.text.splitlines()[1] == "b\tblocked\tw\tasks: see `orch blocked`"
+    ready = project.orch("status", "--state", "ready", "--brief", "--json").data
+    assert [each["key"] for each in ready["items"]] == ["a", "c"]
+    assert project.orch("status").text.splitlines()[1].startswith("b\tblocked")
+    assert project.orch("status", "--json").data["needs"] == ["b"]

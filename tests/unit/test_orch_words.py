@@ -36,8 +36,8 @@ def test_what_a_wrong_word_means_is_there(word: str):
 @pytest.mark.parametrize(
     "word, hint",
     [
-        ("list", "did you mean `orch status` or `orch run list`?"),
-        ("LS", "did you mean `orch status` or `orch run list`?"),
+        ("list", "did you mean `orch task list` or `orch status`?"),
+        ("LS", "did you mean `orch task list` or `orch status`?"),
         ("start", "did you mean `orch drive` or `orch do`?"),
         ("merge", "did you mean `orch integrate`?"),
         ("claim", "did you mean `inbox claim`?"),
