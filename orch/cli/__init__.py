@@ -5,7 +5,9 @@ A command has no SQL, no rule and no print in it.
 
 import click
 
-from inbox_orch.shared.shell.commandline import Program
+from inbox_orch.shared.shell.commandline import Program, Words
+
+from .words import GROUPS, MEANT
 
 _HERE = "inbox_orch.orch.cli"
 
@@ -58,6 +60,8 @@ COMMANDS = {
     commands_in=COMMANDS,
     names_in=f"{_HERE}.parts.names",
     version=True,
+    words=Words(GROUPS, MEANT),
+    invoke_without_command=True,
     examples=(
         "orch do 'Fix the parser' --check 'make test' -- ./agent.sh",
         "orch run init --title 'Fix the parser'",
@@ -66,8 +70,14 @@ COMMANDS = {
         "orch dispatch && orch wait --until run",
     ),
 )
-def program() -> None:
+@click.pass_context
+def program(context: click.Context) -> None:
     """Runs of dependent tasks, each tried by a worker in its own git worktree.
 
     A leader builds a run, dispatches, waits, answers. Workers need only `inbox`.
+    Without a command: what waits, and what needs somebody.
     """
+    if context.invoked_subcommand is None:
+        from .parts.overview import show
+
+        show(context)

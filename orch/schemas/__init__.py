@@ -50,10 +50,12 @@ from .reading import Changed, EventsTold, Logged, LogLine, RunEvent, TaskList
 from .results import (
     Answered,
     Blocked,
+    BriefStatus,
     Demonstrated,
     DependencyAdded,
     Dispatched,
     NotYet,
+    Overview,
     Ready,
     Reconciled,
     RunList,
@@ -66,7 +68,7 @@ from .results import (
 from .verification import Adopted, WorkRejected
 
 COMMANDS: dict[str, Contract] = {
-    "orch": Contract((Version,)),
+    "orch": Contract((Overview, Version)),
     "do": Contract((Done,), (Done,)),
     "run init": Contract((RunOpened,)),
     "run list": Contract((RunList,)),
@@ -82,7 +84,7 @@ COMMANDS: dict[str, Contract] = {
         lines=(DispatchedLine, ChangeLine, QuestionLine, ConflictLine, NoticeLine),
     ),
     "dispatch": Contract((Dispatched,), (Dispatched,)),
-    "status": Contract((Status,)),
+    "status": Contract((Status, BriefStatus)),
     "wait": Contract((Waited,), (Waited, NotYet)),
     "blocked": Contract((Blocked,)),
     "answer": Contract((Answered,)),

@@ -1,6 +1,10 @@
 """The `data` of the commands that build a run, hand it out and look at it."""
 
-from inbox_orch.inbox.schemas import Count, Message, Seconds, Serial, Shape, Thread, Ulid
+from typing import Annotated
+
+from pydantic import Field
+
+from inbox_orch.inbox.schemas import Count, Message, Name, Seconds, Serial, Shape, Thread, Ulid
 
 from .plans import Config
 from .things import (
@@ -128,14 +132,70 @@ class NotYet(Shape):
     overrun_seconds: Seconds | None
 
 
+class Need(Shape):
+    """A task that goes no further without somebody, and why."""
+
+    key: Key
+    title: str
+    standing: StandingState
+    why: str
+
+
+class OpenRun(Shape):
+    """A run that is not closed. `next`: the call that most likely comes next, in words; `stale`:
+    the database cannot be written here, so nothing was folded in."""
+
+    run: Run
+    outcome: Outcome
+    counts: dict[StandingState, Count]
+    needs: list[Need]
+    next: str
+    stale: bool
+
+
+class Overview(Shape):
+    """`orch` by itself: the open runs, oldest first."""
+
+    items: list[OpenRun]
+    truncated: bool
+    next_cursor: None
+
+
+class BriefRow(Shape):
+    """A task of a brief status. `why`: what it needs of somebody, None when it needs nothing."""
+
+    key: Key
+    standing: StandingState
+    attempts: Count
+    holder: Name | None
+    progress: Annotated[int, Field(ge=0, le=100)] | None
+    why: str | None
+
+
+class BriefStatus(Shape):
+    """`status --brief`: in `items`, those that need somebody come first."""
+
+    run: str
+    outcome: Outcome
+    counts: dict[StandingState, Count]
+    items: list[BriefRow]
+    needs: list[Key]
+    truncated: bool
+    next_cursor: Serial
+    stale: bool
+    obstacle: str | None
+
+
 class Status(Shape):
-    """`status`. `counts`: how many tasks stand how; `obstacle`: why submitted work cannot be
+    """`status`. `needs`: the keys of the tasks that go no further without somebody, the most
+    urgent first; `counts`: how many tasks stand how; `obstacle`: why submitted work cannot be
     looked at now."""
 
     run: Run
     outcome: Outcome
     counts: dict[StandingState, Count]
     items: list[StatusRow]
+    needs: list[Key]
     truncated: bool
     next_cursor: Serial
     stale: bool

@@ -1,7 +1,7 @@
 """How a run stands, for people and programs: status, what is ready, what is blocked."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
@@ -19,6 +19,7 @@ from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Standing
+from .needs import first_needed, what_it_needs
 
 _INTEREST = (
     "blocked",
@@ -34,6 +35,12 @@ _INTEREST = (
     "succeeded",
 )
 """Standings, those first that a leader wants to see first."""
+
+OVER_WELL = ("succeeded", "skipped", "cancelled")
+"""Standings of tasks of which a brief status has only the number."""
+
+_MOST_WHY = 200
+"""Characters of a reason in a brief status."""
 
 
 class Question(NamedTuple):
@@ -72,11 +79,24 @@ class Row(NamedTuple):
             "progress": None if self.thread is None else self.thread.progress,
         }
 
+    def brief_json(self) -> dict[str, Any]:
+        """What has to be known of it to decide what to do."""
+        needs = what_it_needs(self.standing)
+        return {
+            "key": self.standing.task.key,
+            "standing": self.standing.state,
+            "attempts": self.standing.task.attempts,
+            "holder": None if self.thread is None else self.thread.holder,
+            "progress": None if self.thread is None else self.thread.progress,
+            "why": None if needs is None else needs[:_MOST_WHY],
+        }
+
 
 class Status(NamedTuple):
     """A run with all of its tasks. `stale`: what happened on the bus could not be folded in,
     because the database cannot be written here. `obstacle` is why submitted work cannot be
-    looked at now. `left_out`: how many tasks that are not among the rows stand how."""
+    looked at now. `left_out`: how many tasks that are not among the rows stand how; `unasked`: how
+    many of those that were not asked for."""
 
     run: Run
     outcome: str
@@ -86,13 +106,28 @@ class Status(NamedTuple):
     next_cursor: str
     now_ms: int
     left_out: Mapping[str, int] = {}
+    unasked: Mapping[str, int] = {}
 
     @property
     def counts(self) -> dict[str, int]:
         """How many tasks stand how, those that are left out too."""
         counts = Counter(row.standing.state for row in self.rows)
         counts.update(self.left_out)
+        counts.update(self.unasked)
         return dict(counts)
+
+    @property
+    def by_need(self) -> tuple[Row, ...]:
+        """The rows, those first that go no further without somebody."""
+        return tuple(sorted(self.rows, key=lambda row: first_needed(row.standing.state)))
+
+    def only(self, wanted: Collection[str]) -> "Status":
+        """The tasks that stand so; the counts stay those of all."""
+        rows = tuple(row for row in self.rows if row.standing.state in wanted)
+        others = Counter(
+            row.standing.state for row in self.rows if row.standing.state not in wanted
+        )
+        return self._replace(rows=rows, unasked=others)
 
     def limited(self, most: int) -> "Status":
         """At most so many rows, in the order of their making: first of all the tasks that need
@@ -110,11 +145,29 @@ class Status(NamedTuple):
             "outcome": self.outcome,
             "counts": self.counts,
             "items": [row.as_json() for row in self.rows],
+            "needs": [s.task.key for s in self._needy()],
             "truncated": bool(self.left_out),
             "next_cursor": self.next_cursor,
             "stale": self.stale,
             "obstacle": self.obstacle,
         }
+
+    def brief_json(self) -> dict[str, Any]:
+        """The same as a few words for each task, those first that need somebody."""
+        return {
+            "run": self.run.name,
+            "outcome": self.outcome,
+            "counts": self.counts,
+            "items": [row.brief_json() for row in self.by_need],
+            "needs": [s.task.key for s in self._needy()],
+            "truncated": bool(self.left_out),
+            "next_cursor": self.next_cursor,
+            "stale": self.stale,
+            "obstacle": self.obstacle,
+        }
+
+    def _needy(self) -> Iterator[Standing]:
+        return (r.standing for r in self.by_need if what_it_needs(r.standing) is not None)
 
 
 class Ready(NamedTuple):

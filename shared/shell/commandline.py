@@ -6,7 +6,7 @@ commands are `Verb`s. Whatever goes wrong becomes one error in the one envelope.
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -164,12 +164,32 @@ class Verb(click.Command):
         self.format_options(ctx, formatter)
 
 
+class Words(NamedTuple):
+    """`groups`: the headings of a program's help, and the commands under each; `meant`: which
+    commands of its own, or which whole calls, a word that is no command may mean."""
+
+    groups: Mapping[str, Sequence[str]] = {}
+    meant: Mapping[str, Sequence[str]] = {}
+
+    def sections(self, known: Iterable[str]) -> dict[str, list[str]]:
+        """The known commands by heading; those that no heading names come last."""
+        left = dict.fromkeys(known)
+        found = {}
+        for heading, names in self.groups.items():
+            found[heading] = [name for name in names if name in left]
+            for name in found[heading]:
+                del left[name]
+        found["Others" if found else "Commands"] = list(left)
+        return {heading: names for heading, names in found.items() if names}
+
+
 class Program(click.Group):
     """A group of commands, each loaded from a module of its own when it is called.
 
     `commands_in` maps a command's name to (module, short help); the module's `command` is it.
     `version=True` gives it --version. The module `names_in` suggests names from the database to
-    a shell that completes: its `suggest(context, parameter, incomplete)`.
+    a shell that completes: its `suggest(context, parameter, incomplete)`. `words` are for people
+    who do not know the commands.
     """
 
     def __init__(
@@ -179,6 +199,7 @@ class Program(click.Group):
         examples: Sequence[str] = (),
         version: bool = False,
         names_in: str | None = None,
+        words: Words | None = None,
         **kwargs: Any,
     ) -> None:
         # click would raise its whole help as the error's message.
@@ -186,6 +207,7 @@ class Program(click.Group):
         super().__init__(*args, **kwargs)
         self._modules = dict(commands_in)
         self.names_in = names_in
+        self._words = words or Words()
         self.examples = tuple(examples)
         _read_as_text(self.params)
         self.params.extend(_common_options(agent=True))
@@ -235,15 +257,10 @@ class Program(click.Group):
         """Error `usage` with the nearest name for an unknown command."""
         known = not args or args[0] in self._modules or args[0].startswith("-")
         if not known and not ctx.resilient_parsing:
-            from .nearest import nearest
+            from .meant import hint_at
 
-            near = nearest(args[0], self._modules)
-            raise usage(
-                f"there is no command {args[0][:40]!r}",
-                hint=f"did you mean `{ctx.command_path} {near}`?"
-                if near
-                else f"`{ctx.command_path} --help` lists the commands",
-            )
+            hint = hint_at(args[0], ctx.command_path, self._modules, self._words.meant)
+            raise usage(f"there is no command {args[0][:40]!r}", hint=hint)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -262,8 +279,12 @@ class Program(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands with their short help, without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, short) for name, (_, short) in self._modules.items()])
+        widest = max(map(len, self._modules))
+        for heading, names in self._words.sections(self._modules).items():
+            with formatter.section(heading):
+                # As wide in every section as in one of all of them.
+                rows = [(f"{name:<{widest}}", self._modules[name][1]) for name in names]
+                formatter.write_dl(rows)
 
 
 def _write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:

@@ -1,5 +1,7 @@
 """Large runs: what is read of them is bounded, and the deepest graphs are no trouble."""
 
+import json
+
 import pytest
 
 from inbox_orch.orch.runs.plan import Link, Plan, TaskSpec
@@ -48,6 +50,42 @@ def test_a_status_that_is_cut_shows_first_what_needs_somebody(site):
     assert cut.as_json()["truncated"] is True
     assert whole.limited(9) == whole
     assert whole.as_json()["truncated"] is False
+
+
+def test_a_status_names_first_what_needs_somebody_and_can_be_had_of_some_alone(site):
+    run = site.open_run()
+    site.add(run, *(f"t{n}" for n in range(4)))
+    site.add(run, "later", depends_on=["t2"])
+    site.fail(site.dispatch(run, "t2")["t2"], fatal=True)
+    asking = site.dispatch(run, "t3")["t3"]
+    site.worker.ask(asking["thread"], site.claim(asking), body="Which one?")
+    site.scheduler.skip(run, ["t0"])
+    whole = site.scheduler.status(run)
+    some = whole.only(["failed", "ready"])
+
+    assert [row.standing.task.key for row in whole.by_need] == ["t3", "t2", "later", "t0", "t1"]
+    assert whole.as_json()["needs"] == ["t3", "t2", "later"]
+    assert [item["key"] for item in whole.as_json()["items"]] == ["t0", "t1", "t2", "t3", "later"]
+    brief = whole.brief_json()
+    assert [item["why"] for item in brief["items"]] == [
+        "its worker asks",
+        "attempt 1 failed: it does not work",
+        "because of t2",
+        None,
+        None,
+    ]
+    assert (brief["run"], brief["items"][0]["holder"]) == (run.name, "w1")
+    assert [row.standing.task.key for row in some.rows] == ["t1", "t2"]
+    assert (some.counts, some.as_json()["truncated"]) == (whole.counts, False)
+
+
+def test_a_brief_status_of_two_hundred_tasks_is_small(site):
+    run = site.open_run()
+    site.scheduler.plan_import(run, chain(200))
+    status = site.scheduler.status(run)
+
+    assert len(json.dumps(status.brief_json())) < 25_000
+    assert len(json.dumps(status.as_json())) > 60_000
 
 
 def test_what_is_ready_is_cut_from_the_end(site):

@@ -12,18 +12,29 @@ def blocks(status: Status) -> list[Block]:
     stale = " (stale: the database cannot be written here)" if status.stale else ""
     text = f"{status.run.name}: {status.outcome}{stale}. {counts or 'no tasks'}"
     obstacle = [] if status.obstacle is None else [obstacle_block(status.obstacle)]
-    rows = tuple(row_of(row, status.now_ms) for row in status.rows)
+    rows = tuple(row_of(row, status.now_ms) for row in status.by_need)
     return [
         Sentence(text, ("run", status.run.name, status.outcome)),
         *obstacle,
         Table(
             ("TASK", "STATE", "TRY", "WHO", "SINCE", "NOTE"),
             rows,
-            "no tasks",
+            "no task is so" if status.unasked else "no tasks",
             fixed=(0, 1, 2),
             folded=(5,),
         ),
     ]
+
+
+def brief_blocks(status: Status) -> list[Block]:
+    """The status as the line, and a short one for each task."""
+    rows = []
+    for row in status.by_need:
+        key, state, _, who, _, note = row_of(row, status.now_ms)
+        rows.append((key, state, who, note))
+    empty = "all are over" if status.unasked else "no tasks"
+    table = Table(("TASK", "STATE", "WHO", "NOTE"), tuple(rows), empty, fixed=(0, 1))
+    return [*blocks(status)[:-1], table]
 
 
 def row_of(row: Row, now_ms: int) -> tuple[object, ...]:
