@@ -22,8 +22,8 @@ def command(context: click.Context, keep: bool) -> None:
     """Play the main job from start to end: offline, in a temporary folder, with a real
     repository and real worker processes.
 
-    Five tasks: one worker asks a question, one task fails once, one worker is killed. Exit 0 only
-    if everything that was expected held.
+    Five tasks: one worker asks a question, one task fails once, one worker is killed. In the end
+    all of it is integrated on `main`. Exit 0 only if everything that was expected held.
     """
     output = shell_of(context).output
     with Workshop(keep=keep) as workshop:

@@ -72,7 +72,10 @@ class Story:
         self._dispatch()
         self._kill_bob()
         self._lead()
-        return self._end()
+        for name in ("ada", "eve"):
+            self._shop.stop_worker(name)
+        untouched = self._untouched()
+        return self._end(untouched, self._integrate())
 
     def status(self) -> Status:
         """How the run stands, for the table at the end."""
@@ -160,16 +163,40 @@ class Story:
         self._shop.orch("answer", question["key"], "--body", ANSWER)
         self._tell(f"orch answer {question['key']}: {ANSWER}")
 
+    def _untouched(self) -> bool:
+        """Whether the working tree is clean, and its branch where it began."""
+        return (
+            self._shop.git("status", "--porcelain") == ""
+            and self._shop.git("rev-list", "--count", "main") == "1"
+        )
+
+    def _integrate(self) -> bool:
+        """Bring the work together on `main`; whether all of it is in the working tree."""
+        done = self._shop.orch("integrate", "--onto", "main")
+        merged = [item["key"] for item in done["items"] if item["state"] == "merged"]
+        tip = self._shop.git("rev-parse", "--short=8", "main")
+        self._tell(f"orch integrate --onto main: {', '.join(merged)}; main is at {tip}.")
+        files = self._shop.git("ls-files").split("\n")
+        return (
+            all(f"{key}.txt" in files for key, *_ in TASKS[:-1])
+            and self._shop.git("status", "--porcelain") == ""
+        )
+
     # -- the end -----------------------------------------------------------------------------
 
-    def _end(self) -> Ending:
-        for name in ("ada", "eve"):
-            self._shop.stop_worker(name)
+    def _end(self, untouched: bool, integrated: bool) -> Ending:
+        """What has come of it: whether the working tree was `untouched` until the end, and has
+        all of the work since."""
         status = self._shop.orch("status")
         by_key = {row["key"]: row for row in status["items"]}
         commits = self._shop.git("log", "--oneline", "--graph", "--all", "--exclude=refs/orch/*")
         return Ending(
-            tuple(self._expectations(status["outcome"], by_key)),
+            (
+                *self._expectations(status["outcome"], by_key),
+                Expectation("the main working tree was untouched all the while", untouched),
+                Expectation("main has the work of all tasks, and so has its tree", integrated),
+                Expectation("the database folds from its events", self._verified()),
+            ),
             tuple(commits.split("\n")),
             time.monotonic() - self._started,
             str(self._shop.folder),
@@ -200,12 +227,6 @@ class Story:
                 rows["program"]["attempt"]["base_source"] == "merge"
                 and self._content(rows, "program", "program.txt").endswith("parser"),
             ),
-            Expectation(
-                "the main working tree is untouched",
-                self._shop.git("status", "--porcelain") == ""
-                and self._shop.git("rev-list", "--count", "main") == "1",
-            ),
-            Expectation("the database folds from its events", self._verified()),
         ]
 
     def _content(self, rows: dict[str, Any], key: str, name: str) -> str:

@@ -11,6 +11,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.council import take_in, views
 from inbox_orch.orch.council.ask import CouncilSpec, check_asked
 from inbox_orch.orch.council.count import rendered
+from inbox_orch.orch.leader.hearing import open_hearing
 from inbox_orch.orch.leader.scheduler import Scheduler
 from support import killing
 from support.chambers import BRIEF, REVIEWERS, WAL, Chamber
@@ -47,6 +48,22 @@ class Starting:
         start(scheduler)
         assert len(scheduler.councils()) == 1
         assert threads(scheduler) == dict.fromkeys(REVIEWERS, 1)
+
+
+class Asking:
+    """Nothing is there; `orch council ask` opens a council in mailboxes of its own."""
+
+    def prepare(self, chamber: Chamber) -> None:
+        """Only the database."""
+
+    def act(self, scheduler: Scheduler) -> None:
+        asked = check_asked(CouncilSpec(brief=BRIEF, reviewers=REVIEWERS))
+        self.hearing = open_hearing(scheduler.desk, asked)
+
+    def check(self, scheduler: Scheduler) -> None:
+        self.act(scheduler)
+        assert len(scheduler.councils()) == 1
+        assert threads(scheduler) == dict.fromkeys(self.hearing.mailboxes.values(), 1)
 
 
 class Settling:
@@ -98,7 +115,7 @@ class Closing:
             assert events[0][0] == 1
 
 
-SCENES = {scene.__name__.lower(): scene for scene in (Starting, Settling, Closing)}
+SCENES = {scene.__name__.lower(): scene for scene in (Starting, Asking, Settling, Closing)}
 
 
 def open_scheduler(folder: Path) -> Bus:

@@ -90,9 +90,16 @@ def seconds_of_hostile(place: Path) -> float:
     data = validated("demo", out, schemas.COMMANDS).data
     assert data.held
     assert all(expectation.held for expectation in data.expectations)
-    assert len(data.expectations) >= 9
+    assert len(data.expectations) >= 10
     told = error.decode()
-    for act in ("orch dispatch", "kill -9", "orch answer", "attempt 2", "the run has succeeded"):
+    for act in (
+        "orch dispatch",
+        "kill -9",
+        "orch answer",
+        "attempt 2",
+        "the run has succeeded",
+        "orch integrate",
+    ):
         assert act in told
     assert_nothing_is_left(folder)
     return seconds

@@ -113,7 +113,34 @@ def reader(*verb: str, **cells: Cell | Never) -> dict[str, Cell | Never]:
     return found | cells
 
 
+def put(*options: str, worker: str = "echo '- [do] Enable WAL mode :: wal, sqlite'") -> Cell:
+    """`council ask` with a brief in a file, and one reviewer."""
+
+    def arranged(project: Enterprise) -> tuple[str, ...]:
+        (project.folder / "brief.md").write_text(BRIEF)
+        seat = ("--reviewers", "ada", "--worker", worker)
+        return ("council", "ask", "brief.md", *seat, *options)
+
+    return given(arranged)
+
+
+def put_where_a_branch_is_in_the_way(project: Enterprise) -> tuple[str, ...]:
+    """`council ask` for worktrees, where a branch `orch` leaves no room for theirs."""
+    git(project.folder, "branch", "orch")
+    return put("--at", "main").arguments(project)
+
+
 CELLS: dict[str, dict[str, Cell | Never]] = {
+    "council ask": {
+        "ok": put(),
+        "usage": put("--reviewers", "ada,ada"),
+        "not_found": Never("what it names is made by it"),
+        "conflict": given(put_where_a_branch_is_in_the_way),
+        "busy": put(),
+        "no_database": Never("it makes one"),
+        "stale": NO_TOKEN,
+        "timeout": put("--wait", "0", worker="exec sleep 600"),
+    },
     "council start": {
         "ok": with_brief("--key", "k", "--decision", "D1=Which store?:sqlite|files"),
         "usage": with_brief("--reviewers", "ada,ada"),
