@@ -9,11 +9,11 @@ no other way.
 import contextlib
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
-import threading
-from typing import IO, Any
+from typing import Any
 
 from inbox_orch.shared.ids import printable
 
@@ -26,6 +26,8 @@ USAGE_FILE = "usage"
 """The name of the file beside `$INBOX_RESULT` that says what a run has cost."""
 _CHUNK_BYTES = 64 * 1024
 _ERROR_BYTES = 64 * 1024
+_PIPE_BYTES = 1024 * 1024  # at most (pipe(7))
+_LOOK_SECONDS = 0.2
 _REASON_CHARACTERS = 2000
 
 
@@ -37,28 +39,38 @@ def run(name: str, toolset: str, program: str) -> int:
     )
     # The agent is in our process group, and told to end with us; until it has we are there.
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    reader, errors = Reader(agent), bytearray()
-    assert process.stdout is not None and process.stderr is not None
-    passing = threading.Thread(target=_pass_errors, args=(process.stderr, errors))
-    passing.start()
-    _pass_output(process.stdout, reader)
-    passing.join()
+    reader = Reader(agent)
+    errors = _pass_on(process, reader)
     status = process.wait()
-    reading = reader.finish(status if status >= 0 else None, bytes(errors))
+    reading = reader.finish(status if status >= 0 else None, errors)
     return _told(agent, reading, status)
 
 
-def _pass_output(stream: IO[bytes], reader: Reader) -> None:
-    while chunk := os.read(stream.fileno(), _CHUNK_BYTES):
-        reader.add(chunk)
-        _write(1, chunk)
-
-
-def _pass_errors(stream: IO[bytes], kept: bytearray) -> None:
-    while chunk := os.read(stream.fileno(), _CHUNK_BYTES):
-        kept += chunk
-        del kept[:-_ERROR_BYTES]
-        _write(2, chunk)
+def _pass_on(process: "subprocess.Popen[bytes]", reader: Reader) -> bytes:
+    """Pass on what an agent prints, until it has ended; the tail of its errors. What it has left
+    running, a server say, may have its pipes open for ever: of that no more is read than a pipe
+    can hold."""
+    assert process.stdout is not None and process.stderr is not None
+    errors, left = bytearray(), 2 * _PIPE_BYTES
+    with selectors.DefaultSelector() as selector:
+        for stream, descriptor in ((process.stdout, 1), (process.stderr, 2)):
+            selector.register(stream, selectors.EVENT_READ, descriptor)
+        while selector.get_map() and left > 0:
+            ended = process.poll() is not None
+            found = selector.select(0 if ended else _LOOK_SECONDS)
+            if ended and not found:
+                break
+            for key, _ in found:
+                chunk = os.read(key.fd, _CHUNK_BYTES)
+                left -= len(chunk) if ended else 0
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                elif key.data == 1:
+                    reader.add(chunk)
+                else:
+                    errors = (errors + chunk)[-_ERROR_BYTES:]
+                _write(key.data, chunk)
+    return bytes(errors)
 
 
 def _write(descriptor: int, content: bytes) -> None:

@@ -54,6 +54,14 @@ def test_its_final_message_is_the_body_and_its_cost_the_payload(project, stub):
     assert (stub.folder / "task").read_text() == "do it\n"
 
 
+def test_what_it_leaves_running_is_not_waited_for(project, stub):
+    thread = project.send()
+    stub.meets("leaves-a-server")
+    assert work(project, stub, "--once", "--timeout", "60").code == 0
+    message = show(project, thread).messages[-1]
+    assert (message.kind, message.body) == ("result", "I edited the file.")
+
+
 def test_to_read_only_it_is_given_no_flag_that_lets_it_edit(project, stub):
     thread = project.send()
     assert work(project, stub, "--once", "--toolset", "readonly").code == 0

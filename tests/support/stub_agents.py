@@ -30,6 +30,7 @@ fi
 if [ -e "$here/refuses" ] && [ "${task#*Since then}" = "$task" ]; then
     answer false success refusal 0.01 'I will not do that.'; exit 0
 fi
+[ ! -e "$here/leaves-a-server" ] || sleep 600 &
 case " $* " in
 *' --permission-mode acceptEdits '*) echo edited > "${PWD##*/}.txt"; said='I edited the file.' ;;
 *) said='I may not edit files.' ;;
@@ -54,7 +55,8 @@ class Stub:
         return f"{self.folder}{os.pathsep}{os.environ['PATH']}"
 
     def meets(self, *what: str) -> None:
-        """From now on: `limited` (once), `logged-out`, `out-of-turns`, `refuses`."""
+        """From now on: `limited` (once), `logged-out`, `out-of-turns`, `refuses`,
+        `leaves-a-server` that has the agent's output open."""
         for name in what:
             (self.folder / name).touch()
 
