@@ -16,6 +16,7 @@ import sys
 from typing import Any
 
 from inbox_orch.shared.ids import printable
+from inbox_orch.shared.store.folders import write_all
 
 from .commands import agent_named
 from .facts import Agent
@@ -86,8 +87,7 @@ def _told(agent: Agent, reading: Reading, status: int) -> int:
     if outcome in (DONE, UNREAD):
         if outcome == UNREAD:
             _say(f"what {agent.title} printed could not be understood; it is kept as it is")
-        _leave(agent, reading)
-        return 0
+        return _leave(agent, reading)
     if outcome == REFUSAL and _asked(agent, reading):
         return 0
     _say(_sentence(agent, reading))
@@ -114,16 +114,37 @@ def _cut(reason: str) -> str:
     return "\n".join(lines)[:_REASON_CHARACTERS]
 
 
-def _leave(agent: Agent, reading: Reading) -> None:
-    """The final message as the result, unless the agent has left one, and what it has cost."""
+def _leave(agent: Agent, reading: Reading) -> int:
+    """Leave the final message as the result, unless the agent has left one, and what it has cost;
+    the exit code, that of a later try where there is no room for them."""
     path = os.environ.get("INBOX_RESULT")
     if path is None:
-        return
-    if reading.message is not None and not os.path.lexists(path):
-        with open(path, "wb") as file:
-            file.write(reading.message.encode(errors="replace"))
-    with open(os.path.join(os.path.dirname(path), USAGE_FILE), "w") as usage:
-        json.dump(usage_of(agent.name, reading), usage)
+        return 0
+    beside = os.path.join(os.path.dirname(path), USAGE_FILE)
+    try:
+        if reading.message is not None:
+            with contextlib.suppress(FileExistsError):
+                _write_new(path, reading.message.encode(errors="replace"))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)  # of an earlier run
+        _write_new(beside, json.dumps(usage_of(agent.name, reading)).encode())
+    except OSError as error:
+        _say(f"what {agent.title} has done could not be handed in: {error.strerror}")
+        return EX_TEMPFAIL
+    return 0
+
+
+def _write_new(path: str, content: bytes) -> None:
+    """A file that was not there, whole or not at all. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        write_all(descriptor, content)
+    except OSError:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(descriptor)
 
 
 def usage_of(name: str, reading: Reading) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """What is read from what coding agents print, and what they are called with."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from inbox_orch.shared.adapters import commands
+from inbox_orch.shared.adapters import commands, running
 from inbox_orch.shared.adapters.facts import TOOLSETS, agents
 from inbox_orch.shared.adapters.reading import MOST_BYTES, Reader, Reading, read
 from inbox_orch.shared.adapters.running import usage_of
@@ -145,3 +147,32 @@ def test_the_words_of_a_command_are_absolute_and_name_the_toolset(monkeypatch, t
     assert found.words[-3:] == ("codex", "readonly", str(program))
     assert found.words[0].startswith("/")
     assert found.line.endswith(f"codex readonly {program}")
+
+
+def done(message: str = "All is done.") -> int:
+    """The exit code for an agent that has said so."""
+    return running._told(agents()["claude"], Reading("done", message), 0)
+
+
+def test_a_result_for_which_there_is_no_room_is_for_a_later_try(tmp_path, monkeypatch, capfd):
+    def fail(descriptor, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("INBOX_RESULT", str(tmp_path / "result"))
+    monkeypatch.setattr(running, "write_all", fail)
+
+    assert done() == running.EX_TEMPFAIL
+    assert list(tmp_path.iterdir()) == []
+    assert "could not be handed in" in capfd.readouterr().err
+
+
+def test_a_result_of_the_agents_own_stays_and_the_cost_of_an_earlier_run_goes(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("INBOX_RESULT", str(tmp_path / "result"))
+    (tmp_path / "result").write_text("its own")
+    (tmp_path / running.USAGE_FILE).write_text("of an earlier run")
+
+    assert done() == 0
+    assert (tmp_path / "result").read_text() == "its own"
+    assert json.loads((tmp_path / running.USAGE_FILE).read_text()) == {"agent": "claude"}
