@@ -2,7 +2,7 @@
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.blocks import Block, Facts, Sentence, Table
-from inbox_orch.shared.shell.declaring import Context, option, shell_of, verb
+from inbox_orch.shared.shell.declaring import TEXT, Context, option, shell_of, verb
 
 from ..services.examining import Examined, recovery_hint
 from .base import open_bus
@@ -10,11 +10,24 @@ from .base import open_bus
 
 @verb(
     "doctor",
-    examples=("inbox doctor", "inbox doctor --verify --json", "inbox doctor --fix"),
+    examples=(
+        "inbox doctor",
+        "inbox doctor --verify --json",
+        "inbox doctor --fix",
+        "inbox doctor --with claude",
+    ),
 )
 @option("--verify", is_flag=True, help="Fold the events and compare everything with them.")
 @option("--fix", is_flag=True, help="Repair what needs no guessing; say the rest.")
-def command(context: Context, verify: bool, fix: bool) -> None:
+@option(
+    "--with",
+    "adapters",
+    type=TEXT,
+    multiple=True,
+    metavar="NAME",
+    help="Also look whether this coding agent can be run here; repeatable.",
+)
+def command(context: Context, verify: bool, fix: bool, adapters: tuple[str, ...]) -> None:
     """Check the database and what lies beside it, as of one commit. Writes only with --fix.
 
     Exit 0: clean, warnings allowed. Exit 11: problems found, all in the result. Exit 6,
@@ -23,6 +36,10 @@ def command(context: Context, verify: bool, fix: bool) -> None:
     output = shell_of(context).output
     with recovery_hint(None):
         found = open_bus(context, looks=not fix).doctor(verify=verify, fix=fix)
+    if adapters:
+        from inbox_orch.shared.adapters.probing import probe
+
+        found = found._replace(checks=(*found.checks, *probe(adapters)))
     if not found.problems:
         output.result(found.as_json(), *_blocks(found))
         return

@@ -18,7 +18,7 @@ ERRORS = {
     ),
     "unknown_recipient": Code(4, 50, "`send --strict`: that mailbox has never been read"),
     "not_logged_in": Code(
-        6, 120, "the agent that `--with` names is not logged in; the hint says how that is done"
+        6, 105, "the agent that `--with` names is not logged in; the hint says how that is done"
     ),
     "lease_lost": Code(7, 10, "the token is not the thread's current one: stop working on it"),
     "timeout": Code(

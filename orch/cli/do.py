@@ -72,7 +72,7 @@ _MOST_ROUNDS = 10
     metavar="[MAILBOX=]CMD",
     help="Who does it: a command for a shell; repeatable. Instead of `-- CMD`.",
 )
-@with_option
+@with_option()
 @click.option(
     "--slots",
     type=Number(1, MAX_SLOTS, whole=True),

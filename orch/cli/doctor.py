@@ -11,16 +11,30 @@ from .parts.base import open_scheduler
 
 
 @click.command(
-    "doctor", cls=Verb, agent=True, examples=("orch doctor", "orch doctor --verify --json")
+    "doctor",
+    cls=Verb,
+    agent=True,
+    examples=("orch doctor", "orch doctor --verify --json", "orch doctor --with claude"),
 )
 @click.option("--verify", is_flag=True, help="Fold the events and compare the tables with them.")
+@click.option(
+    "--with",
+    "adapters",
+    multiple=True,
+    metavar="NAME",
+    help="Also look whether this coding agent can be run here; repeatable.",
+)
 @click.pass_context
-def command(context: click.Context, verify: bool) -> None:
+def command(context: click.Context, verify: bool, adapters: tuple[str, ...]) -> None:
     """Check that runs, git and the events agree; `inbox doctor` checks the database itself.
 
     Changes nothing. Exit 11 when there is a problem, with the whole result.
     """
     found = open_scheduler(context, looks=True).doctor(verify=verify)
+    if adapters:
+        from inbox_orch.shared.adapters.probing import probe
+
+        found = found._replace(checks=(*found.checks, *probe(adapters)))
     output = shell_of(context).output
     if found.problems:
         output.outcome(_problems(found), *_blocks(found))
@@ -39,12 +53,15 @@ _REMEDIES = {
 }
 
 
+_OF_AGENTS = "install the agent, or log in; its check says how"
+
+
 def _problems(found: Examined) -> InboxOrchError:
     names = [check.name for check in found.checks if check.status == "problem"]
     return InboxOrchError(
         "problems_found",
         f"{found.problems} of {len(found.checks)} checks found a problem: {', '.join(names)}",
-        hint="; ".join(_REMEDIES[name] for name in names),
+        hint="; ".join(_REMEDIES.get(name, _OF_AGENTS) for name in names),
         data=found.as_json(),
     )
 

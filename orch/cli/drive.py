@@ -70,7 +70,7 @@ from .parts.progress import Progress
     help="Start a worker with this command, and end it with the drive; repeatable. It serves "
     "MAILBOX, else every mailbox of the run that no other --worker names.",
 )
-@with_option
+@with_option()
 @click.option(
     "--slots",
     type=Number(1, MAX_SLOTS, whole=True),

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.inbox.worker.happenings import Happening
+from inbox_orch.inbox.worker.rest import Rest
 from inbox_orch.shared.adapters import commands, running
 from inbox_orch.shared.adapters.facts import TOOLSETS, agents
+from inbox_orch.shared.adapters.probing import probe
 from inbox_orch.shared.adapters.reading import MOST_BYTES, Reader, Reading, read
 from inbox_orch.shared.adapters.running import usage_of
 from inbox_orch.shared.errors import InboxOrchError
+from support.stub_agents import Stub
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "adapters"
 OF_ALL = ("done", "log_in", "rate_limit")
@@ -176,3 +180,47 @@ def test_a_result_of_the_agents_own_stays_and_the_cost_of_an_earlier_run_goes(
     assert done() == 0
     assert (tmp_path / "result").read_text() == "its own"
     assert json.loads((tmp_path / running.USAGE_FILE).read_text()) == {"agent": "claude"}
+
+
+def test_the_probe_tells_a_missing_program_a_release_and_a_missing_log_in(monkeypatch, tmp_path):
+    stub = Stub(tmp_path / "agents")
+    monkeypatch.setenv("PATH", f"{stub.folder}:/usr/bin:/bin")
+    well, missing = probe(("claude", "codex", "claude"))
+    assert (well.status, well.text) == ("ok", "9.9.9 (Claude Code); logged in")
+    assert (missing.status, missing.name) == ("problem", "agent codex")
+    assert "no codex on PATH" in missing.text
+    stub.meets("logged-out")
+    (out,) = probe(("claude",))
+    assert (out.status, out.text[:35]) == ("problem", "9.9.9 (Claude Code); not logged in:")
+    (stub.folder / "claude").write_text("#!/bin/sh\nexit 3\n")
+    (broken,) = probe(("claude",))
+    assert broken.status == "warning"
+    with pytest.raises(InboxOrchError):
+        probe(("claud",))
+
+
+def ended(status: int | None, **facts: object) -> Happening:
+    return Happening("finished", "t", {"exit_status": status, "by_command": False} | facts)
+
+
+def test_a_worker_rests_longer_at_each_limit_in_a_row_and_ends_without_a_log_in():
+    rest, pauses = Rest("claude"), []
+    for status in (75, 75, 75, 0, 75):
+        rest.note(ended(status), 1000)
+        pauses.append(rest.until_ms - 1000)
+    assert pauses == [5_000, 20_000, 80_000, 80_000, 5_000]
+    for _ in range(100):
+        rest.note(ended(75), 0)
+    assert rest.until_ms == 3_600_000
+    assert not rest.for_good
+    rest.note(ended(77, by_command=True), 0)
+    assert not rest.for_good
+    rest.note(ended(77), 0)
+    assert rest.for_good and rest.error().code == "not_logged_in"
+
+
+def test_a_worker_with_a_command_of_its_own_never_rests():
+    rest = Rest(None)
+    rest.note(ended(75), 0)
+    rest.note(ended(77), 0)
+    assert (rest.until_ms, rest.for_good) == (0, False)

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from inbox_orch.shared.adapters.facts import READONLY
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.blocks import Block, Sentence
 from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
@@ -18,6 +19,7 @@ from ...leader.scheduler import Scheduler
 from ..parts.base import WAIT, open_scheduler
 from ..parts.council_asked import council_options, names_of, spec_of
 from ..parts.council_report import kept_report, shown_report, tell_report
+from ..parts.crewing import with_option
 from ..parts.database import ensure_database
 
 
@@ -27,6 +29,7 @@ from ..parts.database import ensure_database
     agent=True,
     examples=(
         "orch council ask design.md --worker './reviewer.sh'",
+        "orch council ask design.md --with claude --with codex",
         "orch council ask design.md --worker ada=./a.sh --worker bob='./b.sh --careful'",
         "orch council ask - --decision 'D1=Store?:sqlite|files' --worker ./r.sh < b.md",
     ),
@@ -40,6 +43,7 @@ from ..parts.database import ensure_database
     help="Who reviews: a command for a shell; repeatable. It takes the seat REVIEWER; those "
     "without a name take turns.",
 )
+@with_option("[REVIEWER=]NAME", "A coding agent that may only read, instead of a command")
 @council_options(
     "1 to 7 seats.  [default: those that --worker names, else architecture-reviewer, "
     "implementation-reviewer, risk-reviewer]"
@@ -51,6 +55,7 @@ def command(
     /,
     brief: str,
     workers: tuple[str, ...],
+    adapters: tuple[str, ...],
     reviewers: str | None,
     wait: float,
     **options: Any,
@@ -67,9 +72,9 @@ def command(
     is over.
     """
     shell = shell_of(context)
-    posts = posts_of(workers)
+    posts = posts_of(workers, (), adapters, toolset=READONLY)
     if not posts:
-        raise usage("it is not said who reviews", hint="add --worker CMD")
+        raise usage("it is not said who reviews", hint="add --with NAME, or --worker CMD")
     seats = reviewers_of(posts, names_of(reviewers))
     asked = check_asked(spec_of(brief, seats, options))
     benches = benches_of(posts, seats)

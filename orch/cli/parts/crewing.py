@@ -1,6 +1,6 @@
 """The workers that a command starts, as its options name them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -11,16 +11,17 @@ from ...leader.crew import Post, posts_of
 from .base import Command
 
 
-def with_option(command: Command) -> Command:
+def with_option(
+    metavar: str = "[MAILBOX=]NAME", words: str = "A coding agent instead of a command"
+) -> Callable[[Command], Command]:
     """`--with [MAILBOX=]NAME`."""
     return click.option(
         "--with",
         "adapters",
         multiple=True,
-        metavar="[MAILBOX=]NAME",
-        help="A coding agent instead of a command: claude, codex, cursor-agent, gemini or "
-        "opencode; repeatable.",
-    )(command)
+        metavar=metavar,
+        help=f"{words}: claude, codex, cursor-agent, gemini or opencode; repeatable.",
+    )
 
 
 def posts_wanted(
