@@ -48,11 +48,18 @@ def command(context: Context, verify: bool, fix: bool, adapters: tuple[str, ...]
     raise InboxOrchError(
         "problems_found",
         f"{found.problems} of {len(found.checks)} checks found a problem in {found.path}",
-        hint="`inbox doctor --fix` repairs what needs no guessing"
-        if any(check.fixable for check in found.checks)
-        else "each check in the list says what it found; `inbox backup FILE` before you mend it",
+        hint=_hint(found),
         data=found.as_json(),
     )
+
+
+def _hint(found: Examined) -> str:
+    """What to do about the problems."""
+    if any(check.fixable for check in found.checks):
+        return "`inbox doctor --fix` repairs what needs no guessing"
+    if all(c.name.startswith("agent ") for c in found.checks if c.status == "problem"):
+        return "install the agent, or log in; its check says how"
+    return "each check in the list says what it found; `inbox backup FILE` before you mend it"
 
 
 def _blocks(found: Examined) -> list[Block]:

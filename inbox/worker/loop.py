@@ -253,7 +253,9 @@ class Worker:
 
     def _tell(self, happening: Happening) -> None:
         self._summary.count(happening)
-        self._rest.note(happening, self._now())
+        rests = self._rest.note(happening, self._now())
+        if rests is not None:
+            self._notice(rests)
         if happening.type == "started":
             folders = [job.folder for job in self._jobs if job.thread_id == happening.thread]
             self._guardian.begin(happening.facts["pid"], folders[0] if folders else None)

@@ -22,17 +22,21 @@ class Rest:
         self.until_ms = 0
         self.for_good = False
 
-    def note(self, happening: Happening, now_ms: int) -> None:
-        """Take into account how a command has ended; monotonic milliseconds."""
+    def note(self, happening: Happening, now_ms: int) -> str | None:
+        """Take into account how a command has ended; monotonic milliseconds. Returns what a person
+        should know."""
         facts = happening.facts
         if self._adapter is None or happening.type != "finished" or facts["by_command"]:
-            return
+            return None
         status = facts["exit_status"]
         self._limited = self._limited + 1 if status == EX_TEMPFAIL else 0
         if self._limited:
             pause_ms = min(_MOST_MS, _FIRST_MS * _GROWTH ** min(self._limited - 1, 10))
             self.until_ms = now_ms + pause_ms
+            seconds = pause_ms // 1000
+            return f"{self._adapter} is at a limit of its use; it gets no thread for {seconds} s"
         self.for_good = self.for_good or status == EX_NOPERM
+        return None
 
     def error(self) -> InboxOrchError:
         """Why nothing more is taken."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.inbox.domain.working import STAND_INS
+from inbox_orch.shared.adapters.usage import is_usage
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -51,11 +52,12 @@ class Outcome(NamedTuple):
 
 
 def handed_in(bus: Bus, thread: Thread) -> Found:
-    """The reply of a thread that is done: the payload, else the body, else the artifact
-    `result`, else standard output."""
+    """The reply of a thread that is done: the payload, unless it only says what the work has cost,
+    else the body, else the artifact `result`, else standard output."""
     message = bus.last_message(thread.id, "result")
-    if message is not None and message.payload is not None:
-        return Found("payload", message.payload.encode())
+    payload = None if message is None else message.payload
+    if payload is not None and not is_usage(payload):
+        return Found("payload", payload.encode())
     body = "" if message is None else message.body or ""
     if body.strip() and not body.startswith(STAND_INS):
         return Found("body", body.encode())

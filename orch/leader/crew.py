@@ -35,7 +35,7 @@ _GATE = 'read -r go && exec "$@" </dev/null'
 _END_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS, _MOST_STARTS = 1.0, 4
 _STEADY_SECONDS = 30.0
-EXIT_ENVIRONMENT = 6
+_EXIT_ENVIRONMENT = 6
 _MOST_BYTES = 1 << 20  # that are read of what a worker says at a time
 _LOOK_AT = "nothing was started; check its name, PATH and its executable bit"
 _AS_A_VARIABLE = (
@@ -288,6 +288,7 @@ class _Worker:
         self._errors = _nameless_file()  # a pipe could fill, and stop it
         self._process: subprocess.Popen[bytes] | None = None
         self._read, self._last_line = 0, ""
+        self._last_lines: list[str] = []
         self._began_ms, self._start_at_ms, self._starts = 0, 0, 0
 
     def start(self, guardian: Guardian, now_ms: int) -> None:
@@ -322,8 +323,9 @@ class _Worker:
             if now_ms - self._began_ms >= _STEADY_SECONDS * 1000:
                 self._starts = 0
             # An agent that is known and cannot work here would only cost further tasks a try.
-            for_good = self.post.adapter is not None and status == EXIT_ENVIRONMENT
-            if for_good or self._starts >= _MOST_STARTS:
+            if self.post.adapter is not None and status == _EXIT_ENVIRONMENT:
+                raise self._gave_up()
+            if self._starts >= _MOST_STARTS:
                 raise self._failed(self._last_line or f"it ended with {status}")
             pause = _FIRST_PAUSE_SECONDS * 2.0 ** max(0, self._starts - 1)
             self._start_at_ms = now_ms + int(pause * 1000)
@@ -339,6 +341,7 @@ class _Worker:
         self._read += len(whole)
         lines = [line for line in whole.decode(errors="replace").splitlines() if line.strip()]
         self._last_line = lines[-1] if lines else self._last_line
+        self._last_lines = [*self._last_lines, *lines][-2:]
         return lines
 
     def tell(self, number: int) -> None:
@@ -361,6 +364,18 @@ class _Worker:
     def close(self) -> None:
         """Nothing more is read of it."""
         os.close(self._errors)
+
+    def _gave_up(self) -> InboxOrchError:
+        """What an agent that cannot work here has said about that."""
+        why = [line.removeprefix("inbox: ") for line in self._last_lines]
+        hints = [line.removeprefix("hint: ") for line in why if line.startswith("hint: ")]
+        reason = next((line for line in why if not line.startswith("hint: ")), "it has ended")
+        return InboxOrchError(
+            "worker_failed",
+            f"the worker {self.post.agent} cannot go on: {reason}",
+            hint="; ".join(hints) or None,
+            details={"agent": self.post.agent, "command": self.post.shown},
+        )
 
     def _failed(self, reason: str) -> InboxOrchError:
         return InboxOrchError(

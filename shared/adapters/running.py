@@ -13,7 +13,6 @@ import selectors
 import signal
 import subprocess
 import sys
-from typing import Any
 
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.store.folders import write_all
@@ -21,6 +20,7 @@ from inbox_orch.shared.store.folders import write_all
 from .commands import agent_named
 from .facts import Agent
 from .reading import DONE, LOG_IN, RATE_LIMIT, REFUSAL, TURN_LIMIT, UNREAD, Reader, Reading
+from .usage import usage_of
 
 EX_TEMPFAIL, EX_NOPERM = 75, 77  # sysexits.h
 USAGE_FILE = "usage"
@@ -145,24 +145,6 @@ def _write_new(path: str, content: bytes) -> None:
         raise
     finally:
         os.close(descriptor)
-
-
-def usage_of(name: str, reading: Reading) -> dict[str, Any]:
-    """What is kept of a run beside its message; the names are those that reports look for."""
-    tokens = {
-        "input_tokens": reading.input_tokens,
-        "cached_input_tokens": reading.cached_input_tokens,
-        "output_tokens": reading.output_tokens,
-    }
-    cost = reading.cost_microdollars
-    facts = {
-        "agent": name,
-        "session_id": reading.session,
-        "cost_microdollars": cost,
-        "cost_usd": None if cost is None else cost / 1_000_000,
-        "usage": {key: value for key, value in tokens.items() if value is not None} or None,
-    }
-    return {key: value for key, value in facts.items() if value is not None}
 
 
 def _asked(agent: Agent, reading: Reading) -> bool:

@@ -43,6 +43,7 @@ def test_its_final_message_is_the_body_and_its_cost_the_payload(project, stub):
     message = show(project, thread).messages[-1]
     assert (message.kind, message.body) == ("result", "I edited the file.")
     assert json.loads(message.payload) == {
+        "schema": "inbox.usage/1",
         "agent": "claude",
         "session_id": "s-1",
         "cost_microdollars": 250000,
@@ -177,7 +178,8 @@ def test_drive_ends_at_once_without_a_log_in_and_goes_on_with_one(repository, st
     stub.meets("logged-out")
     ended = orch("drive", "--with", "claude")
     assert ended.code == 6, ended
-    assert b"not logged in" in ended.stdout + ended.stderr
+    told = ended.stderr.decode() or json.loads(ended.stdout.splitlines()[-1])["error"]["message"]
+    assert "the worker claude cannot go on: Claude Code is not logged in" in told
     assert len(stub.calls) == 1
 
     stub.recovers()

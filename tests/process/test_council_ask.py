@@ -13,6 +13,7 @@ from inbox_orch.orch import schemas
 from support.commands import Outcome, command_path, run
 from support.contracts import validated
 from support.processes import until
+from support.stub_agents import Stub
 from support.timing import PATIENCE_SECONDS
 from support.workers import is_alive
 
@@ -103,6 +104,19 @@ def test_from_nothing_to_a_report_that_tells_one_voice_in_three_seats(room: Room
     name = data["council"]["name"]
     assert run("run", "close", name, program="orch", folder=room.folder).code == 0
     assert room.data("--worker", SAYS)["council"]["name"] != name
+
+
+def test_an_agent_that_is_known_reviews_and_may_only_read(room: Room, tmp_path: Path):
+    stub = Stub(tmp_path / "agents", says="- [do] Enable WAL mode :: wal, sqlite, journal mode")
+
+    assert room.ask("--with", "claud").code == 2
+    line = ("--json", "--reviewers", "ada,bob", "--with", "ada=claude", "--worker", f"bob={SAYS}")
+    ended = room.ask(*line, PATH=stub.path)
+
+    assert ended.code == 0, ended
+    assert b"Enable WAL mode" in ended.stdout
+    (call,) = stub.calls
+    assert "--tools Read,Grep,Glob" in call and "acceptEdits" not in call
 
 
 def test_one_is_late_and_one_fails_and_the_report_is_printed_with_exit_11(

@@ -35,6 +35,7 @@ case " $* " in
 *' --permission-mode acceptEdits '*) echo edited > "${PWD##*/}.txt"; said='I edited the file.' ;;
 *) said='I may not edit files.' ;;
 esac
+[ ! -e "$here/says" ] || said=$(cat "$here/says")
 answer false success end_turn 0.25 "$said"
 """
 
@@ -42,12 +43,15 @@ answer false success end_turn 0.25 "$said"
 class Stub:
     """The agent `claude` in a folder that can stand on PATH."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, says: str | None = None) -> None:
+        """`says` is its final message, without quotes, instead of its own."""
         folder.mkdir()
         self.folder = folder
         program = folder / "claude"
         program.write_text(_CLAUDE)
         program.chmod(0o755)
+        if says is not None:
+            (folder / "says").write_text(says)
 
     @property
     def path(self) -> str:

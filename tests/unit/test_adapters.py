@@ -13,7 +13,7 @@ from inbox_orch.shared.adapters import commands, running
 from inbox_orch.shared.adapters.facts import TOOLSETS, agents
 from inbox_orch.shared.adapters.probing import probe
 from inbox_orch.shared.adapters.reading import MOST_BYTES, Reader, Reading, read
-from inbox_orch.shared.adapters.running import usage_of
+from inbox_orch.shared.adapters.usage import is_usage, usage_of
 from inbox_orch.shared.errors import InboxOrchError
 from support.stub_agents import Stub
 
@@ -90,6 +90,7 @@ def test_the_cost_that_is_handed_in_is_what_reports_look_for():
     handed_in = usage_of("claude", found)
     assert handed_in["session_id"] == found.session
     assert handed_in["cost_microdollars"] == 83412
+    assert is_usage(json.dumps(handed_in)) and not is_usage('{"cost_usd": 1}')
     assert cost_in(json.dumps(handed_in)) == Cost(0.083412, 46139, 852)
 
 
@@ -179,7 +180,8 @@ def test_a_result_of_the_agents_own_stays_and_the_cost_of_an_earlier_run_goes(
 
     assert done() == 0
     assert (tmp_path / "result").read_text() == "its own"
-    assert json.loads((tmp_path / running.USAGE_FILE).read_text()) == {"agent": "claude"}
+    kept = json.loads((tmp_path / running.USAGE_FILE).read_text())
+    assert kept == {"schema": "inbox.usage/1", "agent": "claude"}
 
 
 def test_the_probe_tells_a_missing_program_a_release_and_a_missing_log_in(monkeypatch, tmp_path):
@@ -206,7 +208,8 @@ def ended(status: int | None, **facts: object) -> Happening:
 def test_a_worker_rests_longer_at_each_limit_in_a_row_and_ends_without_a_log_in():
     rest, pauses = Rest("claude"), []
     for status in (75, 75, 75, 0, 75):
-        rest.note(ended(status), 1000)
+        said = rest.note(ended(status), 1000)
+        assert (said is None) == (status == 0)
         pauses.append(rest.until_ms - 1000)
     assert pauses == [5_000, 20_000, 80_000, 80_000, 5_000]
     for _ in range(100):
