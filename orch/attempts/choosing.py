@@ -154,8 +154,8 @@ def _base(desk: Desk, run: Run, task: Task, heads: tuple[str, ...], asked: Asked
 def _store_conflict(desk: Desk, run: Run, task: Task, base: Base) -> None:
     """Remember it, so that the task is not ready until one of the heads has changed."""
     with desk.database.transaction() as tx:
-        present = tasks.by_id(tx, task.id)
-        if present.state != "pending":
+        present = tasks.anywhere(tx, task.id)
+        if present is None or present.state != "pending":
             return  # another leader was quicker
         tasks.store_base_conflict(tx, task.id, base.heads, base.conflicts, tx.now.wall_ms)
         facts = {"heads": list(base.heads), "paths": list(base.conflicts)}

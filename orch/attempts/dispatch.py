@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.digests import digest_of
-from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.errors import InboxOrchError, not_found
 from inbox_orch.shared.ids import check_key, check_name, new_id
 from inbox_orch.shared.store import requests
 from inbox_orch.shared.store.engine import Transaction
@@ -222,7 +222,11 @@ def _still_to_be_made(
     """Those that can start as the run stands now, and find a slot; the error when one that was
     named cannot."""
     slots = Slots(run, [a.mailbox for a in attempts.live_of_run(tx, run.id)])
-    now = [_as_it_is_now(c, picture, asked) for c in chosen]
+    there = [c for c in chosen if c.task.id in picture.by_id]
+    if asked.names and len(there) < len(chosen):
+        gone = next(c.task for c in chosen if c not in there)
+        raise not_found("task", gone.key, hint="it has been removed just now")
+    now = [_as_it_is_now(c, picture, asked) for c in there]
     base_given = asked.base is not None
     if asked.names:
         named = [c.task for c in now]

@@ -279,7 +279,8 @@ def _each(
     # What is not held has ended with that.
     fold.fold(desk, run)
     with desk.database.snapshot() as snapshot:
-        changed = tuple(tasks.by_id(snapshot, task_id) for task_id in named)
+        there = (tasks.anywhere(snapshot, task_id) for task_id in named)
+        changed = tuple(task for task in there if task is not None)
         ending = [a.task_id for a in attempts.live_of_run(snapshot, run.id) if a.state == "ending"]
     keys = tuple(task.key for task in changed if task.id in ending)
     return Steered(changed, tuple(already), keys)

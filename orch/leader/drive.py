@@ -295,7 +295,10 @@ def _lines_of(
     desk: Desk, course: "_Course", picture: Picture, found: list[Event]
 ) -> Iterator[Line]:
     for event in found:
-        key = picture.of(str(event.task_id)).task.key
+        standing = picture.by_id.get(str(event.task_id))
+        if standing is None:
+            continue  # the task was removed
+        key = standing.task.key
         if event.kind != "attempt_offered":
             yield Line("change", {**event.as_json(), "key": key})
         elif event.data.get("from") == "provisioned":  # not when a worker handed it back

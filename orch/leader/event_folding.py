@@ -14,7 +14,7 @@ from ..integration import vocabulary as integration
 from ..runs.states import TABLES
 from ..runs.vocabulary import STATE_EVENTS
 
-UNMOVED = frozenset((*attempts.EVENTS, *integration.EVENTS, *cleanup.EVENTS))
+UNMOVED = frozenset(("task_edited", *attempts.EVENTS, *integration.EVENTS, *cleanup.EVENTS))
 """Kinds of events that move neither a run nor a task nor an attempt."""
 
 
@@ -46,6 +46,8 @@ def fold(facts: Iterable[Fact]) -> Folded:
             folded.dependencies.add(edge)
         elif fact.kind == "dependency_removed":
             _remove(folded, fact)
+        elif fact.kind == "task_removed":
+            _take_out(folded, fact)
         elif fact.kind in STATE_EVENTS:
             _move(folded, STATE_EVENTS[fact.kind], fact)
         elif fact.kind in council.EVENTS:
@@ -79,6 +81,14 @@ def _remove(folded: Folded, fact: Fact) -> None:
             f"event {fact.seq}: removes {' -> '.join(edge[:2])} ({edge[2]}), which was not there"
         )
     folded.dependencies.discard(edge)
+
+
+def _take_out(folded: Folded, fact: Fact) -> None:
+    before = folded.states["task"].pop(str(fact.task_id), None)
+    if before != "pending":
+        folded.contradictions.append(
+            f"event {fact.seq}: removes task {fact.task_id}, but it was {before or 'not there'}"
+        )
 
 
 def _take_from_council(folded: Folded, fact: Fact) -> None:

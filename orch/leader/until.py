@@ -65,6 +65,8 @@ def verdict_on(goal: Goal, seen: Seen) -> Verdict | None:
     It ends with the goal, and also when that cannot come any more, or not without a decision.
     """
     picture = seen.picture
+    if goal.task_id is not None and goal.task_id not in picture.by_id:
+        return _unsuccessful(picture, f"{goal.until.removeprefix('task:')} was removed")
     if _is_reached(goal, seen):
         return WELL
     awaited = None if goal.task_id is None else picture.of(goal.task_id)

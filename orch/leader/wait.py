@@ -206,8 +206,9 @@ def _look(desk: Desk, run: Run, goal: Goal, start: int) -> Waited | None:
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
         matching = events.Matching(run_id=run.id, kinds=CHANGES)
-        changes = events.after(snapshot, start, limit=_MOST_CHANGES, matching=matching)
+        found = events.after(snapshot, start, limit=_MOST_CHANGES, matching=matching)
         latest = events.latest(snapshot)
+    changes = [event for event in found if event.task_id in picture.by_id]  # not of removed tasks
     questions = tuple(status.questions(desk, run))
     seen = Seen(picture, asking(questions), may_move(desk, picture), bool(changes))
     verdict = verdict_on(goal, seen)
@@ -221,7 +222,7 @@ def _look(desk: Desk, run: Run, goal: Goal, start: int) -> Waited | None:
         questions=questions,
         unreachable=unreachable(picture),
         keys={s.task.id: s.task.key for s in picture.standings},
-        next_cursor=str(changes[-1].seq if len(changes) == _MOST_CHANGES else latest),
+        next_cursor=str(found[-1].seq if len(found) == _MOST_CHANGES else latest),
         obstacle=verify.obstacle(desk, run),
     )
     return waited._replace(failure=verdict.failure(waited.as_json()))

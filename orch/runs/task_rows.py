@@ -158,6 +158,32 @@ def delete_dependency(tx: Session, dependency: Dependency) -> None:
     )
 
 
+def dependencies_of(tx: Session, task_id: str) -> list[Dependency]:
+    """The edges from a task to what it waits for."""
+    rows = tx.all(
+        "SELECT task_id, upstream_id, condition FROM dependency WHERE task_id = ?"
+        " ORDER BY upstream_id",
+        (task_id,),
+    )
+    return [Dependency._make(row) for row in rows]
+
+
+def keys_below(tx: Session, task_id: str) -> list[str]:
+    """The keys of the tasks that wait for a task, in the order of their making."""
+    rows = tx.all(
+        "SELECT t.key FROM dependency AS d JOIN task AS t ON t.id = d.task_id"
+        " WHERE d.upstream_id = ? ORDER BY t.number",
+        (task_id,),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def delete(tx: Session, task_id: str) -> None:
+    """A task less, which has no edges and never had an attempt."""
+    tx.run("DELETE FROM base_conflict WHERE task_id = ?", (task_id,))
+    tx.run("DELETE FROM task WHERE id = ?", (task_id,))
+
+
 def insert_dependencies(tx: Session, dependencies: Sequence[Dependency]) -> None:
     """New edges."""
     tx.run_many(

@@ -19,4 +19,10 @@ STATE_EVENTS = {
 }
 """Of each change of a state: whose."""
 
-EVENTS = (*STATE_EVENTS, "dependency_added", "dependency_removed")
+EVENTS = (
+    *STATE_EVENTS,
+    "dependency_added",
+    "dependency_removed",
+    "task_edited",
+    "task_removed",
+)

@@ -46,7 +46,16 @@ from .driving import (
 from .envelope import Contract
 from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported
-from .reading import Changed, EventsTold, Logged, LogLine, RunEvent, TaskList
+from .reading import (
+    Changed,
+    EventsTold,
+    Logged,
+    LogLine,
+    RunEvent,
+    TaskEdited,
+    TaskList,
+    TaskRemoved,
+)
 from .results import (
     Answered,
     Blocked,
@@ -97,6 +106,8 @@ COMMANDS: dict[str, Contract] = {
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
     "show": Contract((RunShown, steering.TaskShown, AttemptShown, Shown)),
+    "task edit": Contract((TaskEdited,)),
+    "task remove": Contract((TaskRemoved,)),
     "task list": Contract((TaskList,)),
     "diff": Contract((Changed,)),
     "logs": Contract((Logged,), lines=(LogLine,)),

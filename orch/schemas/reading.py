@@ -1,12 +1,12 @@
-"""The `data` and the lines of the commands that read what tasks came to: `task list`, `diff`,
-`logs`, `events`."""
+"""The `data` and the lines of the commands that read what tasks came to, and of those that change
+tasks in place."""
 
 from typing import Literal
 
 from inbox_orch.inbox.schemas import Author, Count, Event, Name, Serial, Shape, Time
 
 from .cleanup import AttemptRow
-from .things import Commit, Key, Run, StandingState
+from .things import Commit, Key, Run, StandingState, Task
 
 
 class TaskBrief(Shape):
@@ -31,6 +31,24 @@ class TaskList(Shape):
     truncated: bool
     next_cursor: None
     stale: bool
+
+
+class TaskEdited(Shape):
+    """`task edit`: the task as it is now, its text, and what is different."""
+
+    task: Task
+    body: str
+    changed: list[str]
+    replayed: bool = False
+
+
+class TaskRemoved(Shape):
+    """`task remove`: the task as it was, its text, and what it waited for."""
+
+    task: Task
+    body: str
+    depends_on: list[Key]
+    replayed: bool = False
 
 
 class ChangedFile(Shape):

@@ -64,7 +64,14 @@ def failed(project: Enterprise) -> None:
         scheduler.reconcile(the_run(scheduler))
 
 
+_EDIT, _REMOVE = ("task", "edit", "a", "--title", "B"), ("task", "remove", "a")
+
 CELLS: dict[str, dict[str, Cell | Never]] = {
+    "task edit": {
+        **writer(*_EDIT, conflict=Enterprise.running, usage=("task", "edit", "a")),
+        "usage": after(with_tasks("a"), "task", "edit", "a"),
+    },
+    "task remove": writer(*_REMOVE, conflict=with_tasks("a", "b")),
     "run pause": {
         **writer("run", "pause"),
         "conflict": on_closed("run", "pause"),

@@ -99,3 +99,17 @@ def test_what_an_event_says_goes_before_its_kind():
     moved = Fact(5, "task_blocked", "R", "T", None, {"from": "active", "to": "succeeded"})
 
     assert fold([*HISTORY, moved]).states["task"] == {"T": "succeeded"}
+
+
+def test_a_removed_task_is_in_no_table():
+    made = [
+        fact(1, "run_open", None, "open"),
+        fact(2, "task_pending", None, "pending", task_id="T"),
+    ]
+    removed = Fact(3, "task_removed", "R", "T", None, {"from": "pending", "to": None})
+    nothing = Folded({"run": {"R": "open"}, "task": {}, "attempt": {}}, set(), [])
+
+    assert differences(fold([*made, removed]), nothing) == []
+    assert "event 5: removes task T, but it was active" in differences(
+        fold([*HISTORY, removed._replace(seq=5)]), nothing
+    )
