@@ -84,5 +84,9 @@ def write_body(message: Message, path: str) -> None:
 def body_bytes(message: Message) -> bytes:
     """The body alone. Error `not_found` when it was pruned."""
     if message.body is None:
-        raise InboxOrchError("not_found", f"the body of message {message.id} was pruned")
+        raise InboxOrchError(
+            "not_found",
+            f"the body of message {message.id} was pruned",
+            hint="a backup may have it still; `inbox show` has what is left of the thread",
+        )
     return message.body.encode("utf-8", "surrogateescape")
