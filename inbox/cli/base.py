@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.shell.blocks import Block, Body, Facts, Sentence, Table, When
@@ -256,8 +257,22 @@ def artifact_table(artifacts: Sequence[Artifact]) -> Table:
     )
 
 
-def say(context: Context, written: Written, sentence: str) -> None:
+# Words for the end of a sentence, and the values after those that each result has.
+More = tuple[str, tuple[object, ...]]
+NO_MORE: More = ("", ())
+
+
+def lease_words(written: Written) -> More:
+    """Until when the lease lasts."""
+    if written.lease is None:
+        return NO_MORE
+    until = str(rfc3339(written.lease.expires_at))
+    return f"; the lease lasts until {until}", (until,)
+
+
+def say(context: Context, written: Written, sentence: str, more: More = NO_MORE) -> None:
     """The result of a writing command; the sentence may use {thread}."""
+    words, values = more
     thread = written.thread
     text = sentence.format(thread=thread.id, mailbox=thread.mailbox, state=thread.state)
     if written.already:
@@ -266,7 +281,7 @@ def say(context: Context, written: Written, sentence: str) -> None:
         text += " (late: the lease had expired, but no other agent had taken it)"
     message_id = None if written.message is None else written.message.id
     shell_of(context).output.result(
-        written.as_json(), Sentence(text, (thread.id, thread.state, message_id))
+        written.as_json(), Sentence(text + words, (thread.id, thread.state, message_id, *values))
     )
 
 

@@ -1,10 +1,13 @@
 """`inbox claim`."""
 
+import json
 import os
+from typing import Any
 
-from inbox_orch.shared.errors import usage
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import plain_number
 from inbox_orch.shared.shell.blocks import Block, Facts, harmless
-from inbox_orch.shared.shell.declaring import Context, argument, option, shell_of, verb
+from inbox_orch.shared.shell.declaring import PATH, Context, argument, option, shell_of, verb
 
 from ..domain import limits
 from ..services.claiming import Claimed
@@ -39,6 +42,7 @@ from .base import (
 )
 @wait_option
 @option("--export", "export", is_flag=True, help="Print shell `export` lines.")
+@option("--body-to", type=PATH, metavar="FILE", help="Write the body into a file, as it is.")
 def command(
     context: Context,
     thread: str | None,
@@ -46,6 +50,7 @@ def command(
     lease: float,
     wait_seconds: float | None,
     export: bool,
+    body_to: str | None,
 ) -> None:
     """Take a lease: on THREAD, or on the next one by priority, then age.
 
@@ -56,9 +61,14 @@ def command(
     if export and output.as_json:
         raise usage("--export and --json exclude each other")
     bus = open_bus(context)
+    if body_to is not None:
+        from .bodies import check_body_target
+
+        check_body_target(bus, body_to)
     claimed = bus.claim(
         thread, mailboxes=mailboxes, lease_seconds=lease, wait_seconds=wait_seconds or 0
     )
+    failure = None if body_to is None else _body_failure(claimed, body_to)
     if export:
         lines = _export_lines(claimed, bus.database.address, bus.database.id)
         if output.on_terminal:
@@ -66,20 +76,55 @@ def command(
         else:
             # The bytes of the path, whatever the locale.
             output.raw(os.fsencode(lines))
+    elif failure is None:
+        output.result(claimed.as_json(), *_blocks(claimed, bus.now_ms, body_to))
     else:
-        output.result(claimed.as_json(), *_blocks(claimed, bus.now_ms))
+        output.outcome(failure, *_blocks(claimed, bus.now_ms, None))
 
 
-def _blocks(claimed: Claimed, now_ms: int) -> list[Block]:
-    blocks: list[Block] = [
-        Facts((*thread_facts(claimed.thread, now_ms).rows, ("token", claimed.lease.token)))
-    ]
+def _body_failure(claimed: Claimed, path: str) -> InboxOrchError | None:
+    """Why the body is not in the file: the lease is held, and its token must be told all the
+    same."""
+    from .bodies import write_body
+
+    try:
+        write_body(claimed.messages[0], path)
+    except InboxOrchError as error:
+        error.data = claimed.as_json()
+        error.hint = "the thread is yours, and its body stands above"
+        return error
+    return None
+
+
+def _blocks(claimed: Claimed, now_ms: int, body_to: str | None) -> list[Block]:
     first, *rest = claimed.messages
-    blocks.append(message_block(first, now_ms, full=True))
+    facts = thread_facts(claimed.thread, now_ms).rows
+    blocks: list[Block] = [Facts((*facts, ("token", claimed.lease.token), *_terms(first.payload)))]
+    if body_to is None:
+        blocks.append(message_block(first, now_ms, full=True))
+    else:
+        blocks.append(Facts((("body", body_to), ("body bytes", first.body_bytes))))
     blocks += [message_block(message, now_ms) for message in rest]
     if claimed.artifacts:
         blocks.append(artifact_table(claimed.artifacts))
     return blocks
+
+
+def _terms(payload: str | None) -> list[tuple[str, object]]:
+    """Where the task is to be done, from what on, and until when, as far as its payload says."""
+    asked: dict[str, Any] = {} if payload is None else json.loads(payload)
+    texts = {
+        "worktree": asked.get("worktree"),
+        "base": asked.get("base_commit"),
+        "deadline": asked.get("deadline"),
+    }
+    terms: list[tuple[str, object]] = [
+        (label, text) for label, text in texts.items() if isinstance(text, str)
+    ]
+    seconds = asked.get("timeout_seconds", asked.get("time_limit_seconds"))
+    if isinstance(seconds, (int, float)):
+        terms.append(("time limit", f"{plain_number(seconds)} s"))
+    return terms
 
 
 def _export_lines(claimed: Claimed, database: str, database_id: str) -> str:

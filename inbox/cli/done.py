@@ -2,7 +2,10 @@
 
 from inbox_orch.shared.shell.declaring import Context, verb
 
+from ..domain.model import Written
 from .base import (
+    NO_MORE,
+    More,
     attach_option,
     body_options,
     body_text,
@@ -40,4 +43,20 @@ def command(
         payload=payload_text(payload_file),
         attach=attach,
     )
-    say(context, written, "Done: {thread}")
+    say(context, written, "Done: {thread}", _receipt(written))
+
+
+def _receipt(written: Written) -> More:
+    """What was taken in, so that who has handed it in can compare."""
+    result = written.message
+    if result is None:
+        return NO_MORE
+    # Enough to compare; --json has the whole.
+    digest = result.body_sha256[:12]
+    payload = 0 if result.payload is None else len(result.payload.encode())
+    names = ", ".join(each.name for each in result.artifacts)
+    parts = [f"a body of {result.body_bytes} bytes (sha256 {digest})"]
+    parts += [f"a payload of {payload} bytes"] if payload else []
+    parts += [names] if names else []
+    values = (result.body_bytes, digest, payload, [a.name for a in result.artifacts])
+    return f"; taken in as message {result.id}: {', '.join(parts)}", values

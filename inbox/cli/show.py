@@ -1,7 +1,7 @@
 """`inbox show`."""
 
 import os
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Block, Sentence
@@ -12,13 +12,20 @@ from inbox_orch.shared.shell.writing import write_file
 from ..domain.model import Artifact
 from .base import artifact_table, mailbox_option, message_block, open_bus, thread_facts
 
+if TYPE_CHECKING:
+    from .bodies import Alone
+
 _CHUNK = 1024 * 1024
 
 
 @verb(
     "show",
     agent=True,
-    examples=("inbox show THREAD --full --json", "inbox show THREAD --artifact log --output -"),
+    examples=(
+        "inbox show THREAD --full --json",
+        "inbox show THREAD --raw > task.md",
+        "inbox show THREAD --artifact log --output -",
+    ),
 )
 @argument("thread")
 @option("--full", is_flag=True, help="Every message, every body whole.")
@@ -30,6 +37,9 @@ _CHUNK = 1024 * 1024
     metavar="FILE|-",
     help="Where to write the artifact; needed on a terminal.",
 )
+@option("--raw", "raw", is_flag=True, help="One body alone, as it is: that of the task.")
+@option("--body-to", type=PATH, metavar="FILE", help="The same, into a file.")
+@option("--message", "message_id", metavar="ID", help="The message whose body that is.")
 @mailbox_option
 def command(
     context: Context,
@@ -37,6 +47,9 @@ def command(
     full: bool,
     artifact: str | None,
     target: str | None,
+    raw: bool,
+    body_to: str | None,
+    message_id: str | None,
     mailboxes: tuple[str, ...],
 ) -> None:
     """Print one thread with its messages, its lease and its artifacts. Changes nothing."""
@@ -48,6 +61,9 @@ def command(
             "an artifact is not printed on a terminal: what is in it could drive it",
             hint="--output FILE writes it into a file, --output - prints it as it is",
         )
+    alone = _alone(output, raw, body_to, message_id)
+    if alone is not None and artifact is not None:
+        raise usage("give either --artifact or one of --raw and --body-to")
     bus = open_bus(context, looks=True)
     if artifact is not None:
         found, content = bus.artifact(thread, artifact, mailboxes=mailboxes)
@@ -55,6 +71,9 @@ def command(
             if target not in (None, "-") and bus.database.layout.holds(str(target)):
                 raise usage(f"{target} belongs to a database", hint="name another file")
             _hand_out(output, found, content, target)
+        return
+    if alone is not None:
+        alone.hand_out(output, bus, bus.show(thread, full=True, mailboxes=mailboxes))
         return
     shown = bus.show(thread, full=full, mailboxes=mailboxes)
     blocks: list[Block] = [
@@ -64,6 +83,17 @@ def command(
     if shown.artifacts:
         blocks.append(artifact_table(shown.artifacts))
     output.result(shown.as_json(), *blocks)
+
+
+def _alone(
+    output: Output, raw: bool, body_to: str | None, message_id: str | None
+) -> "Alone | None":
+    """The one body that is asked for; error `usage`."""
+    if not raw and body_to is None and message_id is None:
+        return None
+    from .bodies import Alone
+
+    return Alone(raw, body_to, message_id).checked(output)
 
 
 def _hand_out(output: Output, artifact: Artifact, content: BinaryIO, target: str | None) -> None:

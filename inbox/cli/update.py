@@ -9,6 +9,7 @@ from .base import (
     held,
     key_option,
     lease_arguments,
+    lease_words,
     open_bus,
     say,
 )
@@ -38,4 +39,4 @@ def command(
         attach=attach,
         key=key,
     )
-    say(context, written, "Updated {thread}")
+    say(context, written, "Updated {thread}", lease_words(written))

@@ -180,6 +180,13 @@ class HandedOut(Shape):
     path: str | None
 
 
+class BodyWritten(Shape):
+    """`show --body-to`; `path` is the file that the whole body was written into."""
+
+    message: Message
+    path: str
+
+
 class MailboxStats(Shape):
     """How many threads of a mailbox are in which state."""
 

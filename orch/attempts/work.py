@@ -114,6 +114,8 @@ def offer(
         "worktree": attempt.worktree_path,
         "branch": attempt.branch,
         "base_commit": attempt.base_commit,
+        # For the worker to know: it is orch that ends the attempt then.
+        "time_limit_seconds": task.limits.run_seconds,
         "database": database.address,
         "database_id": database.id,
         # A worker that claims by itself has seen no dispatch: the rules go with the thread.

@@ -46,6 +46,7 @@ COMMANDS = {
     "council": (f"{_HERE}.council", "Ask independent reviewers, and count what they say."),
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),
     "schema": (f"{_HERE}.schema", "The JSON Schema of a command's output."),
+    "prime": (f"{_HERE}.prime", "What an agent that leads must know, in 2,000 bytes."),
     "skill": (f"{_HERE}.skill", "The manual for agents; print or install it."),
     "mcp": (f"{_HERE}.mcp", "Serve the scheduler as tools to an agent's client."),
     "help": (f"{_HERE}.help", "About exit codes, the environment, JSON, or a command."),

@@ -2,6 +2,7 @@
 
 import json
 
+from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..attempts import moving, work
@@ -47,6 +48,7 @@ def offer(
         "worktree": attempt.worktree_path,
         "base_commit": attempt.base_commit,
         "timeout_seconds": council.seat_seconds,
+        "deadline": rfc3339(round_now.deadline_at),
         "database": desk.database.address,
         "database_id": desk.database.id,
     }

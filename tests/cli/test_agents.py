@@ -11,6 +11,7 @@ import pytest
 from inbox_orch.inbox import Bus
 from support.clocks import FakeClock
 from support.commands import ULID, HeldThread, Project, run
+from support.orch_matrix import Enterprise
 
 WORKER = ("--agent", "w1", "--mailbox", "workers")
 
@@ -130,6 +131,23 @@ def test_prime_without_a_database_tells_not_to_make_one(tmp_path: Path):
 
     assert "Do not make one" in ended.text
     assert not (tmp_path / ".inbox").exists()
+
+
+def test_prime_for_leaders_is_short_and_tells_what_is_open(tmp_path: Path):
+    project = Enterprise(tmp_path.joinpath(*["a-long-name-of-a-folder" * 5] * 2) / ("ü" * 40))
+    empty = run("prime", folder=tmp_path, program="orch")
+    assert "There is no database here yet" in empty.text
+    assert not (tmp_path / ".inbox").exists()
+    for number in range(4):
+        project.orch("run", "init", "--title", f"{number}" * 200)
+
+    said = project.orch("prime", "--agent", "a" * 64)
+
+    assert len(said.stdout) <= 2_000
+    assert said.text.index("RULES") < 100
+    assert "inbox where" in said.text
+    assert "2 more runs are open: `orch` shows them" in said.text
+    assert project.orch("prime", "--json").data["text"] == said.text
 
 
 def test_the_guide_for_a_repository_has_at_most_ten_lines(project: Project):

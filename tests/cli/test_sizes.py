@@ -45,6 +45,7 @@ def sizes(folder: Path) -> dict[str, tuple[int, int]]:
     measure("orch wait", "wait", "--wait", "20", "--after", "0", program="orch")
     measure("orch status", "status", program="orch")
     measure("prime", "prime", "--agent", "w1")
+    measure("orch prime", "prime", program="orch")
     measure("skill print", "skill", "print")
     measure("orch skill print", "skill", "print", program="orch")
     return measured

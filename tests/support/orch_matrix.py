@@ -284,6 +284,7 @@ CELLS |= orch_cells_reading.CELLS
 CELLS |= orch_cells_steer.CELLS
 CELLS |= orch_cells_verify.CELLS
 CELLS |= {
+    "prime": cells_agents.CELLS["prime"],
     "skill print": cells_agents.printed("skill", "print"),
     "skill install": cells_agents.installed("orch"),
     "mcp": cells_agents.MCP,
