@@ -9,7 +9,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import check_name, quoted
 
 from ..runs.config import DEFAULT_SETUP_SECONDS, Config, from_given
-from ..runs.limits import CANCEL_GRACE_SECONDS, MOST_PARALLEL
+from ..runs.limits import CANCEL_GRACE_SECONDS, MOST_CHECKS, MOST_PARALLEL, check_commands
 from .parts import (
     ClockSeconds,
     Command,
@@ -72,8 +72,13 @@ def _check_mailbox(name: str) -> None:
     check_name(name, "mailbox")
 
 
+def _check_notifier(text: str) -> None:
+    check_commands([text], "notifier", "run")
+
+
 RelativePath = Annotated[str, checked(_check_path)]
 Variable = Annotated[str, checked(_check_variable)]
+Notifier = Annotated[str, checked(_check_notifier)]
 Settable = Annotated[str, checked(_check_settable)]
 Value = Annotated[str, checked(_check_value)]
 Mailbox = Annotated[str, checked(_check_mailbox)]
@@ -108,7 +113,7 @@ class ConfigPart(Part):
     lfs: Literal["skip", "smudge"] = "smudge"
     cancel_grace_seconds: Annotated[Seconds, Field(ge=0, le=24 * 3600)] = CANCEL_GRACE_SECONDS
     harvest: bool = False
-    notify: Commands = Field([])
+    notify: Annotated[list[Notifier], Field(max_length=MOST_CHECKS)] = Field([])
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":

@@ -19,10 +19,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import quoted
 from inbox_orch.shared.processes.groups import signal_group
+from inbox_orch.shared.store.temporary import temporary_place
 
+from ..runs.limits import check_commands
 from ..runs.model import Run
 from .drive import Drive, Driven, Line, Step
 
@@ -121,10 +123,8 @@ class Notifier:
     """
 
     def __init__(self, commands: Sequence[str], say: Callable[[str], None]) -> None:
-        """Error `usage`: a command is empty."""
-        for command in commands:
-            if not command.strip():
-                raise usage("--notify needs a command", hint="for example --notify bell")
+        """Error `usage`: a command is empty, or they are too many."""
+        check_commands(commands, "notifier", "run")
         self._commands, self._say = tuple(commands), say
         self._in_line: deque[tuple[str, Notice]] = deque(maxlen=_MOST_IN_LINE)
         self._running: dict[subprocess.Popen[bytes], tuple[str, float]] = {}
@@ -218,7 +218,7 @@ class Notifier:
             return
         try:
             # Unlike a pipe, a file never blocks.
-            with tempfile.TemporaryFile() as told:
+            with tempfile.TemporaryFile(dir=temporary_place()) as told:
                 told.write(json.dumps(notice.as_json()).encode() + b"\n")
                 told.seek(0)
                 process = subprocess.Popen(
@@ -228,7 +228,7 @@ class Notifier:
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
                 )
-        except (OSError, ValueError) as error:  # the latter for a NUL in one of the words
+        except (InboxOrchError, OSError, ValueError) as error:  # the last for a NUL in a word
             reason = getattr(error, "strerror", None) or str(error)
             self._complain(f"a notice could not be given to {quoted(command)}: {reason}")
         else:

@@ -42,16 +42,16 @@ def check_title(title: str) -> str:
     return title
 
 
-def check_commands(commands: Sequence[str]) -> None:
-    """Shell commands that are not blank; error `usage`."""
+def check_commands(commands: Sequence[str], what: str = "check", whose: str = "task") -> None:
+    """Shell commands that are not blank, `what` of a `whose`; error `usage`."""
     if len(commands) > MOST_CHECKS:
-        raise usage(f"a task has at most {MOST_CHECKS} checks, not {len(commands)}")
+        raise usage(f"a {whose} has at most {MOST_CHECKS} {what}s, not {len(commands)}")
     for command in commands:
         size = len(command.encode("utf-8", "replace"))
         if not command.strip() or size > MAX_COMMAND_BYTES or "\0" in command:
-            raise usage(f"a check is a shell command of 1 to {MAX_COMMAND_BYTES} bytes, not blank")
+            raise usage(f"a {what} is a shell command of 1 to {MAX_COMMAND_BYTES} bytes, not blank")
         if any(0xD800 <= ord(c) < 0xE000 for c in command):
-            raise usage("a check is a shell command in UTF-8")
+            raise usage(f"a {what} is a shell command in UTF-8")
 
 
 def check_task_body(body: str) -> str:

@@ -198,4 +198,4 @@ def test_an_empty_command_is_refused(project: Enterprise):
     ended = project.orch("drive", "--wait", "0", "--notify", " ")
 
     assert ended.code == 2
-    assert "--notify needs a command" in ended.stderr.decode()
+    assert "a notifier is a shell command of 1 to 16384 bytes, not blank" in ended.stderr.decode()

@@ -91,6 +91,7 @@ def plans(draw) -> Plan:
             submodules=st.booleans(),
             cancel_grace_seconds=st.floats(0, 9),
             harvest=st.booleans(),
+            notify=COMMANDS,
         ),
     )
     return Plan(tuple(tasks), draw(st.one_of(st.none(), opening)))
