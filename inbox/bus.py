@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from inbox_orch.shared.store.engine import Engine, Session, Transaction
     from inbox_orch.shared.store.waits import Look
 
-    from .domain.model import Artifact, Message, Thread, WorkTimes, Written
+    from .domain.model import Artifact, Holders, Message, Thread, WorkTimes, Written
     from .services import (
         claiming,
         copying,
@@ -441,6 +441,10 @@ class Bus:
     def work_times(self, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
         """When those of the threads that were ever claimed were worked on."""
         return reading.work_times(self.desk, thread_ids)
+
+    def holders(self, thread_ids: Sequence[str]) -> dict[str, Holders]:
+        """Who has held those of the threads that were ever claimed."""
+        return reading.holders(self.desk, thread_ids)
 
     def is_read(self, mailbox: str) -> bool:
         """Whether this mailbox has ever been read."""

@@ -176,6 +176,13 @@ class WorkTimes(NamedTuple):
     settled_at: int | None
 
 
+class Holders(NamedTuple):
+    """Who has held a thread, the newest last, and how many of those leases have run out."""
+
+    names: tuple[str, ...]
+    lost: int
+
+
 def _shown(body: str | None) -> tuple[str | None, bool]:
     """The body cut to what is shown by default, never inside a character."""
     if body is None or len(body) * 4 <= SHOWN_BODY_BYTES:

@@ -9,7 +9,7 @@ from inbox_orch.shared.ids import refuse_text
 from inbox_orch.shared.store.engine import Session
 
 from ..domain import limits, states
-from ..domain.model import Artifact, Message, Thread, WorkTimes
+from ..domain.model import Artifact, Holders, Message, Thread, WorkTimes
 from ..store import cursors, leases, listing, messages, threads
 from ..store.leases import LeaseRow
 from ..store.listing import Filter
@@ -184,6 +184,14 @@ def work_times(desk: Desk, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
 
     with desk.database.snapshot() as snapshot:
         return times.work_times(snapshot, thread_ids)
+
+
+def holders(desk: Desk, thread_ids: Sequence[str]) -> dict[str, Holders]:
+    """Who has held those of the threads that were ever claimed; for the scheduler."""
+    from ..store import times
+
+    with desk.database.snapshot() as snapshot:
+        return times.holders(snapshot, thread_ids)
 
 
 def is_read(desk: Desk, mailbox: str) -> bool:

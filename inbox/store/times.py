@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from inbox_orch.shared.store.engine import Session
 
-from ..domain.model import WorkTimes
+from ..domain.model import Holders, WorkTimes
 
 _ASKED = "question_asked"
 # Whatever ends a question; a release or a failure may also come without one.
@@ -35,6 +35,23 @@ def work_times(tx: Session, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
             if thread_id in found:
                 history = [(row[1], row[2]) for row in rows]
                 found[thread_id] = _with_questions(found[thread_id], history)
+    return found
+
+
+def holders(tx: Session, thread_ids: Sequence[str]) -> dict[str, Holders]:
+    """Of those threads that have been claimed."""
+    found: dict[str, Holders] = {}
+    for start in range(0, len(thread_ids), _PART):
+        part = tuple(thread_ids[start : start + _PART])
+        rows = tx.all(
+            "SELECT thread_id, holder, ended_by FROM lease"
+            f" WHERE thread_id IN ({', '.join('?' * len(part))}) ORDER BY thread_id, epoch",
+            part,
+        )
+        for thread_id, group in groupby(rows, itemgetter(0)):
+            leases = [(row[1], row[2]) for row in group]
+            lost = sum(ended_by == "expired" for _, ended_by in leases)
+            found[thread_id] = Holders(tuple(name for name, _ in leases), lost)
     return found
 
 

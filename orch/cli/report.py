@@ -63,10 +63,17 @@ def _blocks(report: Report) -> list[Block]:
     ]
     facts += [(f"reported {name}", value) for name, value in cost._asdict().items() if value]
     rows = tuple(_row(report, number) for number in range(len(report.told)))
-    headings = ("ATTEMPT", "STATE", "SECONDS", "FILES", "+", "-", "USD", "REASON")
+    headings = ("ATTEMPT", "STATE", "SECONDS", "FILES", "+", "-", "USD", "REASON", "WHO", "SAID")
     return [
         Facts(tuple(facts)),
-        Table(headings, rows, "no attempts yet", fixed=(0, 1), folded=(7,), sparse=(3, 4, 5, 6)),
+        Table(
+            headings,
+            rows,
+            "no attempts yet",
+            fixed=(0, 1),
+            folded=(7, 9),
+            sparse=(3, 4, 5, 6, 8, 9),
+        ),
     ]
 
 
@@ -75,4 +82,6 @@ def _row(report: Report, number: int) -> tuple[object, ...]:
     changed = (None, None, None) if told.changed is None else told.changed
     seconds = round((told.end_ms - told.attempt.created_at) / 1000)
     usd = None if told.cost is None else told.cost.usd
-    return (told.name, told.attempt.state, seconds, *changed, usd, told.attempt.reason)
+    work = told.work
+    who = (None, None) if work is None else (work.words, work.last_words)
+    return (told.name, told.attempt.state, seconds, *changed, usd, told.attempt.reason, *who)

@@ -25,8 +25,8 @@ _MOST_TEXT = 4000
 _MOST_DRAWN = 400
 """More tasks or attempts than this make a picture too large to read."""
 _COLUMNS = (
-    *("Attempt", "State", "Mailbox", "Began", "Took", "Commits", "Harvested", "Changes", "Cost"),
-    "Reason",
+    *("Attempt", "State", "Mailbox", "Who", "Began", "Took", "Commits", "Harvested", "Changes"),
+    *("Cost", "Reason", "Said"),
 )
 
 
@@ -158,6 +158,7 @@ def _cells(told: Told) -> tuple[str, ...]:
         f'<span class="key">{xml(told.name)}</span>',
         _state(attempt.state),
         xml(attempt.mailbox),
+        xml((told.work and told.work.words) or ""),
         _time(attempt.created_at),
         how_long((told.end_ms - attempt.created_at) / 1000),
         "" if attempt.commits_ahead is None else str(attempt.commits_ahead),
@@ -165,6 +166,7 @@ def _cells(told: Told) -> tuple[str, ...]:
         _changes(told.changed),
         _cost(told.cost),
         xml(_cut(attempt.reason or "")),
+        xml((told.work and told.work.last_words) or ""),
     )
 
 

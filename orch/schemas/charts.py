@@ -6,7 +6,7 @@ from pydantic import Field
 
 from inbox_orch.inbox.schemas import Count, Message, Shape, Time, Ulid
 
-from .things import AttemptState, Dependency, Key, Outcome, Positive, Run, StandingState
+from .things import AttemptState, Dependency, Key, Outcome, Positive, Run, StandingState, Work
 
 Lasted = Annotated[float, Field(ge=0)]
 
@@ -104,6 +104,7 @@ class Told(TimelineBar):
     commits: Count | None
     changed: Changed | None
     cost: Cost | None
+    work: Work | None
 
 
 class Exchange(Shape):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from inbox_orch.inbox.schemas import Count, Shape, Ulid
 
-from .things import Attempt, AttemptState, Commit, Key, Positive
+from .things import Attempt, AttemptState, Commit, Key, Positive, Work
 
 ReasonCode = Literal[
     "live_attempt",
@@ -111,6 +111,7 @@ class AttemptShown(Shape):
     salvage_parts: dict[PartName, Commit] | None
     kept_commits: list[Commit]
     trash: str | None
+    work: Work | None
 
 
 class AttemptRestored(Shape):

@@ -6,7 +6,6 @@ from inbox_orch.inbox.schemas import Shape, Ulid
 
 from .envelope import Contract
 from .things import (
-    Attempt,
     Condition,
     Dependency,
     Key,
@@ -16,6 +15,7 @@ from .things import (
     Standing,
     StandingState,
     Task,
+    WorkedOn,
 )
 
 
@@ -67,7 +67,7 @@ class TaskShown(Shape):
     body: str
     depends_on: list[Edge]
     dependents: list[Edge]
-    attempts: list[Attempt]
+    attempts: list[WorkedOn]
     question: Question | None
     stale: bool
 

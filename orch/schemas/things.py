@@ -159,6 +159,35 @@ class Attempt(Shape):
     removed_at: Time | None
 
 
+class LastWords(Shape):
+    """The result or failure with which an attempt's work has ended, at most 4 KiB of it."""
+
+    kind: Literal["result", "failure"]
+    sender: Author
+    created_at: Time
+    body: str | None
+    body_truncated: bool
+
+
+class Work(Shape):
+    """The work on an attempt. `worker` holds it, or did last; `workers` are all who ever did, in
+    order; `lost_leases`: how many of them have run out; `changed_at`: when the attempt last
+    changed, what clean-up and integration note of it left aside."""
+
+    worker: Name | None
+    workers: list[Name]
+    deliveries: Count
+    lost_leases: Count
+    message: LastWords | None
+    changed_at: Time
+
+
+class WorkedOn(Attempt):
+    """An attempt, and the work on it; null while it was never handed out."""
+
+    work: Work | None
+
+
 class HandedOut(Attempt):
     """An attempt with everything that its worker needs; no brief before it is offered."""
 
@@ -220,8 +249,9 @@ class Change(Event):
 
 
 class StatusRow(Standing):
-    """A task with its newest attempt and who holds it."""
+    """A task with its newest attempt and who holds it; `worker` is who does, or has done, that."""
 
     attempt: Attempt | None
     holder: Name | None
     progress: Annotated[int, Field(ge=0, le=100)] | None
+    worker: Name | None

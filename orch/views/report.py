@@ -19,6 +19,7 @@ from ..runs.costs import Cost
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from ..runs.readiness import Picture
+from .work import Work, as_json, works_of
 
 
 class Told(NamedTuple):
@@ -29,6 +30,7 @@ class Told(NamedTuple):
     end_ms: int
     changed: Changed | None
     cost: Cost | None
+    work: Work | None = None
 
     @property
     def harvested(self) -> attempts.Harvested | None:
@@ -54,6 +56,7 @@ class Told(NamedTuple):
             "commits": self.attempt.commits_ahead,
             "changed": None if self.changed is None else self.changed._asdict(),
             "cost": None if self.cost is None else self.cost.as_json(),
+            "work": as_json(self.work),
         }
 
 
@@ -123,10 +126,12 @@ def report(desk: Desk, run: Run, *, most: int) -> Report:
         every = attempts.of_run(snapshot, run.id)
     shown = every[-most:]
     repository = _repository_if_there(desk, picture.run)
+    works = works_of(desk, shown)
     told, exchanges = [], []
     for attempt in shown:
         messages = _messages_of(desk, attempt)
-        told.append(_attempt_told(picture, attempt, messages, repository, now_ms))
+        one = _attempt_told(picture, attempt, messages, repository, now_ms)
+        told.append(one._replace(work=works.get(attempt.id)))
         exchanges += _exchanges(told[-1].name, messages)
     exchanges.sort(key=lambda exchange: exchange.question.id)
     left_out = len(every) - len(shown)

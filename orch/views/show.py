@@ -1,5 +1,6 @@
 """One task with all that belongs to it."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..attempts import fold, moving
@@ -11,6 +12,7 @@ from ..runs.model import Attempt, Dependency, Run
 from ..runs.readiness import Picture, Standing
 from . import status
 from .status import Question
+from .work import Work, as_json, works_of
 
 
 class Edge(NamedTuple):
@@ -32,13 +34,15 @@ class Edge(NamedTuple):
 
 
 class TaskShown(NamedTuple):
-    """A task, what it waits for, what waits for it, its attempts, its open question. `stale`:
+    """A task, what it waits for, what waits for it, its attempts, the work on each by its
+    id, its open question. `stale`:
     what happened on the bus could not be folded in."""
 
     standing: Standing
     depends_on: tuple[Edge, ...]
     dependents: tuple[Edge, ...]
     attempts: tuple[Attempt, ...]
+    works: Mapping[str, Work]
     question: Question | None
     stale: bool
 
@@ -48,7 +52,10 @@ class TaskShown(NamedTuple):
             "body": self.standing.task.body,
             "depends_on": [edge.as_json() for edge in self.depends_on],
             "dependents": [edge.as_json() for edge in self.dependents],
-            "attempts": [attempt.as_json() for attempt in self.attempts],
+            "attempts": [
+                {**attempt.as_json(), "work": as_json(self.works.get(attempt.id))}
+                for attempt in self.attempts
+            ],
             "question": None if self.question is None else self.question.as_json(),
             "stale": self.stale,
         }
@@ -69,6 +76,7 @@ def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
         tuple(_edge(picture, e, e.upstream_id) for e in edges if e.task_id == task.id),
         tuple(_edge(picture, e, e.task_id) for e in edges if e.upstream_id == task.id),
         tuple(of_task),
+        works_of(desk, of_task),
         next((q for q in questions if q.task.id == task.id), None),
         stale,
     )

@@ -19,6 +19,7 @@ from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Standing
+from . import work
 from .needs import first_needed, what_it_needs
 
 _INTEREST = (
@@ -65,11 +66,13 @@ class Question(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One task in the status: how it stands, its newest attempt, and that one's thread."""
+    """One task in the status: how it stands, its newest attempt, that one's thread, and who is at
+    work on it, or, once it has ended, was."""
 
     standing: Standing
     attempt: Attempt | None
     thread: Thread | None
+    worker: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -77,6 +80,7 @@ class Row(NamedTuple):
             "attempt": None if self.attempt is None else self.attempt.as_json(),
             "holder": None if self.thread is None else self.thread.holder,
             "progress": None if self.thread is None else self.thread.progress,
+            "worker": self.worker,
         }
 
     def brief_json(self) -> dict[str, Any]:
@@ -207,17 +211,25 @@ def status(desk: Desk, run: Run) -> Status:
         wanted = [str(a.thread_id) for a in newest.values() if a.thread_id is not None]
         threads = desk.bus.threads(wanted)
         cursor = str(events.latest(snapshot))
+        workers = work.workers_of(desk, threads)
     rows = tuple(
-        Row(
-            standing,
-            newest.get(standing.task.id),
-            threads.get(str(newest[standing.task.id].thread_id))
-            if standing.task.id in newest
-            else None,
-        )
+        _row(standing, newest.get(standing.task.id), threads, workers)
         for standing in picture.standings
     )
     return Status(run, picture.outcome, rows, stale, verify.obstacle(desk, run), cursor, now_ms)
+
+
+def _row(
+    standing: Standing,
+    attempt: Attempt | None,
+    threads: Mapping[str, Thread],
+    workers: Mapping[str, str],
+) -> Row:
+    thread = None if attempt is None else threads.get(str(attempt.thread_id))
+    # What is to be tried again is nobody's for now.
+    ended = thread is None or standing.task.state == "pending"
+    worker = None if ended or thread is None else workers.get(thread.id)
+    return Row(standing, attempt, thread, worker)
 
 
 def ready(desk: Desk, run: Run) -> Ready:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.shell.blocks import Facts
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
@@ -12,6 +13,7 @@ from ...cleanup.restore import Listed, Shown
 from ...gates.checks import Checked
 from ...leader.scheduler import Scheduler
 from ...runs.model import Run
+from ...views.work import Work, as_json, works_of
 from ..parts.base import harvested_words, open_scheduler, run_option, tell_of_last
 
 
@@ -34,7 +36,9 @@ def command(context: click.Context, run_name: str | None, attempt: str) -> None:
 def tell_attempt(context: click.Context, scheduler: Scheduler, run: Run, listed: Listed) -> None:
     """Print an attempt of a run."""
     shown = scheduler.attempt_show(run, listed)
-    shell_of(context).output.result(shown.as_json(), Facts(_rows(shown)))
+    work = works_of(scheduler.desk, [listed.attempt]).get(listed.attempt.id)
+    data = {**shown.as_json(), "work": as_json(work)}
+    shell_of(context).output.result(data, Facts((*_rows(shown), *_work_rows(work))))
 
 
 def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:
@@ -56,6 +60,19 @@ def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:
         ("salvage", shown.salvage_ref),
         ("trash", shown.trash),
         *_check_rows(details.checks or ()),
+    )
+    return tuple(row for row in rows if row[1] is not None)
+
+
+def _work_rows(work: Work | None) -> tuple[tuple[str, object], ...]:
+    if work is None or work.worker is None:
+        return ()
+    rows: tuple[tuple[str, object], ...] = (
+        ("worker", work.words),
+        ("deliveries", work.deliveries),
+        ("lost leases", work.lost_leases or None),
+        ("said", work.last_words),
+        ("since", rfc3339(work.changed_at)),
     )
     return tuple(row for row in rows if row[1] is not None)
 

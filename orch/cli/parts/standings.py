@@ -3,6 +3,7 @@
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table, When
 
 from ...views.status import Row, Status
+from ...views.work import changed_at
 from .base import obstacle_block
 
 
@@ -39,11 +40,11 @@ def brief_blocks(status: Status) -> list[Block]:
 
 def row_of(row: Row, now_ms: int) -> tuple[object, ...]:
     task, attempt = row.standing.task, row.attempt
-    since = task.updated_at if attempt is None else max(task.updated_at, attempt.updated_at)
+    since = task.updated_at if attempt is None else max(task.updated_at, changed_at(attempt))
     state = row.standing.state
     if state == "active" and attempt is not None:
         state = attempt.state
-    who = task.mailbox if row.thread is None else (row.thread.holder or row.thread.mailbox)
+    who = row.worker or (task.mailbox if row.thread is None else row.thread.mailbox)
     return (task.key, state, task.attempts, who, When(since, now_ms), _note(row, now_ms))
 
 

@@ -57,7 +57,7 @@ def command(
 
 def _who(row: Row) -> str:
     task = row.standing.task
-    return task.mailbox if row.thread is None else (row.thread.holder or row.thread.mailbox)
+    return row.worker or (task.mailbox if row.thread is None else row.thread.mailbox)
 
 
 def _title(row: Row) -> str:

@@ -62,12 +62,13 @@ def _blocks(shown: TaskShown) -> list[Block]:
                 a.branch,
                 a.head_commit and a.head_commit[:12],
                 a.reason,
+                shown.works[a.id].words if a.id in shown.works else None,
             )
             for a in shown.attempts
         )
-        headings = ("ATTEMPT", "STATE", "MAILBOX", "BRANCH", "HEAD", "WHY")
+        headings = ("ATTEMPT", "STATE", "MAILBOX", "BRANCH", "HEAD", "WHY", "WHO")
         blocks.append(
-            Table(headings, rows, fixed=(0, 1), folded=(5,), sparse=(3, 4, 5), named=(3,))
+            Table(headings, rows, fixed=(0, 1), folded=(5,), sparse=(3, 4, 5, 6), named=(3,))
         )
     return blocks + question_blocks([] if shown.question is None else [shown.question])
 

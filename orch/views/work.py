@@ -1,0 +1,98 @@
+"""Who has worked on attempts, how often they were handed out, what was said last. Only looks."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from inbox_orch.inbox.domain.model import Message, Thread
+from inbox_orch.shared.clock import rfc3339
+
+from ..runs.desk import Desk
+from ..runs.model import Attempt
+
+_LAST_WORDS = ("result", "failure")
+_SHOWN = ("kind", "sender", "created_at", "body", "body_truncated")
+
+
+class Work(NamedTuple):
+    """The work on an attempt. `worker` holds it, or did last; `workers` are all who ever did, in
+    order; `lost_leases` how many leases have run out; `message` the last result or failure;
+    `changed_at` when it last changed, clean-up left aside (wall-clock milliseconds)."""
+
+    workers: tuple[str, ...]
+    deliveries: int
+    lost_leases: int
+    message: Message | None
+    changed_at: int
+
+    @property
+    def worker(self) -> str | None:
+        """Who holds it, or did last."""
+        return self.workers[-1] if self.workers else None
+
+    @property
+    def words(self) -> str | None:
+        """The worker, and whose work it has gone on with."""
+        before = [name for name in self.workers[:-1] if name != self.worker]
+        return f"{self.worker}, after {', '.join(before)}" if before else self.worker
+
+    @property
+    def last_words(self) -> str | None:
+        """What was said last, on one line of at most 200 characters."""
+        if self.message is None or self.message.body is None:
+            return None
+        line = " ".join(self.message.body[:1000].split())
+        return line if len(line) <= 200 else line[:199] + "…"
+
+    def as_json(self) -> dict[str, Any]:
+        said = None if self.message is None else self.message.as_json()
+        return {
+            "worker": self.worker,
+            "workers": list(self.workers),
+            "deliveries": self.deliveries,
+            "lost_leases": self.lost_leases,
+            "message": None if said is None else {name: said[name] for name in _SHOWN},
+            "changed_at": rfc3339(self.changed_at),
+        }
+
+
+def as_json(work: Work | None) -> dict[str, Any] | None:
+    """What JSON has of the work on an attempt; null for one that was never handed out."""
+    return None if work is None else work.as_json()
+
+
+def works_of(desk: Desk, attempts: Iterable[Attempt]) -> dict[str, Work]:
+    """The work on those of the attempts that have a thread, by their ids."""
+    with_thread = {a.id: a for a in attempts if a.thread_id is not None}
+    wanted = [str(attempt.thread_id) for attempt in with_thread.values()]
+    threads, holders = desk.bus.threads(wanted), desk.bus.holders(wanted)
+    found = {}
+    for attempt in with_thread.values():
+        thread = threads[str(attempt.thread_id)]
+        held = holders.get(thread.id)
+        names = () if held is None else tuple(dict.fromkeys(reversed(held.names)))[::-1]
+        lost = 0 if held is None else held.lost
+        said = _said_last(desk, thread)
+        found[attempt.id] = Work(names, thread.deliveries, lost, said, changed_at(attempt))
+    return found
+
+
+def changed_at(attempt: Attempt) -> int:
+    """When an attempt last changed, in wall-clock milliseconds: that its worktree was taken away
+    or its work integrated is no change of it."""
+    return attempt.updated_at if attempt.ended_at is None else attempt.ended_at
+
+
+def workers_of(desk: Desk, threads: Mapping[str, Thread]) -> dict[str, str]:
+    """Who holds each of the threads, or, of one that is over, held it last."""
+    over = [t.id for t in threads.values() if t.finished_at is not None and t.epoch]
+    found = {t.id: t.holder for t in threads.values() if t.holder is not None}
+    held = desk.bus.holders(over) if over else {}
+    return {**{name: each.names[-1] for name, each in held.items()}, **found}
+
+
+def _said_last(desk: Desk, thread: Thread) -> Message | None:
+    """None while the thread is sealed, as a reviewer's is."""
+    if thread.sealed:
+        return None
+    said = [desk.bus.last_message(thread.id, kind) for kind in _LAST_WORDS]
+    return max((m for m in said if m is not None), key=lambda m: m.id, default=None)
