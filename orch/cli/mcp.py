@@ -9,7 +9,7 @@ from inbox_orch.shared.tools.tools import Tool
 _NO_VERIFY = frozenset({"no_verify"})
 
 TOOLS = (
-    Tool("status", reads=True, defaults={"limit": 50}),
+    Tool("status", reads=True, without=frozenset({"brief"}), defaults={"limit": 50}),
     Tool("ready", reads=True, defaults={"limit": 50}),
     Tool("dispatch"),
     # A check may take longer than any client waits for an answer.

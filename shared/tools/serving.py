@@ -30,7 +30,7 @@ from pydantic import ValidationError
 from ..errors import EXIT_CODES
 from ..shell.json_words import once_each, words_of
 from .tool_calls import Answer, Call, Delivery, Place, carry_out
-from .tools import Described, lean
+from .tools import Described, lean, outline
 
 _MOST_AT_ONCE = 64
 # Of JSON-RPC 2.0, section 5.1. The second is for a tool that there is not.
@@ -201,7 +201,7 @@ def _tool_of(about: Described) -> types.Tool:
         name=about.name,
         description=about.description,
         input_schema=about.takes,
-        output_schema=about.gives,
+        output_schema=outline(about.gives),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads,
             destructive_hint=tool.destroys,

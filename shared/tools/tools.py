@@ -293,7 +293,8 @@ def _wrong(argument: Argument, kind: str) -> InboxOrchError:
 
 
 def lean(value: Any) -> Any:
-    """A result without what is null, false or an empty list, which a reader can do without."""
+    """A result without what is null or false, which a reader can do without. A list that is empty
+    stays one: that there is nothing is an answer."""
     if isinstance(value, list):
         return [lean(each) for each in value]
     if not isinstance(value, dict):
@@ -301,7 +302,7 @@ def lean(value: Any) -> Any:
     return {
         name: each if name in VERBATIM else lean(each)
         for name, each in value.items()
-        if each is not None and each is not False and each != []
+        if each is not None and each is not False
     }
 
 
@@ -326,4 +327,24 @@ def lean_schema(schema: Any) -> Any:
 
 def _may_be_left_out(schema: Mapping[str, Any]) -> bool:
     kinds = [each.get("type") for each in (schema, *schema.get("anyOf", ()))]
-    return bool({"null", "boolean", "array"} & set(kinds)) or schema.get("const") is False
+    return bool({"null", "boolean"} & set(kinds)) or schema.get("const") is False
+
+
+def outline(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A lean schema's first level: its names, which of them are always there, and of what kind each
+    is. The whole would be four fifths of what a client has to read of all tools."""
+    known = schema.get("$defs", {})
+    properties = {n: _kind_of(each, known) for n, each in schema.get("properties", {}).items()}
+    required = schema.get("required", [])
+    return {
+        "type": "object",
+        **({"properties": properties} if properties else {}),
+        **({"required": required} if required else {}),
+    }
+
+
+def _kind_of(schema: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what kind a value is; nothing where it may be of several."""
+    if "$ref" in schema:
+        return _kind_of(known[schema["$ref"].rpartition("/")[2]], known)
+    return {"type": schema["type"]} if isinstance(schema.get("type"), str) else {}

@@ -267,7 +267,7 @@ def test_a_leader_dispatches_answers_and_waits(tmp_path: Path):
         waited = await client.call_tool("orch_wait", {"until": "blocked"})
         assert waited.structured_content["questions"][0]["message"]["body"] == "which?"
         await client.call_tool("orch_answer", {"task": "a", "body": "this"})
-        assert "items" not in (await client.call_tool("orch_blocked", {})).structured_content
+        assert (await client.call_tool("orch_blocked", {})).structured_content["items"] == []
         shown = (await client.call_tool("orch_task_show", {"task": "a"})).structured_content
         assert shown["task"]["key"] == "a"
         assert (await error(client, "orch_task_show", task="c"))["exit_code"] == 3

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.tools.tools import MOST_WAIT_SECONDS, VERBATIM, command_of, lean, words_for
+from inbox_orch.shared.tools.tools import (
+    MOST_WAIT_SECONDS,
+    VERBATIM,
+    command_of,
+    lean,
+    outline,
+    words_for,
+)
 from support.tooling import PROGRAMS, tools_of
 
 TOOLS = {name: about for program in PROGRAMS for name, about in tools_of(program).items()}
@@ -124,3 +131,34 @@ def test_what_others_wrote_is_never_made_lean():
     assert lean({"payload": {"a": None, "b": []}, "a": None, "b": [{"c": False, "d": 0}]}) == {
         "payload": {"a": None, "b": []}, "b": [{"d": 0}]
     }  # fmt: skip
+
+
+def test_an_empty_list_is_a_list_and_every_list_is_promised():
+    assert lean({"items": [], "more": None, "cut": False}) == {"items": []}
+    for name in ("orch_ready", "orch_blocked", "inbox_list"):
+        assert "items" in TOOLS[name].gives["required"]
+
+
+def test_the_list_of_all_tools_is_short():
+    listed = [
+        (each.name, each.description, each.takes, outline(each.gives)) for each in TOOLS.values()
+    ]
+    assert len(json.dumps(listed)) < 25_000
+
+
+def test_the_outline_of_a_schema_has_its_names_and_their_kinds():
+    schema = {
+        "$defs": {"T": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        "type": "object",
+        "properties": {
+            "thread": {"$ref": "#/$defs/T"},
+            "items": {"type": "array", "items": {"$ref": "#/$defs/T"}},
+            "lease": {"anyOf": [{"$ref": "#/$defs/T"}, {"type": "null"}]},
+        },
+        "required": ["thread", "items"],
+    }
+    assert outline(schema) == {
+        "type": "object",
+        "properties": {"thread": {"type": "object"}, "items": {"type": "array"}, "lease": {}},
+        "required": ["thread", "items"],
+    }
