@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.shared.tools.wording import wording_of
 from support.commands import Project, command_path
 from support.orch_matrix import Enterprise
 from support.timing import PATIENCE_SECONDS
@@ -101,9 +102,12 @@ def test_two_clients_race_for_one_task_and_one_gets_it(project: Project):
 
 
 @with_sdk
-def test_bad_input_gives_the_codes_and_hints_of_the_command_line(project: Project):
+def test_bad_input_gives_the_codes_of_the_command_line_and_its_hints_in_words_of_tools(
+    project: Project,
+):
     stale = project.taken_over()
     no_mailbox = {"to": "no good", "subject": "s", "body": "b"}
+    wording = wording_of("inbox", tuple(tools_of("inbox").values()))
     cases = [
         ("show", {"thread": "nope"}, ("show", "nope")),
         ("claim", {"wait": 0.05}, ("claim", "--wait", "0.05")),
@@ -119,7 +123,8 @@ def test_bad_input_gives_the_codes_and_hints_of_the_command_line(project: Projec
             ended = project.json(*line, "--agent", "w1")
             said = await error(client, f"inbox_{tool}", **given)
             assert said["exit_code"] == ended.code, (tool, given)
-            assert (said["code"], said["hint"]) == (ended.error["code"], ended.error["hint"])
+            hint = wording.of(ended.error["hint"])
+            assert (said["code"], said["hint"]) == (ended.error["code"], hint)
             codes.append(ended.code)
         assert codes == [3, 8, 4, 2, 7, 2]
         assert "no_such" in (await error(client, "inbox_list", no_such=1))["message"]

@@ -14,6 +14,7 @@ from inbox_orch.shared.tools.tools import (
     outline,
     words_for,
 )
+from inbox_orch.shared.tools.wording import worded, wording_of
 from support.tooling import PROGRAMS, tools_of
 
 TOOLS = {name: about for program in PROGRAMS for name, about in tools_of(program).items()}
@@ -162,3 +163,33 @@ def test_the_outline_of_a_schema_has_its_names_and_their_kinds():
         "properties": {"thread": {"type": "object"}, "items": {"type": "array"}, "lease": {}},
         "required": ["thread", "items"],
     }
+
+
+@pytest.mark.parametrize("program, text, said", [
+    ("inbox", "--wait S waits for one", "`wait` waits for one"),
+    ("inbox", "Nothing to claim is exit 8; held is Exit 4.",
+     "Nothing to claim is exit_code 8; held is exit_code 4."),
+    ("inbox", "`claim` does, `wait-reply` waits, `unseal` opens",
+     "inbox_claim does, inbox_wait_reply waits, `unseal` opens"),
+    ("inbox", "`inbox show THREAD --full` has it", "inbox_show has it"),
+    ("inbox", "`inbox prune --older-than 1` helps", "`inbox prune --older-than 1` helps"),
+    ("orch", "`orch status --run r-1` lists them", "orch_status lists them"),
+    ("orch", "`orch task show` tells, --no-verify too", "orch_task_show tells, --no-verify too"),
+    ("orch", "`inbox reply T --body TEXT` --run", "`inbox reply T --body TEXT` `run`"),
+    ("inbox", "`inbox list --help` shows how", "the input schema of inbox_list shows how"),
+    ("inbox", "`--wait` and `one", "`wait` and `one"),
+])  # fmt: skip
+def test_commands_are_told_in_the_words_of_tools(program: str, text: str, said: str):
+    found = tuple(tools_of(program).values())
+    assert wording_of(program, found).of(text) == said
+
+
+def test_no_tool_describes_itself_by_exits_and_options():
+    for program in PROGRAMS:
+        found = tuple(tools_of(program).values())
+        for each in worded(found, wording_of(program, found)):
+            told = [
+                each.description,
+                *(v["description"] for v in each.takes["properties"].values()),
+            ]
+            assert [text for text in told if "--" in text or "xit " in text] == [], each.name
