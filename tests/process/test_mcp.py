@@ -1,6 +1,7 @@
 """`inbox mcp` and `orch mcp` as real processes, met by the SDK's own client."""
 
 import asyncio
+import hashlib
 import importlib.util
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -276,8 +278,31 @@ def test_a_leader_dispatches_answers_and_waits(tmp_path: Path):
         shown = (await client.call_tool("orch_task_show", {"task": "a"})).structured_content
         assert shown["task"]["key"] == "a"
         assert (await error(client, "orch_task_show", task="c"))["exit_code"] == 3
+        await builds_and_asks(client)
 
     with_clients(project.folder, ["leader"], talk, "orch")
+
+
+async def builds_and_asks(client) -> None:
+    """A run from its opening to what is accepted, and a council."""
+
+    async def given(tool: str, **arguments: object) -> dict[str, Any]:
+        done = await client.call_tool(f"orch_{tool}", arguments)
+        assert not done.is_error, done.structured_content
+        return dict(done.structured_content)
+
+    run = (await given("run_init", title="Second"))["run"]["name"]
+    assert (await given("task_add", run=run, task="x", title="X"))["task"]["key"] == "x"
+    assert (await error(client, "orch_retry", run=run, tasks=["x"]))["exit_code"] == 4
+    assert (await given("integrate", run=run))["items"] == []
+    brief = "# What now?\n\nÄ or B?\n"
+    asked = await given("council_start", brief=brief, reviewers="ada,bob")
+    name = asked["council"]["name"]
+    assert (await error(client, "orch_council_wait", council=name, wait=0))["exit_code"] == 8
+    told = await client.call_tool("orch_council_report", {"council": name})
+    assert told.structured_content["data"]["council"]["name"] == name
+    digest = hashlib.sha256(brief.encode()).hexdigest()
+    assert digest in told.structured_content["data"]["text"]
 
 
 @with_sdk
