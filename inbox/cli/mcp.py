@@ -13,6 +13,8 @@ from .base import open_bus
 from .given_lease import Given, given_lease, is_given
 
 _LEASE = frozenset({"thread", "token"})
+# What goes into a file, or out of the program as it is.
+_FILES = frozenset({"artifact", "output", "raw", "body_to", "message"})
 
 
 def _give_back(claimed: Result) -> list[str]:
@@ -22,7 +24,7 @@ def _give_back(claimed: Result) -> list[str]:
 TOOLS = (
     Tool("send"),
     Tool("fetch", defaults={"limit": 10}),
-    Tool("claim", without=frozenset({"export"}), undo=_give_back),
+    Tool("claim", without=frozenset({"export", "body_to"}), undo=_give_back),
     Tool("renew", needs=_LEASE, repeats=True),
     Tool("update", needs=_LEASE),
     Tool("ask", needs=_LEASE | {"body"}),
@@ -33,7 +35,7 @@ TOOLS = (
     Tool("release", needs=_LEASE, repeats=True),
     Tool("cancel", destroys=True, repeats=True),
     Tool("list", reads=True, defaults={"limit": 20}),
-    Tool("show", reads=True, without=frozenset({"artifact", "output"})),
+    Tool("show", reads=True, without=_FILES),
     Tool(
         "show",
         name="inbox_save_artifact",

@@ -8,18 +8,50 @@ from inbox_orch.shared.tools.tools import Tool
 
 _NO_VERIFY = frozenset({"no_verify"})
 
+_OF_RUN = ("title", "base", "on_failure", "max_parallel", "no_repo", "key")
+_OF_TASK = ("run", "task", "title", "body", "to", "depends_on", "check", "no_worktree", "key")
+_OF_COUNCIL = ("brief", "title", "reviewers", "decision", "deadline", "quorum", "key")
+
 TOOLS = (
-    Tool("status", reads=True, defaults={"limit": 50}),
+    Tool(
+        "run init", only=frozenset(_OF_RUN), about="Open a run for the repository of this folder."
+    ),
+    Tool("task add", only=frozenset(_OF_TASK)),
+    Tool("status", reads=True, without=frozenset({"brief"}), defaults={"limit": 50}),
     Tool("ready", reads=True, defaults={"limit": 50}),
     Tool("dispatch"),
     # A check may take longer than any client waits for an answer.
     Tool("wait", waits=True, without=_NO_VERIFY, fixed=("--no-verify",)),
     Tool("blocked", reads=True),
     Tool("answer", needs=frozenset({"body"})),
+    Tool("retry"),
+    # As checks, what comes after a merge may take longer than any client waits.
+    Tool(
+        "integrate",
+        without=frozenset({"check"}),
+        about="Merge the accepted work of a run, in memory. What conflicts goes back to its task.",
+    ),
     Tool("task show", reads=True),
+    Tool(
+        "council start",
+        only=frozenset(_OF_COUNCIL),
+        texts=frozenset({"brief"}),
+        about="Ask reviewers, each a mailbox, for an opinion on the same brief.",
+    ),
+    Tool("council wait", waits=True),
+    Tool(
+        "council report",
+        only=frozenset({"council", "format"}),
+        about="What the reviewers of a council say, counted, and word for word.",
+    ),
 )
 
-_ABOUT = {"task": "The task's key.", "tasks": "The tasks' keys; all that are ready without any."}
+_ABOUT = {
+    "task": "The task's key.",
+    "tasks": "The tasks' keys; all that are ready without any.",
+    "body": "The text itself.",
+    "brief": "What is to be reviewed, in markdown.",
+}
 
 
 def _gives(command: str, number: int) -> dict[str, Any]:

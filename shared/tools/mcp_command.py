@@ -16,6 +16,7 @@ from ..shell.blocks import Table
 from ..shell.commandline import Shell, Verb, shell_of
 from .tool_calls import Place
 from .tools import Described, Tool, described
+from .wording import Wording, worded, wording_of
 
 EXTRA = "inbox-orch[mcp]"
 
@@ -45,11 +46,14 @@ def mcp_command(
         program = context.find_root().command
         assert isinstance(program, click.Group)
         found = tuple(described(program, tool, about_arguments, gives) for tool in tools)
+        wording = wording_of(name, found)
+        found = worded(found, wording)
         shell = shell_of(context)
         if listing:
             _list(shell, found)
         else:
-            _serve(shell, Place(program, _options(shell)), instructions(context), found)
+            place = Place(program, _options(shell))
+            _serve(shell, place, instructions(context), found, wording)
 
     return command
 
@@ -70,7 +74,13 @@ def _list(shell: Shell, found: Sequence[Described]) -> None:
     shell.output.result(data, Table(("TOOL", "DOES"), rows, "no tools", fixed=(0,)))
 
 
-def _serve(shell: Shell, place: Place, instructions: str, found: tuple[Described, ...]) -> None:
+def _serve(
+    shell: Shell,
+    place: Place,
+    instructions: str,
+    found: tuple[Described, ...],
+    wording: Wording,
+) -> None:
     if shell.json:
         raise usage("--json goes with --tools", hint="a server speaks its own protocol")
     if find_spec("mcp") is None:
@@ -86,7 +96,7 @@ def _serve(shell: Shell, place: Place, instructions: str, found: tuple[Described
         shell.output.notice("serving a client on standard input; --tools lists the tools")
     from .serving import Offer, serve
 
-    serve(Offer(place, version("inbox-orch"), instructions, found))
+    serve(Offer(place, version("inbox-orch"), instructions, found, wording))
 
 
 def _options(shell: Shell) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ from pydantic import ValidationError
 from ..errors import EXIT_CODES
 from ..shell.json_words import once_each, words_of
 from .tool_calls import Answer, Call, Delivery, Place, carry_out
-from .tools import Described, lean
+from .tools import Described, lean, outline
+from .wording import Wording
 
 _MOST_AT_ONCE = 64
 # Of JSON-RPC 2.0, section 5.1. The second is for a tool that there is not.
@@ -45,6 +46,7 @@ class Offer(NamedTuple):
     version: str
     instructions: str
     tools: tuple[Described, ...]
+    wording: Wording
 
 
 def serve(offer: Offer) -> None:
@@ -122,7 +124,7 @@ class _Service:
             self._wire.forget(context.request_id)
             call.give_up()
             raise
-        return _result_of(call.answer)
+        return _result_of(call.answer, self._offer.wording)
 
     async def _end_of_answered(self) -> None:
         """A command has something to do once its answer has been written. A client that has read
@@ -201,7 +203,7 @@ def _tool_of(about: Described) -> types.Tool:
         name=about.name,
         description=about.description,
         input_schema=about.takes,
-        output_schema=about.gives,
+        output_schema=outline(about.gives),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads,
             destructive_hint=tool.destroys,
@@ -211,12 +213,14 @@ def _tool_of(about: Described) -> types.Tool:
     )
 
 
-def _result_of(answer: Answer | None) -> types.CallToolResult:
-    """The data, or the error with the data that stands beside it."""
+def _result_of(answer: Answer | None, wording: Wording) -> types.CallToolResult:
+    """The data, or the error with the data beside it, and its hint in the words of tools."""
     assert answer is not None, "a command has answered nothing"
     content: dict[str, Any] = lean(answer.get("data", {}))
     if not answer["ok"]:
-        error = answer["error"]
+        error = dict(answer["error"])
+        if error.get("hint"):
+            error["hint"] = wording.of(error["hint"])
         content = {
             "error": {**lean(error), "exit_code": EXIT_CODES[error["code"]]},
             **({"data": content} if "data" in answer else {}),

@@ -41,7 +41,7 @@ class Tool(NamedTuple):
     `defaults`: other ones than the command's. `waits`: by default, too. `reads`: changes nothing.
     `destroys`: ends what others do. `repeats`: has no further effect when it is called again.
     `result`: which of the command's results. `undo`: the words that take a result back which
-    was not received.
+    was not received. `texts`: the arguments for files of text, where others are of objects.
     """
 
     command: str
@@ -58,14 +58,17 @@ class Tool(NamedTuple):
     result: int = 0
     about: str | None = None
     undo: Callable[[Result], Sequence[str]] | None = None
+    texts: frozenset[str] = frozenset()
 
 
 class Argument(NamedTuple):
-    """One argument of a tool. `file` is set where its text goes into a file for the command."""
+    """One argument of a tool. `file` is set where what it says goes into a file for the command:
+    an object, or with `text` a text as it is."""
 
     name: str
     parameter: click.Parameter
     file: bool
+    text: bool = False
 
     @property
     def many(self) -> bool:
@@ -139,7 +142,7 @@ def _arguments(tool: Tool, command: click.Command) -> Iterator[Argument]:
             continue  # the text itself is given
         name = name.removesuffix(_FILE)
         if name not in tool.without and (tool.only is None or name in tool.only):
-            yield Argument(name, parameter, file)
+            yield Argument(name, parameter, file, name in tool.texts)
 
 
 def _name(parameter: click.Parameter) -> str:
@@ -188,7 +191,7 @@ def _schema_of(tool: Tool, argument: Argument, about: Mapping[str, str]) -> dict
 def _type_of(argument: Argument) -> dict[str, Any]:
     kind = argument.parameter.type
     if argument.file:
-        return {"type": "object"}
+        return {"type": "string" if argument.text else "object"}
     if argument.flag:
         return {"type": "boolean"}
     if isinstance(kind, click.Choice):
@@ -249,7 +252,7 @@ def _values(
         return [] if default is None else [str(default)]
     value = given[argument.name]
     if argument.file:
-        return [in_a_file(_object(argument, value))]
+        return [in_a_file(_text(argument, value) if argument.text else _object(argument, value))]
     if argument.flag:
         if not isinstance(value, bool):
             raise _wrong(argument, "true or false")
@@ -277,6 +280,13 @@ def _word(argument: Argument, value: object) -> str:
         ) from error
 
 
+def _text(argument: Argument, value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong(argument, "text")
+    os.fsencode(_word(argument, value))  # refuses half characters
+    return value
+
+
 def _object(argument: Argument, value: object) -> str:
     if not isinstance(value, dict):
         raise _wrong(argument, "an object")
@@ -293,7 +303,8 @@ def _wrong(argument: Argument, kind: str) -> InboxOrchError:
 
 
 def lean(value: Any) -> Any:
-    """A result without what is null, false or an empty list, which a reader can do without."""
+    """A result without what is null or false, which a reader can do without. A list that is empty
+    stays one: that there is nothing is an answer."""
     if isinstance(value, list):
         return [lean(each) for each in value]
     if not isinstance(value, dict):
@@ -301,7 +312,7 @@ def lean(value: Any) -> Any:
     return {
         name: each if name in VERBATIM else lean(each)
         for name, each in value.items()
-        if each is not None and each is not False and each != []
+        if each is not None and each is not False
     }
 
 
@@ -326,4 +337,25 @@ def lean_schema(schema: Any) -> Any:
 
 def _may_be_left_out(schema: Mapping[str, Any]) -> bool:
     kinds = [each.get("type") for each in (schema, *schema.get("anyOf", ()))]
-    return bool({"null", "boolean", "array"} & set(kinds)) or schema.get("const") is False
+    return bool({"null", "boolean"} & set(kinds)) or schema.get("const") is False
+
+
+def outline(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A lean schema's first level: of what kind each value is, if it is of one alone, and which are
+    always there. The whole would be four fifths of what a client has to read of all tools."""
+    known = schema.get("$defs", {})
+    kinds = {n: _kind_of(each, known) for n, each in schema.get("properties", {}).items()}
+    required = schema.get("required", [])
+    properties = {name: kind for name, kind in kinds.items() if kind or name in required}
+    return {
+        "type": "object",
+        **({"properties": properties} if properties else {}),
+        **({"required": required} if required else {}),
+    }
+
+
+def _kind_of(schema: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what kind a value is; nothing where it may be of several."""
+    if "$ref" in schema:
+        return _kind_of(known[schema["$ref"].rpartition("/")[2]], known)
+    return {"type": schema["type"]} if isinstance(schema.get("type"), str) else {}

@@ -1,6 +1,7 @@
 """`inbox mcp` and `orch mcp` as real processes, met by the SDK's own client."""
 
 import asyncio
+import hashlib
 import importlib.util
 import json
 import os
@@ -9,9 +10,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from inbox_orch.shared.tools.wording import wording_of
 from support.commands import Project, command_path
 from support.orch_matrix import Enterprise
 from support.timing import PATIENCE_SECONDS
@@ -101,9 +104,12 @@ def test_two_clients_race_for_one_task_and_one_gets_it(project: Project):
 
 
 @with_sdk
-def test_bad_input_gives_the_codes_and_hints_of_the_command_line(project: Project):
+def test_bad_input_gives_the_codes_of_the_command_line_and_its_hints_in_words_of_tools(
+    project: Project,
+):
     stale = project.taken_over()
     no_mailbox = {"to": "no good", "subject": "s", "body": "b"}
+    wording = wording_of("inbox", tuple(tools_of("inbox").values()))
     cases = [
         ("show", {"thread": "nope"}, ("show", "nope")),
         ("claim", {"wait": 0.05}, ("claim", "--wait", "0.05")),
@@ -119,7 +125,8 @@ def test_bad_input_gives_the_codes_and_hints_of_the_command_line(project: Projec
             ended = project.json(*line, "--agent", "w1")
             said = await error(client, f"inbox_{tool}", **given)
             assert said["exit_code"] == ended.code, (tool, given)
-            assert (said["code"], said["hint"]) == (ended.error["code"], ended.error["hint"])
+            hint = wording.of(ended.error["hint"])
+            assert (said["code"], said["hint"]) == (ended.error["code"], hint)
             codes.append(ended.code)
         assert codes == [3, 8, 4, 2, 7, 2]
         assert "no_such" in (await error(client, "inbox_list", no_such=1))["message"]
@@ -267,12 +274,35 @@ def test_a_leader_dispatches_answers_and_waits(tmp_path: Path):
         waited = await client.call_tool("orch_wait", {"until": "blocked"})
         assert waited.structured_content["questions"][0]["message"]["body"] == "which?"
         await client.call_tool("orch_answer", {"task": "a", "body": "this"})
-        assert "items" not in (await client.call_tool("orch_blocked", {})).structured_content
+        assert (await client.call_tool("orch_blocked", {})).structured_content["items"] == []
         shown = (await client.call_tool("orch_task_show", {"task": "a"})).structured_content
         assert shown["task"]["key"] == "a"
         assert (await error(client, "orch_task_show", task="c"))["exit_code"] == 3
+        await builds_and_asks(client)
 
     with_clients(project.folder, ["leader"], talk, "orch")
+
+
+async def builds_and_asks(client) -> None:
+    """A run from its opening to what is accepted, and a council."""
+
+    async def given(tool: str, **arguments: object) -> dict[str, Any]:
+        done = await client.call_tool(f"orch_{tool}", arguments)
+        assert not done.is_error, done.structured_content
+        return dict(done.structured_content)
+
+    run = (await given("run_init", title="Second"))["run"]["name"]
+    assert (await given("task_add", run=run, task="x", title="X"))["task"]["key"] == "x"
+    assert (await error(client, "orch_retry", run=run, tasks=["x"]))["exit_code"] == 4
+    assert (await given("integrate", run=run))["items"] == []
+    brief = "# What now?\n\nÄ or B?\n"
+    asked = await given("council_start", brief=brief, reviewers="ada,bob")
+    name = asked["council"]["name"]
+    assert (await error(client, "orch_council_wait", council=name, wait=0))["exit_code"] == 8
+    told = await client.call_tool("orch_council_report", {"council": name})
+    assert told.structured_content["data"]["council"]["name"] == name
+    digest = hashlib.sha256(brief.encode()).hexdigest()
+    assert digest in told.structured_content["data"]["text"]
 
 
 @with_sdk

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.tools.tools import MOST_WAIT_SECONDS, VERBATIM, command_of, lean, words_for
+from inbox_orch.shared.tools.tools import (
+    MOST_WAIT_SECONDS,
+    VERBATIM,
+    command_of,
+    lean,
+    outline,
+    words_for,
+)
+from inbox_orch.shared.tools.wording import worded, wording_of
 from support.tooling import PROGRAMS, tools_of
 
 TOOLS = {name: about for program in PROGRAMS for name, about in tools_of(program).items()}
@@ -92,7 +100,7 @@ def test_every_tool_has_a_command_and_says_what_it_is_for():
 
 
 def test_the_tools_of_a_program_cost_a_client_little():
-    for program, most in (("inbox", 10_000), ("orch", 5_000)):
+    for program, most in (("inbox", 10_000), ("orch", 10_000)):
         told = [(a.name, a.description, a.takes) for a in tools_of(program).values()]
         assert len(json.dumps(told)) < most
 
@@ -124,3 +132,73 @@ def test_what_others_wrote_is_never_made_lean():
     assert lean({"payload": {"a": None, "b": []}, "a": None, "b": [{"c": False, "d": 0}]}) == {
         "payload": {"a": None, "b": []}, "b": [{"d": 0}]
     }  # fmt: skip
+
+
+def test_an_empty_list_is_a_list_and_every_list_is_promised():
+    assert lean({"items": [], "more": None, "cut": False}) == {"items": []}
+    for name in ("orch_ready", "orch_blocked", "inbox_list"):
+        assert "items" in TOOLS[name].gives["required"]
+
+
+def test_the_list_of_all_tools_is_short():
+    listed = [
+        (each.name, each.description, each.takes, outline(each.gives)) for each in TOOLS.values()
+    ]
+    # As the SDK writes it.
+    assert len(json.dumps(listed, separators=(",", ":"))) < 25_000
+
+
+def test_the_outline_of_a_schema_has_its_names_and_their_kinds():
+    schema = {
+        "$defs": {"T": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        "type": "object",
+        "properties": {
+            "thread": {"$ref": "#/$defs/T"},
+            "items": {"type": "array", "items": {"$ref": "#/$defs/T"}},
+            "lease": {"anyOf": [{"$ref": "#/$defs/T"}, {"type": "null"}]},
+        },
+        "required": ["thread", "items"],
+    }
+    assert outline(schema) == {
+        "type": "object",
+        "properties": {"thread": {"type": "object"}, "items": {"type": "array"}},
+        "required": ["thread", "items"],
+    }
+
+
+@pytest.mark.parametrize("program, text, said", [
+    ("inbox", "--wait S waits for one", "`wait` waits for one"),
+    ("inbox", "Nothing to claim is exit 8; held is Exit 4.",
+     "Nothing to claim is exit_code 8; held is exit_code 4."),
+    ("inbox", "`claim` does, `wait-reply` waits, `unseal` opens",
+     "inbox_claim does, inbox_wait_reply waits, `unseal` opens"),
+    ("inbox", "`inbox show THREAD --full` has it", "inbox_show has it"),
+    ("inbox", "`inbox prune --older-than 1` helps", "`inbox prune --older-than 1` helps"),
+    ("orch", "`orch status --run r-1` lists them", "orch_status lists them"),
+    ("orch", "`orch task show` tells, --no-verify too", "orch_task_show tells, --no-verify too"),
+    ("orch", "`inbox reply T --body TEXT` --run", "`inbox reply T --body TEXT` `run`"),
+    ("inbox", "`inbox list --help` shows how", "the input schema of inbox_list shows how"),
+    ("inbox", "`--wait` and `one", "`wait` and `one"),
+])  # fmt: skip
+def test_commands_are_told_in_the_words_of_tools(program: str, text: str, said: str):
+    found = tuple(tools_of(program).values())
+    assert wording_of(program, found).of(text) == said
+
+
+def test_no_tool_describes_itself_by_exits_and_options():
+    for program in PROGRAMS:
+        found = tuple(tools_of(program).values())
+        for each in worded(found, wording_of(program, found)):
+            told = [
+                each.description,
+                *(v["description"] for v in each.takes["properties"].values()),
+            ]
+            assert [text for text in told if "--" in text or "xit " in text] == [], each.name
+
+
+def test_a_text_is_handed_over_in_a_file_as_it_is():
+    assert words("orch_council_start", brief="# Why?\n") == [
+        "council", "start", "--brief-file=file of # Why?\n", "--"
+    ]  # fmt: skip
+    assert TOOLS["orch_council_start"].takes["properties"]["brief"]["type"] == "string"
+    assert "text" in refusal("orch_council_start", brief={"a": 1}).message
