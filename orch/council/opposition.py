@@ -1,9 +1,9 @@
 """Which items speak against each other, and by what that can be seen.
 
 Nothing is opposed because two texts are alike and two words differ: there is a link, a choice
-between rivals, a pair of stances with keywords in common, of which no title denies something else
-or only asks how a thing works, or a title that puts aside what another speaks for. What shows it is
-kept, for the report.
+between rivals, a pair of stances with keywords in common, of which no title denies something else,
+only asks how a thing works or builds on it, or a title that puts aside what another speaks for.
+What shows it is kept, for the report.
 """
 
 import re
@@ -26,6 +26,13 @@ _ASKING = re.compile(
         (?: \s+(?:how|what|when|where|whether|which|who|whose|why)\b
           | (?!\s+(?:that|an?|another|one|two|new|on|for|against)\b | .*\b(?:as|by)\b) )""",
     re.I | re.S | re.X,
+)
+# "Extend X to Y" needs X. Whoever wants X "only for Z", or "as it is", speaks against it.
+_BUILDING = re.compile(
+    r"\W*(?:extend|widen|broaden|generali[sz]e|complement|supplement|reuse|build\s+on)\b", re.I
+)
+_NO_MORE = re.compile(
+    r"[^:;]*(?:\b(?:alone|exactly|just|only|sole|unchanged|as\s+(?:is|it|they))\b|\d)", re.I
 )
 # "Specify how X is replaced" takes for granted that X will not stay.
 _ENDING = re.compile(
@@ -105,7 +112,7 @@ def _by_stance(first: Speech, second: Speech) -> Opposition | None:
         return None
     about = _subject(first, second)
     doing, other = (first, second) if first.item.stance == "do" else (second, first)
-    if not about or _denies_another_thing(other, doing) or _only_asks(doing, other):
+    if not about or _denies_another_thing(other, doing) or _lets_stay(doing, other):
         return None
     if _leans(doing, about) == "against" or _leans(other, about) == "for":
         return None
@@ -137,19 +144,20 @@ def _denies_another_thing(other: Speech, doing: Speech) -> bool:
     return 2 * len(other.denied & (doing.spoken_for - doing.denied)) < len(other.denied)
 
 
-def _only_asks(doing: Speech, other: Speech) -> bool:
-    """Whether one wants it said, tested or measured how a thing works that the other wants kept.
+def _lets_stay(doing: Speech, other: Speech) -> bool:
+    """Whether one asks how a thing works, or builds on it, that the other wants kept.
 
     Both can be had, unless the one takes for granted that the thing goes, or the other wants it
-    left unsaid, or is against some of what the one speaks for.
+    left unsaid, or no more of it, or is against some of what the one speaks for.
     """
     title, kept = doing.item.title, other.item.title
+    asks, builds = _ASKING.match(title), _BUILDING.match(title)
     ending = words.terms(" ".join(_ENDING.findall(title)))
-    if not _ASKING.match(title) or ending - other.spoken_for:
+    if not (asks or builds) or ending - other.spoken_for:
         return False
     if other.item.stance != "keep" and not keeps(kept):
         return False
-    if _UNSAID.search(kept) or _LEAVING_TO.match(kept):
+    if _LEAVING_TO.match(kept) or (_UNSAID.search(kept) if asks else _NO_MORE.match(kept)):
         return False
     return not other.denied & doing.spoken_for and not doing.denied & other.spoken_for
 
@@ -179,8 +187,11 @@ def _leans(one: Speech, about: frozenset[str]) -> str | None:
 
 
 def _by_title(one: Speech, other: Speech) -> Opposition | None:
-    """Rivals that both say `do`: the first puts aside ("X instead of Y") a keyword of both that
-    the second speaks for, and little else, and there is no keyword that both speak for."""
+    """Rivals of which one at least wants a change: the first puts aside ("X instead of Y") a
+    keyword of both that the second speaks for, and little else, and there is no keyword that both
+    speak for."""
+    if one.item.stance == other.item.stance == "keep":
+        return None  # what is there now cannot contradict itself
     common = one.keywords & other.keywords
     terms = tuple(sorted(one.rejected & common & other.spoken_for))
     if not terms or _PART * len(terms) < len(one.rejected):

@@ -242,6 +242,31 @@ def test_an_answer_given_or_a_question_that_is_not_wanted_speaks_against_keeping
     assert seen(one, item("b/1", asked, FLAG)).rule == "stance"
 
 
+@pytest.mark.parametrize(
+    "kept, built, opposed",
+    [
+        ("Keep the opt-in flag", "Extend the opt-in flag to imports", False),
+        ("Keep the opt-in flag for reads", "Generalise the opt-in flag to every call", False),
+        ("Make the opt-in flag the default", "Build on the opt-in flag for imports", False),
+        ("Keep the opt-in flag for reads only", "Extend the opt-in flag to deletes", True),
+        ("Keep the opt-in flag as it is", "Widen the opt-in flag to deletes", True),
+        ("Keep the opt-in flag at 5 tenants", "Extend the opt-in flag to 50 tenants", True),
+        ("Keep the opt-in flag: only admins set it", "Extend the opt-in flag to imports", False),
+    ],
+)
+def test_building_on_a_thing_speaks_against_keeping_it_only_as_it_is(kept, built, opposed):
+    one = item("a/1", kept, FLAG, stance="keep")
+
+    assert (seen(one, item("b/1", built, (*FLAG[:2], "help text"))) is not None) == opposed
+
+
+def test_two_that_keep_what_is_there_are_not_opposed_by_what_one_puts_aside():
+    one = item("a/1", "Keep the flag a word rather than a table", FLAG, stance="keep")
+    other = item("b/1", "Keep the table of flags by tenant", (*FLAG, "table"), stance="keep")
+
+    assert seen(one, other) is None
+
+
 def seen(one: Item, other: Item) -> Opposition | None:
     return seen_opposed(speech_of(one), speech_of(other))
 
