@@ -1,5 +1,6 @@
 """The documentation is true: its commands run, its links lead somewhere, it is current."""
 
+import contextlib
 import os
 import re
 import runpy
@@ -13,6 +14,7 @@ import pytest
 
 from support.lengths import LONG
 from support.rehearsals import SHELLS, Script, bare, installed
+from support.standins import stand_ins
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -61,12 +63,20 @@ def agents(tmp_path: Path) -> Path:
     return folder
 
 
+def commands_for(shell: str, folder: Path) -> contextlib.AbstractContextManager[str]:
+    """Where a shell finds our commands: one has them as they are installed; in the others, where
+    only the shell is another one, warm processes stand in for them."""
+    if shell == SHELLS[0]:
+        return contextlib.nullcontext(str(Path(sys.executable).parent))
+    return stand_ins(folder / "stand-ins")
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if blocks_of(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_every_command_of_the_page_works_and_a_failure_of_any_ends_it(
-    page: Path, shell: str, project: Path, agents: Path
+    page: Path, shell: str, project: Path, agents: Path, tmp_path: Path
 ):
     """All blocks of a page, one after the other, in one project, for somebody with an empty home;
     then again for each command, which fails."""
@@ -82,15 +92,16 @@ def test_every_command_of_the_page_works_and_a_failure_of_any_ends_it(
             path = project.parent / f"block{number}.py"
             path.write_text(text)
             script.append(shlex.join([sys.executable, "-P", str(path)]))
-    rehearsed = Script(
-        shell,
-        ["-c", "\n".join(script)],
-        project,
-        path=os.pathsep.join((str(agents), installed())),
-        environment=bare({**os.environ}),
-    )
+    with commands_for(shell, tmp_path) as commands:
+        rehearsed = Script(
+            shell,
+            ["-c", "\n".join(script)],
+            project,
+            path=os.pathsep.join((str(agents), commands, installed())),
+            environment=bare({**os.environ}),
+        )
 
-    done = rehearsed.play()
+        done = rehearsed.play()
 
     assert done.returncode == 0, done.stdout + done.stderr
     if page.name != "python.md":

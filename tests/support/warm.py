@@ -57,6 +57,7 @@ class Forked:
         arguments: Sequence[str],
         *,
         stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
         stderr: int | None = None,
         cwd: Path | None = None,
         environment: Mapping[str, str] | None = None,
@@ -83,10 +84,14 @@ class Forked:
                 passed.callback(os.close, given[0])
             else:
                 given[0] = stdin
-            self.stdout = pipe(1, "rb")
-            given[2] = 2
+            if stdout == subprocess.PIPE:
+                self.stdout = pipe(1, "rb")
+            else:
+                given[1] = stdout
             if stderr == subprocess.PIPE:
                 self.stderr = pipe(2, "rb")
+            else:
+                given[2] = 2 if stderr is None else stderr
             self._told = pipe(-1, "rb")
             whole = os.environ if environment is None else environment
             locale = ((name, whole[name]) for name in sorted(whole) if name.startswith(_LOCALE))
@@ -111,6 +116,10 @@ class Forked:
             assert byte, "the server of warm processes has ended"
             said += byte
         return said
+
+    def fileno(self) -> int:
+        """What select(2) waits at for its end."""
+        return self._told.fileno()
 
     def poll(self) -> int | None:
         """Its exit code, negative for the number of a signal, or None while it lives."""
