@@ -2,7 +2,7 @@
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.blocks import Block, Facts, Sentence, Table
-from inbox_orch.shared.shell.declaring import TEXT, Context, option, shell_of, verb
+from inbox_orch.shared.shell.declaring import Context, option, shell_of, verb
 
 from ..services.examining import Examined, recovery_hint
 from .base import open_bus
@@ -22,7 +22,6 @@ from .base import open_bus
 @option(
     "--with",
     "adapters",
-    type=TEXT,
     multiple=True,
     metavar="NAME",
     help="Also look whether this coding agent can be run here; repeatable.",

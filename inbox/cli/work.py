@@ -6,7 +6,6 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.declaring import (
-    TEXT,
     Choice,
     Context,
     Number,
@@ -82,7 +81,6 @@ _MOST_BUSY_SECONDS = 2.0
 @option(
     "--with",
     "adapter",
-    type=TEXT,
     metavar="NAME",
     help="Run this coding agent instead of CMD: claude, codex, cursor-agent, gemini or opencode.",
 )
