@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -19,6 +20,15 @@ from support.workers import is_alive
 
 BRIEF = "# Where the state lives\n\n## S1 Proposal\nSQLite in WAL mode.\n"
 SAYS = "cat > /dev/null; echo '- [do] Enable WAL mode :: wal, sqlite, journal mode'"
+
+# Stands for Claude Code: refuses, and reviews once it has been answered.
+REFUSES_FIRST = r"""#!/bin/sh
+printf '%s\n' "$*" >> "${0%/*}/called"
+stop=refusal
+case $(cat) in *"Since then"*) stop=end_turn;; esac
+printf '{"type":"result","is_error":false,"subtype":"success","stop_reason":"%s",' "$stop"
+printf '"session_id":"s","result":"- [do] Keep one file :: sqlite, file, backup"}\n'
+"""
 
 
 class Room:
@@ -136,6 +146,33 @@ def test_one_is_late_and_one_fails_and_the_report_is_printed_with_exit_11(
     assert room.held() == []
 
 
+def test_an_agent_by_name_reads_only_and_its_question_is_told_and_answered(
+    room: Room, tmp_path: Path
+):
+    stub = Stub(tmp_path / "agents")
+    (stub.folder / "claude").write_text(REFUSES_FIRST)
+    line = [command_path("orch"), "council", "ask", "brief.md", "--with", "ada=claude"]
+    asking = subprocess.Popen(
+        [*line, "--worker", f"bob={SAYS}"],
+        cwd=room.folder,
+        env={**os.environ, "PATH": stub.path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert asking.stderr is not None
+    told = next(line for line in asking.stderr if line.startswith("ada asks something"))
+    answer = shlex.split(told.split("`")[3].replace("TEXT", "Review"))  # what it says is typed
+    assert run(*answer[1:], program="orch", folder=room.folder).code == 0
+    report, _ = asking.communicate(timeout=PATIENCE_SECONDS)
+
+    assert asking.returncode == 0
+    assert "Keep one file" in report
+    assert all("acceptEdits" not in call for call in stub.calls)
+    assert len(stub.calls) == 2
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_same_call_goes_on_with_the_council_that_was_interrupted(
     room: Room, tmp_path: Path, number: int
@@ -190,6 +227,7 @@ def test_when_the_wait_is_over_it_says_how_to_go_on_and_leaves_nobody_behind(
     "arguments, said",
     [
         ((), "it is not said who reviews"),
+        (("--with", "no-such-agent"), "no agent is known as 'no-such-agent'"),
         (("--worker", "no-such-reviewer"), "'no-such-reviewer' is not found"),
         (("--worker", "ada=true", "--reviewers", "bob"), "no seat of the council is called ada"),
     ],

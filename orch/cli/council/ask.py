@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from inbox_orch.inbox.domain.states import BLOCKED
 from inbox_orch.shared.adapters.facts import READONLY
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.blocks import Block, Sentence
@@ -12,7 +13,7 @@ from inbox_orch.shared.shell.output import Output
 
 from ...council.ask import Asked, check_asked
 from ...council.count import Counted, rendered, shortfall
-from ...council.views import CouncilView
+from ...council.views import CouncilView, SeatView
 from ...leader.crew import posts_of
 from ...leader.hearing import Bench, Hearing, benches_of, hear, is_over, open_hearing, reviewers_of
 from ...leader.scheduler import Scheduler
@@ -64,7 +65,8 @@ def command(
 
     Makes the database if the project has none. Each CMD is started, gets the request on its
     standard input, and prints its reply or leaves it in $INBOX_RESULT; it is ended with the round.
-    One command in several seats is one agent, and the report says so.
+    --with does the same with a coding agent. One agent in several seats is one voice, and the
+    report says so.
 
     Interrupted, the same call goes on with the council that it began, and shows its report again
     once that is closed; after `orch run close` or `cancel` it asks anew. Exit codes as for
@@ -105,17 +107,29 @@ def _heard(
     wait_seconds: float,
 ) -> None:
     """Let the reviewers answer, unless they have, and tell of each that is done."""
-    told: set[str] = set()
+    told: set[tuple[str | None, str | None]] = set()
 
     def tell(view: CouncilView) -> None:
         for seat in view.seats_of(1):
-            name = seat.seat.reviewer
-            if seat.stands.final and name not in told and not output.as_json:
-                told.add(name)
-                output.notice(f"{name}: {seat.stands.state}")
+            said = _standing(seat, view.run.name)
+            which = None if seat.thread is None else seat.thread.id
+            if said is not None and (which, said) not in told and not output.as_json:
+                told.add((which, said))
+                output.notice(said)
 
     if not is_over(scheduler.desk, hearing):
         hear(scheduler.desk, hearing, benches, wait_seconds=wait_seconds, on_look=tell)
+
+
+def _standing(seat: SeatView, council: str) -> str | None:
+    """What is to be told of a seat: that it is done, or that it asks something."""
+    name, thread = seat.seat.reviewer, seat.thread
+    if seat.stands.final:
+        return f"{name}: {seat.stands.state}"
+    if thread is not None and thread.state == BLOCKED:
+        answer = f"`orch answer --run {council} review-{seat.seat.position} --body TEXT` answers"
+        return f"{name} asks something: `orch blocked --run {council}` shows it, {answer}"
+    return None
 
 
 def _end(output: Output, scheduler: Scheduler, hearing: Hearing, created: str | None) -> None:
