@@ -138,7 +138,7 @@ ADD = ("task", "add", "--task", "a", "--title", "A")
 CELLS: dict[str, dict[str, Cell | Never]] = {
     "orch": {
         "ok": plain("--version"),
-        "usage": plain(),
+        "usage": plain("--no-such-option"),
         "not_found": Never("an unknown command is a wrong call"),
         "conflict": NO_STATE,
         "busy": NO_BASE,
