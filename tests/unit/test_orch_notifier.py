@@ -2,6 +2,7 @@
 
 import errno
 import os
+import subprocess
 import sys
 
 from inbox_orch.orch.leader.notices import BELL, Notice, Notifier
@@ -31,10 +32,15 @@ def test_a_bell_of_a_terminal_that_has_gone_away_is_not_missed(monkeypatch):
     assert said == []
 
 
-def test_a_command_that_the_system_does_not_take_is_complained_of():
+def test_a_command_that_cannot_be_started_is_complained_of(monkeypatch):
     said: list[str] = []
 
-    Notifier(("a\0b",), said.append).tell(_OVER)
+    def fail(*_words, **_options):
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", fail)
+        Notifier(("true",), said.append).tell(_OVER)
 
     (complaint,) = said
     assert "could not be given" in complaint
