@@ -18,7 +18,7 @@ from support.killing import KILL_EVERY
 from support.runs import Site
 
 STEPPED = ("open", "close", "write", "fsync", "rename", "link", "unlink", "mkdir", "rmdir", "chmod")
-EVERY = KILL_EVERY * 5 if KILL_EVERY > 1 else 1
+EVERY = KILL_EVERY * 2 if KILL_EVERY > 1 else 1
 NAMED = ("read_only", "git_failed", "io_error")
 
 
