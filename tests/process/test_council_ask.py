@@ -46,7 +46,7 @@ class Room:
     def data(self, *arguments: str, code: int = 0) -> dict[str, Any]:
         """What `council ask … --json` says, held against its schema."""
         ended = self.ask("--json", *arguments)
-        assert ended.code == code, ended
+        assert ended.code == code, ended.stdout.decode()
         validated("council ask", ended.stdout, schemas.COMMANDS)
         value: dict[str, Any] = json.loads(ended.stdout)
         return value["data"] | {"error": value.get("error")}

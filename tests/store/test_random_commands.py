@@ -432,7 +432,7 @@ class Commands(RuleBasedStateMachine):
 
 TestCommands = Commands.TestCase
 TestCommands.settings = settings(
-    max_examples=int(os.environ.get("RANDOM_COMMANDS", "100")),
+    max_examples=int(os.environ.get("RANDOM_COMMANDS", "60")),
     stateful_step_count=40,
     derandomize="RANDOM_COMMANDS" not in os.environ,
 )

@@ -132,7 +132,7 @@ def councils(draw) -> Council:
     return council_of(items, seats=seats)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(councils())
 def test_every_item_is_in_one_group_and_every_group_in_one_bucket(council):
     counted = tally(council)
@@ -152,7 +152,7 @@ def test_every_item_is_in_one_group_and_every_group_in_one_bucket(council):
         )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(councils())
 def test_what_merges_by_itself_is_unopposed_alike_and_of_different_reviewers(council):
     counted = tally(council)
