@@ -17,7 +17,7 @@ from support.councils import DATA, council_of, labelled  # noqa: E402
 SETS = ("set_a", "set_b")
 """Of one sentence an item, written for the purpose."""
 
-LOOKED_AT = (*SETS, *(f"set_{letter}" for letter in "defghijklmno"))
+LOOKED_AT = (*SETS, *(f"set_{letter}" for letter in "defghijklmnopqr"))
 """What the method was made with. Every other set is for the verdict: nobody who works on the method
 looks at what it makes of those."""
 
