@@ -10,7 +10,8 @@ import pytest
 
 from support.timing import PATIENCE_SECONDS
 
-BASE = "import contextlib, json, sqlite3, typing"
+# A named tuple, too: what Python needs for one (annotationlib and ast, from 3.14 on).
+BASE = "import contextlib, json, sqlite3, typing\nclass Pair(typing.NamedTuple): one: int"
 # Of the standard library, beyond what the base loads: signals, the gate, bells, small digests.
 MORE = {"__future__", "_sha2", "_sha256", "errno", "fcntl", "gc", "importlib", "select", "signal"}
 

@@ -431,6 +431,8 @@ def test_an_entry_with_an_all_zero_head_is_cleared(scene: Dispatch, tmp_path: Pa
         env={**os.environ, "GIT_EXEC_PATH": str(exec_path_that_kills(tmp_path, "symbolic-ref"))},
         capture_output=True,
     )
+    if done.returncode == 0:
+        pytest.skip("this git starts no `symbolic-ref`, and cannot be killed in it")
     assert done.returncode == -signal.SIGKILL, done
     heads = (scene.repository / ".git" / "worktrees").glob("*/HEAD")
     assert any(set(head.read_text().strip()) == {"0"} for head in heads), "this is the state"
