@@ -111,8 +111,14 @@ def _blocks(claimed: Claimed, now_ms: int, body_to: str | None) -> list[Block]:
 
 
 def _terms(payload: str | None) -> list[tuple[str, object]]:
-    """Where the task is to be done, from what on, and until when, as far as its payload says."""
-    asked: dict[str, Any] = {} if payload is None else json.loads(payload)
+    """Where the task is to be done, from what on, and until when, as far as its payload says.
+
+    The lease is taken: nothing that a sender wrote may keep its token from being told.
+    """
+    try:
+        asked: dict[str, Any] = {} if payload is None else json.loads(payload)
+    except ValueError:
+        return []  # a number with more digits than this process reads
     texts = {
         "worktree": asked.get("worktree"),
         "base": asked.get("base_commit"),
@@ -122,7 +128,9 @@ def _terms(payload: str | None) -> list[tuple[str, object]]:
         (label, text) for label, text in texts.items() if isinstance(text, str)
     ]
     seconds = asked.get("timeout_seconds", asked.get("time_limit_seconds"))
-    if isinstance(seconds, (int, float)):
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        return terms
+    if 0 < seconds <= limits.MAX_DELAY_SECONDS:
         terms.append(("time limit", f"{plain_number(seconds)} s"))
     return terms
 

@@ -7,7 +7,7 @@ from inbox_orch.shared.shell.commandline import Verb, shell_of
 from ..runs.readiness import STANDINGS
 from ..views.status import OVER_WELL
 from .parts.base import limit_option, one_run, open_scheduler, shown_run, tell_left_out
-from .parts.standings import blocks, brief_blocks
+from .parts.standings import blocks, brief_blocks, states_option
 
 
 @click.command(
@@ -17,14 +17,7 @@ from .parts.standings import blocks, brief_blocks
     examples=("orch status", "orch status --brief --json", "orch status --state failed --json"),
 )
 @one_run
-@click.option(
-    "--state",
-    "states",
-    type=click.Choice(STANDINGS),
-    multiple=True,
-    metavar="STATE",
-    help=f"Only tasks that are {', '.join(STANDINGS[:-1])} or {STANDINGS[-1]}; repeatable.",
-)
+@states_option
 @click.option(
     "--brief", is_flag=True, help="A few words for each task, and of those over well the number."
 )

@@ -18,7 +18,7 @@ _ORDER = (REFUSAL, TURN_LIMIT, LOG_IN, RATE_LIMIT)
 MOST_BYTES = 32 * 1024 * 1024
 """Of one JSON object; what is longer is not read."""
 _MOST_OBJECTS = 200_000
-_MOST_SUM = 10**15
+_MOST = 10**15
 _MICRO = 1_000_000
 _BEGINS = re.compile(rb"^[\[{]", re.MULTILINE)
 _DECODER = json.JSONDecoder()
@@ -211,8 +211,8 @@ def _sum(objects: list[Mapping[str, Any]], groups: Sums) -> float | None:
             for number in _at(value, place.path.split("."))
             if isinstance(number, (int, float)) and not isinstance(number, bool)
         ]
-        if found and 0 <= (total := sum(found)) < _MOST_SUM:
-            return total
+        if found and all(0 <= number < _MOST for number in found):
+            return sum(found)
     return None
 
 

@@ -46,6 +46,18 @@ def test_a_claim_says_where_and_until_when_as_far_as_the_payload_does(project: P
     assert not set(labels) & set(without)
 
 
+@pytest.mark.parametrize("limit", ["9" * 4000, "1e308", "true", "-5", "[" * 98 + "]" * 98])
+def test_no_payload_hides_the_token_of_a_lease(project: Project, limit: str):
+    with project.bus("leader") as bus:
+        bus.send(to="workers", subject="s", body=BODY, payload=f'{{"timeout_seconds": {limit}}}')
+
+    claimed = project.run("claim", *AS_WORKER)
+
+    assert claimed.code == 0, claimed
+    found = rows(claimed.text)
+    assert found["token"] and "time limit" not in found
+
+
 def test_a_body_can_be_had_alone_and_as_it_is(project: Project, tmp_path):
     thread, target = sent(project, {}), tmp_path / "task {x}.md"
     claim = ("claim", thread, *AS_WORKER, "--body-to")

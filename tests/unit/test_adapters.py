@@ -83,6 +83,15 @@ def test_odd_numbers_are_no_cost():
         assert read(agents()["claude"], output.encode(), 0).cost_microdollars is None, number
 
 
+def test_a_number_beyond_all_others_leaves_the_result_as_it_is():
+    used = f'{{"a":{{"inputTokens":1.5}},"b":{{"inputTokens":{"9" * 400}}}}}'
+    output = f'{{"type":"result","is_error":false,"result":"x","modelUsage":{used}}}'
+
+    found = read(agents()["claude"], output.encode(), 0)
+
+    assert (found.message, found.input_tokens) == ("x", None)
+
+
 def test_the_cost_that_is_handed_in_is_what_reports_look_for():
     from inbox_orch.orch.runs.costs import Cost, cost_in
 

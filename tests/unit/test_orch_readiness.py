@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
+from typing import get_args
 
 import pytest
 
@@ -9,6 +10,7 @@ from inbox_orch.orch.runs import readiness
 from inbox_orch.orch.runs.model import Dependency, Run, Task
 from inbox_orch.orch.runs.readiness import CONDITIONS
 from inbox_orch.orch.runs.states import TASK_FINAL, TASK_STATES
+from inbox_orch.orch.schemas.things import StandingState
 
 NOW = 1_000_000
 
@@ -93,6 +95,10 @@ def test_a_task_that_has_started_stands_as_it_is_stored(state: str):
     picture = standings([a_task("up", "failed"), a_task("me", state)], [("me", "up", "success")])
 
     assert picture.of("me").state == state
+
+
+def test_the_schema_knows_every_way_to_stand():
+    assert get_args(StandingState) == readiness.STANDINGS
 
 
 def test_what_is_unreachable_names_the_task_that_began_it():

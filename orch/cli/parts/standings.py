@@ -1,10 +1,25 @@
 """How a run stands, as several commands show it."""
 
+import click
+
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table, When
 
+from ...runs.readiness import STANDINGS
 from ...views.status import Row, Status
 from ...views.work import changed_at
-from .base import obstacle_block
+from .base import Command, obstacle_block
+
+
+def states_option(command: Command) -> Command:
+    """`--state STATE`, any number of times."""
+    return click.option(
+        "--state",
+        "states",
+        type=click.Choice(STANDINGS),
+        multiple=True,
+        metavar="STATE",
+        help=f"Only tasks that are {', '.join(STANDINGS[:-1])} or {STANDINGS[-1]}; repeatable.",
+    )(command)
 
 
 def blocks(status: Status) -> list[Block]:

@@ -8,9 +8,9 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.shell.blocks import Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ...runs.readiness import STANDINGS
 from ...views.status import Row
 from ..parts.base import limit_option, one_run, open_scheduler, shown_run, tell_left_out
+from ..parts.standings import states_option
 
 
 @click.command(
@@ -20,14 +20,7 @@ from ..parts.base import limit_option, one_run, open_scheduler, shown_run, tell_
     examples=("orch task list", "orch task list --state failed --state blocked --json"),
 )
 @one_run
-@click.option(
-    "--state",
-    "states",
-    type=click.Choice(STANDINGS),
-    multiple=True,
-    metavar="STATE",
-    help=f"Only those that are {', '.join(STANDINGS[:-1])} or {STANDINGS[-1]}; repeatable.",
-)
+@states_option
 @limit_option
 @click.pass_context
 def command(
