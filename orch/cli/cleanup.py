@@ -70,7 +70,7 @@ def _blocks(done: Cleaned) -> list[Block]:
         for item in done.items
     )
     headings = ("ATTEMPT", "ACTION", "SALVAGE", "REASONS")
-    empty = "There is no worktree to take away."
+    empty = "no worktree to take away"
     blocks: list[Block] = [Table(headings, rows, empty, (0, 1), (3,), sparse=(2,))]
     if done.emptied:
         text = f"{len(done.emptied)} worktrees were in the trash for seven days, and are gone."

@@ -20,7 +20,7 @@ _MEASURES = {
 @one_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
-    """Print the chain of tasks that sets the end of the run, first to last.
+    """Print the longest chain of dependent tasks: the run cannot end before it does.
 
     By how long the attempts at each task took together, as far as that is known; before any
     work has begun, by the number of tasks.

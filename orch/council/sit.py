@@ -125,9 +125,10 @@ def _not_yet(desk: Desk, run: Run, wait_seconds: float) -> InboxOrchError:
         for seat in sat.view.seats_of(number)
         if not seat.stands.final
     ]
+    open_seats = "1 seat is open" if len(missing) == 1 else f"{len(missing)} seats are open"
     return InboxOrchError(
         "timeout",
-        f"council {run.name}: {len(missing)} seats are open after {plain_number(wait_seconds)} s: "
+        f"council {run.name}: {open_seats} after {plain_number(wait_seconds)} s: "
         + ", ".join(missing),
         hint="call again to go on waiting; nothing is missed in between",
         details={"council": run.name},

@@ -30,5 +30,5 @@ def command(context: click.Context, council_name: str | None) -> None:
     )
     headings = ("SCORE", "ITEM", "ITEM", "TITLES", "SHARED")
     shell_of(context).output.result(
-        data, Table(headings, rows, "no pair", fixed=(0, 1, 2), folded=(3, 4))
+        data, Table(headings, rows, "no pairs", fixed=(0, 1, 2), folded=(3, 4))
     )

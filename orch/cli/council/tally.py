@@ -80,7 +80,7 @@ def _blocks(counted: Counted) -> list[Block]:
         Table(
             ("GROUP", "BUCKET", "", "TITLE", "RAISED BY", "ENDORSED BY", "ITEM"),
             groups,
-            "no recommendation",
+            "no recommendations",
             fixed=(0, 1),
             folded=(3,),
             sparse=(2, 5),

@@ -3,6 +3,7 @@
 import click
 
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table, When
+from inbox_orch.shared.shell.commandline import Choice
 
 from ...runs.readiness import STANDINGS
 from ...views.status import Row, Status
@@ -15,7 +16,7 @@ def states_option(command: Command) -> Command:
     return click.option(
         "--state",
         "states",
-        type=click.Choice(STANDINGS),
+        type=Choice(STANDINGS),
         multiple=True,
         metavar="STATE",
         help=f"Only tasks that are {', '.join(STANDINGS[:-1])} or {STANDINGS[-1]}; repeatable.",
@@ -35,7 +36,7 @@ def blocks(status: Status) -> list[Block]:
         Table(
             ("TASK", "STATE", "TRY", "WHO", "SINCE", "NOTE"),
             rows,
-            "no task is so" if status.unasked else "no tasks",
+            "no such tasks" if status.unasked else "no tasks",
             fixed=(0, 1, 2),
             folded=(5,),
         ),
@@ -48,7 +49,7 @@ def brief_blocks(status: Status) -> list[Block]:
     for row in status.by_need:
         key, state, _, who, _, note = row_of(row, status.now_ms)
         rows.append((key, state, who, note))
-    empty = "all are over" if status.unasked else "no tasks"
+    empty = "no unfinished tasks" if status.unasked else "no tasks"
     table = Table(("TASK", "STATE", "WHO", "NOTE"), tuple(rows), empty, fixed=(0, 1))
     return [*blocks(status)[:-1], table]
 
