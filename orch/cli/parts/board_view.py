@@ -68,7 +68,7 @@ def _head(board: Board) -> list[Block]:
     status, run = board.status, board.status.run
     over = sum(status.counts.get(state, 0) for state in (*TASK_FINAL, "unreachable"))
     state = status.outcome if run.state == "open" else run.state
-    rest = f" · {over} of {len(status.rows)} finished"
+    rest = f" · {over} of {len(status.rows)} over"
     counts = [(f" · {n} {s}", s) for s, n in status.counts.items() if s not in TASK_FINAL]
     title = [(run.title, None), (" · ", None), (state, state), (rest, None), *counts]
     rows: list[tuple[tuple[str, str | None], ...]] = [tuple(title)]

@@ -6,6 +6,7 @@ from inbox_orch.shared.shell.blocks import Block, Sentence, Table, When
 from inbox_orch.shared.shell.commandline import Choice
 
 from ...runs.readiness import STANDINGS
+from ...views.needs import told_counts
 from ...views.status import Row, Status
 from ...views.work import changed_at
 from .base import Command, obstacle_block
@@ -25,7 +26,8 @@ def states_option(command: Command) -> Command:
 
 def blocks(status: Status) -> list[Block]:
     """The status as a line and a table."""
-    counts = ", ".join(f"{number} {state}" for state, number in status.counts.items())
+    told = told_counts(status.counts, status.run.state)
+    counts = ", ".join(f"{number} {state}" for state, number in told.items())
     stale = " (stale: the database cannot be written here)" if status.stale else ""
     text = f"{status.run.name}: {status.outcome}{stale}. {counts or 'no tasks'}"
     obstacle = [] if status.obstacle is None else [obstacle_block(status.obstacle)]
