@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import click
 
-from inbox_orch.shared.ids import plain_number
+from inbox_orch.shared.ids import counted, plain_number
 from inbox_orch.shared.shell.blocks import Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
@@ -33,7 +33,7 @@ def command(context: click.Context, run_name: str | None) -> None:
     found = scheduler.critical_path(shown_run(context, scheduler, run_name))
     path = found.path
     total = "" if path.seconds is None else f", {spoken(path.seconds)}"
-    number = "1 task" if len(path.steps) == 1 else f"{len(path.steps)} tasks"
+    number = counted(len(path.steps), "task")
     text = f"{found.run.name}: {number}{total}, {_MEASURES[path.measure]}"
     output = shell_of(context).output
     told = spoken if output.terminal else how_long

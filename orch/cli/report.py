@@ -3,6 +3,7 @@
 import click
 
 from inbox_orch.shared.errors import usage
+from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.blocks import Block, Facts, Sentence, Table, When
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
@@ -56,8 +57,8 @@ def command(
         data = {**report.as_json(), "format": "text", "text": None, "path": None}
         output.result(data, *(_for_people if output.terminal else _for_a_pipe)(report))
     if report.left_out and not output.as_json:
-        left_out = "attempt is" if report.left_out == 1 else "attempts are"
-        output.notice(f"{report.left_out} older {left_out} left out; --limit N shows more")
+        left_out = counted(report.left_out, "older attempt is", "older attempts are")
+        output.notice(f"{left_out} left out; --limit N shows more")
 
 
 # -- for people ------------------------------------------------------------------------------
@@ -90,8 +91,8 @@ def _summary(report: Report) -> str:
     counts = told_counts(report.counts, report.run.state)
     parts = [f"{number} {state}" for state, number in counts.items()] or ["no tasks"]
     number = len(report.told) + report.left_out
-    parts += [_counted(number, "attempt")] if number else []
-    parts += [_counted(len(report.exchanges), "question")] if report.exchanges else []
+    parts += [counted(number, "attempt")] if number else []
+    parts += [counted(len(report.exchanges), "question")] if report.exchanges else []
     if report.told:
         began = min(told.attempt.created_at for told in report.told)
         parts.append(f"took {spoken((max(t.end_ms for t in report.told) - began) / 1000)}")
@@ -148,7 +149,7 @@ def _told(told: Told) -> tuple[str | None, ...]:
     changes = "commits are gone" if told.commits_are_gone else None
     if changed is not None:
         lines = f"+{changed.added_lines} -{changed.removed_lines}"
-        changes = f"{lines} in {_counted(changed.files, 'file')}" if changed.files else "nothing"
+        changes = f"{lines} in {counted(changed.files, 'file')}" if changed.files else "nothing"
     return (
         None if work is None else work.words,
         changes,
@@ -171,10 +172,6 @@ def _line(text: str | None) -> str:
     """On one line, of which enough to know what it is about."""
     line = " ".join((text or "")[:1000].split())
     return line if len(line) <= 200 else line[:199] + "…"
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 # -- for a pipe ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from inbox_orch.shared.clock import rfc3339
+from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.blocks import harmless
 
 from ..runs.costs import Cost
@@ -37,11 +38,6 @@ def words_of(state: str) -> str:
 def moment(at_ms: int) -> str:
     """A moment of UTC to the second."""
     return str(rfc3339(at_ms))[:19].replace("T", " ")
-
-
-def counted(number: int, one: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def cut(text: str) -> str:

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 
+from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.texts import packaged
 
 from ..runs.readiness import Standing
@@ -192,14 +193,15 @@ def _pictures(report: Report) -> Iterator[str]:
     picture = report.picture
     number = len(picture.standings)
     if 0 < number <= _MOST_DRAWN:
-        heading = f"{number} tasks, {len(picture.dependencies)} dependencies"
+        edges = counted(len(picture.dependencies), "dependency", "dependencies")
+        heading = f"{counted(number, 'task')}, {edges}"
         drawing = drawing_of(heading, picture.standings, picture.dependencies)
         drawn = graph_svg(drawing, link=lambda key: f"#{markup.task_anchor(key)}")
         yield from _picture("What waits for what", drawn, number, heading)
     number = len(report.told)
     if 0 < number <= _MOST_DRAWN:
         bars = [bar_of(told.name, told.attempt, told.end_ms) for told in report.told]
-        heading = f"{number} attempts"
+        heading = counted(number, "attempt")
         yield from _picture("Attempts over time", timeline_svg(heading, bars), number, heading)
 
 
@@ -221,8 +223,8 @@ def _tasks(report: Report) -> Iterator[str]:
         by_task.setdefault(told.attempt.task_id, []).append(told)
     yield "<h2>Tasks</h2>"
     if report.left_out:
-        left_out = "attempt is" if report.left_out == 1 else "attempts are"
-        yield f'<p class="quiet">{report.left_out} older {left_out} left out.</p>'
+        left_out = counted(report.left_out, "older attempt is", "older attempts are")
+        yield f'<p class="quiet">{left_out} left out.</p>'
     for standing in report.picture.standings:
         yield from _task(report, standing, by_task.get(standing.task.id, []))
 
@@ -260,7 +262,7 @@ def _cells(told: Told, *, brief: bool) -> tuple[str, ...]:
         markup.moment(attempt.created_at),
         spoken(told.seconds),
         "" if attempt.commits_ahead is None else str(attempt.commits_ahead),
-        "" if harvested is None else markup.counted(harvested.files, "file"),
+        "" if harvested is None else counted(harvested.files, "file"),
         markup.changes(told, brief=brief),
         markup.cost_words(told.cost),
         xml(markup.cut(attempt.reason or "")),

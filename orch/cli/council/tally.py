@@ -95,6 +95,7 @@ def _blocks(counted: Counted) -> list[Block]:
         blocks.append(Sentence(text, values))
     if tally.possible_duplicates:
         number = len(tally.possible_duplicates)
-        text = f"{number} pairs may be one: `orch council suggest` lists them"
+        pairs = "1 pair" if number == 1 else f"{number} pairs"
+        text = f"{pairs} may be one recommendation: `orch council suggest` tells which"
         blocks.append(Sentence(text, ("possible_duplicates", number)))
     return blocks
