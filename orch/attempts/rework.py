@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.ids import check_name, counted
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
@@ -140,7 +140,7 @@ def _check_removable(tx: Transaction, run: Run, task: Task) -> None:
     if task.attempts:
         raise InboxOrchError(
             "invalid_state",
-            f"task {task.key} has had {task.attempts} attempts: what they left stays with it",
+            f"task {task.key} has had {counted(task.attempts, 'attempt')}: that stays with it",
             hint=f"`orch cancel {task.key}` or `orch skip {task.key}` does without it",
             details={"task": task.key, "attempts": task.attempts},
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.ids import check_name, counted
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
@@ -320,7 +320,7 @@ def _tip_to_go_on_from(
         raise not_found(
             "attempt",
             f"{task.key}/{from_attempt}",
-            hint=f"task {task.key} has had {task.attempts}",
+            hint=f"task {task.key} has had {counted(task.attempts, 'attempt')}",
         )
     if found[0].branch is None:
         raise usage(f"task {task.key} has no worktree, so that no attempt left a commit")

@@ -40,7 +40,7 @@ COMMANDS = {
     "skip": (f"{_HERE}.skip", "Do without tasks that have not started."),
     "reconcile": (f"{_HERE}.reconcile", "Carry over what workers did; finish what was begun."),
     "graph": (f"{_HERE}.graph", "Draw what waits for what."),
-    "critical-path": (f"{_HERE}.critical_path", "The chain of tasks that sets the end."),
+    "critical-path": (f"{_HERE}.critical_path", "The longest chain of dependent tasks."),
     "timeline": (f"{_HERE}.timeline", "Draw the attempts over time."),
     "report": (f"{_HERE}.report", "What became of a run, as text or as a page."),
     "council": (f"{_HERE}.council", "Ask independent reviewers, and count what they say."),

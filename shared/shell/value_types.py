@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import usage
 from ..later import Later
 from . import values
+from .nearest import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -75,6 +77,20 @@ class FilePath(values.FilePath, click.ParamType[str]):
         return [CompletionItem(incomplete, type="file")]
 
 
+class Choice(click.Choice[str]):
+    """One of a few words; the nearest of them is the hint for a wrong one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word; error `usage` with click's message."""
+        try:
+            return str(super().convert(value, param, ctx))
+        except click.BadParameter as wrong:
+            near = nearest(str(value), map(str, self.choices))
+            if near is None:
+                raise
+            raise usage(wrong.format_message(), hint=f"did you mean {near}?") from wrong
+
+
 TEXT = Text()
 NAME = Text(names=True)
 PATH = FilePath()
@@ -89,7 +105,7 @@ def for_click(kind: object) -> object:
             kind.low, kind.high, whole=kind.whole, seconds=kind.seconds, forever=kind.forever
         )
     if isinstance(kind, values.Choice):
-        return click.Choice(kind.words)
+        return Choice(kind.words)
     return {values.TEXT: TEXT, values.NAME: NAME, values.PATH: PATH}.get(kind, kind)
 
 

@@ -277,7 +277,7 @@ def test_a_terminal_shows_lines_above_a_picture_that_is_drawn_anew(project: Ente
 
     assert "\x1b[F\x1b[2K" in text
     assert "\x1b[J" not in text, "a terminal may keep a screen that is erased whole"
-    assert "of 2 over" in text
+    assert "of 2 finished" in text
     assert text.index("task succeeded") < text.rindex("2 succeeded")
     assert "\x1b[?25l" not in text, "the cursor stays, also when it is killed"
     assert "{" not in text

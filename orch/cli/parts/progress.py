@@ -138,7 +138,7 @@ def _headline(status: Status) -> str:
     over = sum(counts.get(state, 0) for state in (*TASK_FINAL, "unreachable"))
     others = ", ".join(f"{n} {state}" for state, n in counts.items() if state not in TASK_FINAL)
     state = status.outcome if status.run.state == "open" else status.run.state
-    text = f"{status.run.name}: {state}, {over} of {len(status.rows)} over"
+    text = f"{status.run.name}: {state}, {over} of {len(status.rows)} finished"
     return text + (f" ({others})" if others else "")
 
 
