@@ -77,6 +77,7 @@ class FilePath(values.FilePath, click.ParamType[str]):
 
 TEXT = Text()
 NAME = Text(names=True)
+DOCUMENT = Text(names=True, document=True)
 PATH = FilePath()
 
 
@@ -90,7 +91,8 @@ def for_click(kind: object) -> object:
         )
     if isinstance(kind, values.Choice):
         return click.Choice(kind.words)
-    return {values.TEXT: TEXT, values.NAME: NAME, values.PATH: PATH}.get(kind, kind)
+    ours = {values.TEXT: TEXT, values.NAME: NAME, values.DOCUMENT: DOCUMENT, values.PATH: PATH}
+    return ours.get(kind, kind)
 
 
 def _called(parameter: click.Parameter | None) -> str | None:

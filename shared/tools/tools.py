@@ -22,7 +22,7 @@ MOST_WAIT_SECONDS = 50
 DEFAULT_WAIT_SECONDS = 45
 
 # What is theirs who wrote it, and handed on as it is.
-VERBATIM = frozenset({"config", "data", "details", "payload"})
+VERBATIM = frozenset({"config", "data", "details", "payload", "result_schema"})
 _ENVIRONMENT = re.compile(r"\s*\[env: \w+\]")
 _FILE = "_file"
 # The keywords of JSON Schema that say how a value is built, and those with names of the caller's.
@@ -74,6 +74,11 @@ class Argument(NamedTuple):
     def many(self) -> bool:
         """Whether it is a list."""
         return self.parameter.nargs == -1 or bool(getattr(self.parameter, "multiple", False))
+
+    @property
+    def document(self) -> bool:
+        """Whether it is an object that the command takes as JSON."""
+        return bool(getattr(self.parameter.type, "document", False))
 
     @property
     def flag(self) -> bool:
@@ -192,6 +197,8 @@ def _type_of(argument: Argument) -> dict[str, Any]:
     kind = argument.parameter.type
     if argument.file:
         return {"type": "string" if argument.text else "object"}
+    if argument.document:
+        return {"type": "object"}
     if argument.flag:
         return {"type": "boolean"}
     if isinstance(kind, click.Choice):
@@ -253,6 +260,8 @@ def _values(
     value = given[argument.name]
     if argument.file:
         return [in_a_file(_text(argument, value) if argument.text else _object(argument, value))]
+    if argument.document:
+        return [_object(argument, value)]
     if argument.flag:
         if not isinstance(value, bool):
             raise _wrong(argument, "true or false")
