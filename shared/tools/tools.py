@@ -40,7 +40,7 @@ class Tool(NamedTuple):
     given, unless a variable of the command's gives them. `fixed`: options that are always given.
     `defaults`: other ones than the command's. `waits`: by default, too. `reads`: changes nothing.
     `destroys`: ends what others do. `repeats`: has no further effect when it is called again.
-    `result`: which of the command's results. `undo`: the words that take a result back which
+    `result`: which of the command's results; `either`: or the one after it. `undo`: the words that take a result back which
     was not received. `texts`: the arguments for files of text, where others are of objects.
     """
 
@@ -56,6 +56,7 @@ class Tool(NamedTuple):
     destroys: bool = False
     repeats: bool = False
     result: int = 0
+    either: bool = False
     about: str | None = None
     undo: Callable[[Result], Sequence[str]] | None = None
     texts: frozenset[str] = frozenset()
@@ -114,13 +115,16 @@ def described(
     command = command_of(program, tool)
     arguments = tuple(_arguments(tool, command))
     words = tool.command.replace("-", "_").split()
+    given = gives(tool.command, tool.result)
+    if tool.either:
+        given = _common(given, gives(tool.command, tool.result + 1))
     return Described(
         tool,
         tool.name or "_".join((program.name or "", *words)),
         tool.about or _plain(command.help),
         arguments,
         _takes(tool, arguments, about_arguments),
-        lean_schema(gives(tool.command, tool.result)),
+        lean_schema(given),
     )
 
 
@@ -342,6 +346,18 @@ def lean_schema(schema: Any) -> Any:
         required = [n for n in schema.get("required", ()) if not _may_be_left_out(properties[n])]
         shorter["required"] = required
     return shorter
+
+
+def _common(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """What two schemas of objects say alike of their properties."""
+    also, required = other["properties"], other.get("required", ())
+    alike = {name: each for name, each in one["properties"].items() if also.get(name) == each}
+    return {
+        "$defs": {**one.get("$defs", {}), **other.get("$defs", {})},
+        "type": "object",
+        "properties": alike,
+        "required": [n for n in alike if n in one.get("required", ()) and n in required],
+    }
 
 
 def _may_be_left_out(schema: Mapping[str, Any]) -> bool:
