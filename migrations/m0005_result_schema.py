@@ -1,8 +1,9 @@
-"""Step 5: a thread may carry a schema, which its result has to satisfy."""
+"""Step 5: a thread, and a task, may carry a schema, which the result has to satisfy."""
 
 from sqlite_utils import Database
 
 
 def apply(database: Database) -> None:
-    """Add the column; a thread without a schema has nothing in it."""
-    database.execute("ALTER TABLE thread ADD COLUMN result_schema TEXT")
+    """Add the columns; what has no schema has nothing in them."""
+    for table in ("thread", "task"):
+        database.execute(f"ALTER TABLE {table} ADD COLUMN result_schema TEXT")

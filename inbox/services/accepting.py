@@ -5,6 +5,7 @@ one agent and a result from another, and a regular expression alone can take yea
 threads that have a schema.
 """
 
+import functools
 import json
 import signal
 import subprocess
@@ -22,22 +23,29 @@ _JUDGE = "inbox_orch.inbox.services.schema_judge"
 _OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
-def checked(desk: Desk, text: str) -> str:
+@functools.lru_cache(maxsize=64)
+def checked(text: str) -> str:
     """A schema that results can be judged by, as it is stored; error `usage`."""
     schema = limits.check_schema(text)
-    verdict = _judge(desk, schema, "")
+    verdict = _judge(schema, "")
     fault = f"takes more than {CPU_SECONDS} s to be read" if verdict is None else verdict["fault"]
     if fault is not None:
         raise usage(
             f"the schema {fault}",
-            hint="nothing was sent; it has to be a JSON Schema that needs no other document",
+            hint="nothing was changed; it has to be a JSON Schema that needs no other document",
         )
     return schema
 
 
-def accept(desk: Desk, thread_id: str, schema: str, draft: Draft) -> None:
+def refuse_inside(desk: Desk) -> None:
+    """Error `usage` inside a transaction of the caller's: every other writer would wait for it."""
+    if desk.database.in_transaction:
+        raise usage("a schema is not judged by inside a transaction", hint="call it by itself")
+
+
+def accept(thread_id: str, schema: str, draft: Draft) -> None:
     """Nothing, for a result that the schema accepts: the payload, or without one the body as JSON.
-    Errors: `result_refused`; `usage` inside a transaction of the caller's."""
+    Error `result_refused`."""
     text = draft.body if draft.payload is None else draft.payload
     if not text:
         raise _refused(thread_id, [_problem("a result", "nothing")])
@@ -46,7 +54,7 @@ def accept(desk: Desk, thread_id: str, schema: str, draft: Draft) -> None:
         limits.check_depth("body", value, limits.MAX_PAYLOAD_DEPTH)
     except InboxOrchError as error:
         raise _refused(thread_id, [_problem(f"JSON ({error.message})", _begun(text))]) from error
-    verdict = _judge(desk, schema, text)
+    verdict = _judge(schema, text)
     if verdict is None:
         found = f"one that takes more than {CPU_SECONDS} s to judge"
         raise _refused(thread_id, [_problem("a simpler result", found)])
@@ -56,12 +64,9 @@ def accept(desk: Desk, thread_id: str, schema: str, draft: Draft) -> None:
         raise _refused(thread_id, verdict["problems"], verdict["more"])
 
 
-def _judge(desk: Desk, schema: str, value: str) -> dict[str, Any] | None:
+def _judge(schema: str, value: str) -> dict[str, Any] | None:
     """What the judge says; None when it has run out of time. Only the schema is looked at where
     there is no value."""
-    if desk.database.in_transaction:
-        # Every other writer would wait for it.
-        raise usage("a schema is not judged by inside a transaction", hint="call it by itself")
     command = (sys.executable, "-P", "-W", "ignore", "-m", _JUDGE, str(CPU_SECONDS))
     given = f"{schema}\n{value}".encode()
     try:

@@ -179,7 +179,8 @@ def done(
     # behind this transaction; the schema of a thread never changes.
     from . import accepting
 
-    accepting.accept(desk, thread_id, schema, draft)
+    accepting.refuse_inside(desk)
+    accepting.accept(thread_id, schema, draft)
     with hold(desk, thread_id, token, digest) as held:
         return _done(desk, held, draft, digest)
 

@@ -62,7 +62,8 @@ def send(
     if outgoing.schema is not None:
         from . import accepting
 
-        outgoing = outgoing._replace(schema=accepting.checked(desk, outgoing.schema))
+        accepting.refuse_inside(desk)
+        outgoing = outgoing._replace(schema=accepting.checked(outgoing.schema))
     draft = desk.draft(outgoing.body, outgoing.payload, outgoing.attach, outgoing.files)
     request = Request("send", author, key, _digest(outgoing, draft))
     thread_id = outgoing.thread_id

@@ -9,7 +9,9 @@ from inbox_orch.shared.tools.tools import Tool
 _NO_VERIFY = frozenset({"no_verify"})
 
 _OF_RUN = ("title", "base", "on_failure", "max_parallel", "no_repo", "key")
-_OF_TASK = ("run", "task", "title", "body", "to", "depends_on", "check", "no_worktree", "key")
+_OF_TASK = (
+    *("run", "task", "title", "body", "schema", "to", "depends_on", "check", "no_worktree", "key"),
+)
 _OF_COUNCIL = ("brief", "title", "reviewers", "decision", "deadline", "quorum", "key")
 
 TOOLS = (

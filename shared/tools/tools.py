@@ -40,8 +40,9 @@ class Tool(NamedTuple):
     given, unless a variable of the command's gives them. `fixed`: options that are always given.
     `defaults`: other ones than the command's. `waits`: by default, too. `reads`: changes nothing.
     `destroys`: ends what others do. `repeats`: has no further effect when it is called again.
-    `result`: which of the command's results; `either`: or the one after it. `undo`: the words that take a result back which
-    was not received. `texts`: the arguments for files of text, where others are of objects.
+    `result`: which of the command's results; `either`: or the one after it. `undo`: the words that
+    take a result back which was not received. `texts`: the arguments for files of text, where
+    others are of objects.
     """
 
     command: str

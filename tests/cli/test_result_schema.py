@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import HeldThread, Project
+from support.orch_matrix import Enterprise
 
 SCHEMA = {
     "type": "object",
@@ -171,3 +172,49 @@ def test_a_pruned_thread_has_no_schema_left(project: Project):
         bus.done(thread.thread, thread.token, body=json.dumps(GOOD))
         bus.prune(0, unread=True)
         assert bus.show(thread.thread).result_schema is None
+
+
+PLAN = """\
+run: {title: Reviews, no_repo: true}
+tasks:
+  - {task: plain, title: Plain, worktree: false}
+  - task: review
+    title: Review
+    worktree: false
+    schema:
+      type: object
+      required: [verdict]
+"""
+
+
+def test_a_task_hands_its_schema_on_to_its_thread(tmp_path: Path):
+    site = Enterprise(tmp_path / "project")
+    schema = {"type": "object", "required": ["verdict"]}
+
+    assert site.orch("plan", "import", "-", "--new-run", stdin=PLAN.encode()).code == 0
+    line = ("task", "add", "--task", "more", "--title", "More", "--no-worktree", "--schema")
+    assert site.orch(*line, json.dumps(schema), "--json").data["task"]["result_schema"] == schema
+    refused = site.orch(*line, '{"$ref": "#"}', "--json")
+    assert (refused.code, "circle" in refused.error["message"]) == (2, True)
+    items = site.orch("dispatch", "--json").data["items"]
+    shown = [site.json("show", item["thread"]).data.get("result_schema") for item in items]
+    assert shown == [None, schema, schema]
+    assert "result_schema" not in json.dumps(site.orch("status", "--json").data)
+    assert "result schema\t{" in site.orch("task", "show", "review").text
+
+    exported = site.orch("plan", "export", "--json").data["plan"]["tasks"]
+    assert [json.loads(task.get("schema", "null")) for task in exported] == [None, schema, schema]
+    written = site.orch("plan", "export").text.encode()
+    again = site.orch("plan", "import", "-", "--new-run", "--json", stdin=written)
+    assert again.data["task_count"] == 3
+
+
+def test_a_plan_with_a_schema_that_cannot_be_judged_by_is_refused_by_its_line(tmp_path: Path):
+    site = Enterprise(tmp_path / "project")
+    plan = PLAN.replace("type: object", "type: objekt")
+
+    refused = site.orch("plan", "import", "-", "--new-run", "--json", stdin=plan.encode())
+
+    assert (refused.code, refused.error["code"]) == (2, "usage")
+    (problem,) = refused.error["details"]["problems"]
+    assert problem["line"] in (7, 8) and "is not a JSON Schema: $.type" in problem["message"]
