@@ -52,7 +52,10 @@ class Text(values.Text, click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list["CompletionItem"]:
-        """The names in the database that begin so, as the program knows them."""
+        """The names in the database that begin so, as the program knows them; for a document the
+        shell's own completion of files."""
+        if self.document:
+            return PATH.shell_complete(ctx, param, incomplete)
         found: list[CompletionItem] = _completion.suggestions(ctx, param, incomplete)
         return found
 

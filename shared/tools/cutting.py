@@ -57,7 +57,6 @@ class Rests:
             cuts = self._shorten_list(shape, path, content, cuts)
         if not cuts:
             return content
-        self._given += len(cuts)
         for cut in cuts:
             self._keep(cut)
         return {"cut": [_said(cut) for cut in cuts], **shape}
