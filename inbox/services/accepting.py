@@ -59,7 +59,8 @@ def accept(thread_id: str, schema: str, draft: Draft) -> None:
         found = f"one that takes more than {CPU_SECONDS} s to judge"
         raise _refused(thread_id, [_problem("a simpler result", found)])
     if verdict["fault"] is not None:
-        raise _refused(thread_id, [_problem("a result that can be judged", verdict["fault"])])
+        found = f"one with which the schema {verdict['fault']}"
+        raise _refused(thread_id, [_problem("a result that can be judged", found)])
     if verdict["problems"]:
         raise _refused(thread_id, verdict["problems"], verdict["more"])
 

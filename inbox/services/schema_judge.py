@@ -106,16 +106,23 @@ def _checked(schema: dict[str, Any]) -> Validator:
 def _refuse_what_leads_nowhere(schema: dict[str, Any], name: str) -> None:
     """Raise `Fault` for a reference to elsewhere or to nothing, for a circle of references, and for
     an expression that is none."""
-    resource = specification_with(name).create_resource(schema)
+    specification = specification_with(name)
+    root = specification.create_resource(schema)
     steps: dict[int, list[Any]] = {}
-    waiting = [(resource, REGISTRY.resolver_with_root(resource))]
+    waiting = [(root, REGISTRY.resolver_with_root(root))]
     while waiting:
         current, resolver = waiting.pop()
-        waiting += [(below, resolver.in_subresource(below)) for below in current.subresources()]
         contents = current.contents
-        if isinstance(contents, dict):
-            _refuse_bad_patterns(contents)
-            steps[id(contents)] = list(_about_the_same(contents, resolver))
+        if not isinstance(contents, dict) or id(contents) in steps:
+            continue
+        _refuse_bad_patterns(contents)
+        waiting += [(below, resolver.in_subresource(below)) for below in current.subresources()]
+        steps[id(contents)] = list(_about_the_same(contents))
+        target = _target(contents, resolver)
+        if target is not None:
+            # It need not stand where schemas stand.
+            waiting.append((specification.create_resource(target.contents), target.resolver))
+            steps[id(contents)].append(target.contents)
     _refuse_circles(steps)
 
 
@@ -131,19 +138,24 @@ def _refuse_bad_patterns(contents: Mapping[str, Any]) -> None:
                 ) from error
 
 
-def _about_the_same(contents: Mapping[str, Any], resolver: Any) -> Iterator[Any]:
-    """The schemas that are asked about the value that this one is asked about."""
+def _target(contents: Mapping[str, Any], resolver: Any) -> Any:
+    """What a schema refers to, None when it refers to nothing."""
     for keyword in ("$dynamicRef", "$recursiveRef"):
         if keyword in contents:
             raise Fault(f"uses `{keyword}`, which is not known here: use `$ref`")
     reference = contents.get("$ref")
-    if isinstance(reference, str):
-        try:
-            yield resolver.lookup(reference).contents
-        except Unresolvable as error:
-            raise Fault(
-                f"refers to {_shown(reference)}, which is not in it; nothing is fetched"
-            ) from error
+    if not isinstance(reference, str):
+        return None
+    try:
+        return resolver.lookup(reference)
+    except Unresolvable as error:
+        raise Fault(
+            f"refers to {_shown(reference)}, which is not in it; nothing is fetched"
+        ) from error
+
+
+def _about_the_same(contents: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas that are asked about the value that this one is asked about."""
     for keyword in _LISTS:
         yield from contents.get(keyword, ())
     for keyword in _NAMED:

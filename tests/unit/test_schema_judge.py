@@ -114,6 +114,7 @@ def test_much_that_is_wrong_is_counted_and_large_values_are_cut():
         ({"$ref": "#"}, "circle"),
         ({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}, "circle"),
         ({"not": {"if": {"$ref": "#"}}}, "circle"),
+        ({"$ref": "#/mine", "mine": {"allOf": [{"$ref": "#/mine"}]}}, "circle"),
         (
             {"$defs": {str(n): {"$ref": f"#/$defs/{n + 1}"} for n in range(120)} | {"120": {}}},
             "on and on",
