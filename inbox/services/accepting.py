@@ -76,7 +76,9 @@ def _judge(schema: str, value: str) -> dict[str, Any] | None:
         return None
     except OSError as error:
         raise InboxOrchError(
-            "io_error", f"no process could be started to judge by a schema: {error.strerror}"
+            "io_error",
+            f"no process could be started to judge by a schema: {error.strerror}",
+            hint="nothing was changed; try again when there is room for one more process",
         ) from error
     if ended.returncode in _OUT_OF_TIME:
         return None
