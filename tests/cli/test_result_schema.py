@@ -155,6 +155,19 @@ def test_an_expression_without_end_is_given_up_and_the_lease_stays(project: Proj
         assert bus.done(thread.thread, thread.token, body='"aa"').thread.state == "done"
 
 
+def test_nothing_is_judged_inside_a_transaction_of_the_callers(project: Project):
+    thread = held(project)
+
+    with project.bus("w1") as bus:
+        for call in (
+            lambda: bus.done(thread.thread, thread.token, body=json.dumps(GOOD)),
+            lambda: bus.send(to="w1", subject="s", schema="{}"),
+        ):
+            with pytest.raises(Exception, match="inside a transaction"), bus.transaction():
+                call()
+        assert bus.done(thread.thread, thread.token, body=json.dumps(GOOD)).thread.state == "done"
+
+
 def test_the_same_key_with_another_schema_is_another_request(project: Project):
     key = (*SEND, "--key", "k", "--schema")
 
