@@ -286,7 +286,7 @@ def _allocated(
     )
     moving.record_attempt(desk, tx, run, made, "attempt_allocating", {"from": None})
     changes = {"attempts": number, "not_before": None}
-    moving.move_task(desk, tx, run, task, "active", cause="dispatch", changes=changes, attempt=made)
+    moving.move_task(desk, tx, run, task, moving.Move("active", "dispatch", changes), attempt=made)
     return made
 
 

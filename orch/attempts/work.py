@@ -140,9 +140,7 @@ def offer(
         tx,
         run,
         attempt,
-        "offered",
-        cause="the thread is sent",
-        changes={"thread_id": thread_id},
+        moving.Move("offered", "the thread is sent", {"thread_id": thread_id}),
     )
 
 
