@@ -23,7 +23,11 @@ def _give_back(claimed: Result) -> list[str]:
 
 TOOLS = (
     Tool("send"),
-    Tool("fetch", defaults={"limit": 10}),
+    Tool(
+        "fetch",
+        defaults={"limit": 10},
+        about="Unread messages for this agent, oldest first. Takes no lease: `claim` does.",
+    ),
     Tool("claim", without=frozenset({"export", "body_to"}), undo=_give_back),
     Tool("renew", needs=_LEASE, repeats=True),
     Tool("update", needs=_LEASE),

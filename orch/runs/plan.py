@@ -23,7 +23,8 @@ class Link(NamedTuple):
 class TaskSpec(NamedTuple):
     """A task as it is wanted. `depends_on` are tasks by their keys (where one task is added,
     also by their ids), `checks` shell commands that must succeed in the worktree before the work
-    is accepted. What is None is as the run's config says; `mailbox` is then the default one."""
+    is accepted. What is None is as the run's config says; `mailbox` is then the default one.
+    `result_schema` is the text of a JSON Schema, as `accepting.checked` gives it back."""
 
     key: str
     title: str
@@ -38,6 +39,7 @@ class TaskSpec(NamedTuple):
     allow_empty: bool = False
     checks: tuple[str, ...] | None = None
     limits: Limits = Limits()
+    result_schema: str | None = None
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
         """The task with these values masked wherever they stand in its texts."""
@@ -47,6 +49,7 @@ class TaskSpec(NamedTuple):
             title=masked(self.title, secrets),
             body=masked(self.body, secrets),
             checks=self.checks and tuple(masked(check, secrets) for check in self.checks),
+            result_schema=self.result_schema and masked(self.result_schema, secrets),
         )
 
 
@@ -113,6 +116,7 @@ def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
         "allow_empty": task.allow_empty,
         "checks": config.checks_for(task.checks, worktree=task.worktree),
         "limits": config.limits_for(task.limits),
+        **({} if task.result_schema is None else {"result_schema": task.result_schema}),
     }
 
 
@@ -189,7 +193,9 @@ def planned(
     values: Mapping[str, Any], links: Sequence[Link], config: Config, mailbox: str
 ) -> TaskSpec:
     """What `columns` has made, as a task of a plan again: what is the run's default is None."""
-    own = {name: values[name] for name in TaskSpec._fields if name != "depends_on"}
+    own: dict[str, Any] = {
+        name: values.get(name) for name in TaskSpec._fields if name != "depends_on"
+    }
     for name in ("max_attempts", "max_infra_attempts"):
         if own[name] == getattr(config, name):
             own[name] = None

@@ -149,7 +149,7 @@ def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
         values = plans.columns(task, config, DEFAULT_MAILBOX)
         values["checks"], values["limits"] = _as_text(values["checks"], values["limits"])
         task_id = ids[task.key]
-        rows.tasks.append({**values, "id": task_id, **common})
+        rows.tasks.append({"result_schema": None, **values, "id": task_id, **common})
         facts = {"from": None, "to": "pending", "key": task.key, "cause": "plan import"}
         rows.events.append(events.Entry("task_pending", task_id, facts))
     for task_id, link in _links(plan, ids):
@@ -188,7 +188,9 @@ def _digest(request: Mapping[str, Any], plan: Plan, key: str | None) -> str:
     if key is None:
         return ""
     tasks_asked = [t._replace(depends_on=tuple(sorted(t.depends_on))) for t in plan.tasks]
-    return digest_of({**request, "plan": tasks_asked})
+    # What says nothing of a result is the same request as before there was anything to be said.
+    told = [tuple(t) if t.result_schema is not None else tuple(t)[:-1] for t in tasks_asked]
+    return digest_of({**request, "plan": told})
 
 
 def _done(run: Run | None, plan: Plan, *, opened: bool) -> dict[str, Any]:

@@ -91,6 +91,11 @@ def add_task(desk: Desk, run: Run, spec: TaskSpec, *, key: str | None = None) ->
     task's key is taken), `key_conflict`.
     """
     _check_task(run, spec)
+    if spec.result_schema is not None:
+        # Only here: most tasks have none.
+        from inbox_orch.inbox.services import accepting
+
+        spec = spec._replace(result_schema=accepting.checked(spec.result_schema))
     columns = _columns(run, spec)
     named = [_as_asked(link) for link in spec.depends_on]
     asked = {"run": run.id, "task": spec.key, "to": spec.mailbox, "depends_on": named}

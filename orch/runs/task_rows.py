@@ -10,7 +10,9 @@ from inbox_orch.shared.store.engine import Row, Session
 from .model import Dependency, Limits, Task
 
 _COLUMNS = ", ".join(Task._fields)
-_WITHOUT_BODY = _COLUMNS.replace(" body,", " '' AS body,")
+_WITHOUT_BODY = _COLUMNS.replace(" body,", " '' AS body,").replace(
+    " result_schema", " NULL AS result_schema"
+)
 _new_dependency = partial(tuple.__new__, Dependency)
 _CHECKS, _LIMITS = Task._fields.index("checks"), Task._fields.index("limits")
 _WORKTREE, _ALLOW_EMPTY = Task._fields.index("worktree"), Task._fields.index("allow_empty")

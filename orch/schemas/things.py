@@ -87,7 +87,8 @@ class IntegrationConflict(Shape):
 
 
 class Task(Shape):
-    """One piece of work of a run."""
+    """One piece of work of a run. `result_schema`: what its result has to satisfy, if anything;
+    not in lists."""
 
     id: Ulid
     key: Key
@@ -113,6 +114,7 @@ class Task(Shape):
     reason: str | None
     created_at: Time
     updated_at: Time
+    result_schema: dict[str, Any] | None = None
 
 
 class Standing(Task):

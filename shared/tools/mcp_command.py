@@ -14,6 +14,7 @@ import click
 from ..errors import InboxOrchError, usage
 from ..shell.blocks import Table
 from ..shell.commandline import Shell, Verb, shell_of
+from .cutting import rest_tool
 from .tool_calls import Place
 from .tools import Described, Tool, described
 from .wording import Wording, worded, wording_of
@@ -50,7 +51,7 @@ def mcp_command(
         found = worded(found, wording)
         shell = shell_of(context)
         if listing:
-            _list(shell, found)
+            _list(shell, (*found, rest_tool(name)))
         else:
             place = Place(program, _options(shell))
             _serve(shell, place, instructions(context), found, wording)
@@ -96,7 +97,8 @@ def _serve(
         shell.output.notice("serving a client on standard input; --tools lists the tools")
     from .serving import Offer, serve
 
-    serve(Offer(place, version("inbox-orch"), instructions, found, wording))
+    rest = rest_tool(place.name)
+    serve(Offer(place, version("inbox-orch"), instructions, found, wording, rest))
 
 
 def _options(shell: Shell) -> tuple[str, ...]:

@@ -76,6 +76,11 @@ def _a_thread(path):
         return connection.execute("SELECT id FROM thread LIMIT 1").fetchone()[0]
 
 
+def _a_run(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT name FROM run ORDER BY id LIMIT 1").fetchone()[0]
+
+
 def test_what_looks_at_the_bus_reads_an_older_schema_and_leaves_it(older):
     project, version = older
     thread = _a_thread(project.path)
@@ -88,9 +93,9 @@ def test_what_looks_at_the_bus_reads_an_older_schema_and_leaves_it(older):
 
 def test_what_looks_at_runs_reads_an_older_schema_and_leaves_it(older):
     project, version = older
+    chosen = {} if version == 1 else {"ORCH_RUN": _a_run(project.path)}
     for words in ORCH_LOOKS:
-        chosen = ("--run", "r") if version == 1 else ()
-        outcome = run("--json", *words, folder=project.folder, program="orch")
+        outcome = run("--json", *words, folder=project.folder, program="orch", **chosen)
         assert outcome.code in (0, 3, 4, 11), (words, outcome, chosen)
         assert b"internal" not in outcome.stdout, (words, outcome)
         assert _version(project.path) == version, words
