@@ -189,7 +189,7 @@ class _Job:
     ) -> None:
         self.output, self.scheduler, self.run, self.wish = output, scheduler, run, wish
         self._notifier = notifier
-        self._progress = Progress(output, scheduler, run, for_people=True)
+        self._progress = Progress(output, scheduler, run)
 
     def begin(self, created: str | None, resumed: bool) -> None:
         """Say which run it is in."""

@@ -107,8 +107,9 @@ def command(
     committed for it (--no-harvest: it is rejected). --with does the same with a coding agent, and
     knows how it is called, and what its results and failures mean.
 
-    On a terminal it shows how the run stands; elsewhere it prints JSON Lines, the last of which
-    has the type `outcome`.
+    On a terminal it shows how the run stands. In a pipe: a line for each thing that happens: time,
+    task, kind, words, tab-separated; the last has the kind `outcome`. --json prints JSON Lines, the
+    last of which has the type `outcome`.
     """
     if slots is not None and not (workers or adapters):
         raise usage("--slots is for the workers that --worker starts", hint="leave it out")
