@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("inbox", "migrations", "orch", "shared")
-PROJECT_FILES = ("LICENSE", "README.md", "pyproject.toml")
+PROJECT_FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
 # Not sys.executable: that may be the Python of the very environment that is to be replaced.
 BASE_PYTHON = Path(sys.executable).resolve()
 # They read the sources and say nothing about a library's release, but ask for releases themselves.
