@@ -82,7 +82,10 @@ _MOST_ROUNDS = 10
     help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.",
 )
 @click.option("--wait", type=WAIT, default="inf", metavar="SECONDS", help="For how long.")
-@harvest_option("Commit what CMD leaves uncommitted in its name.  [default: --harvest]")
+@harvest_option(
+    "Commit what CMD leaves uncommitted in its name.  [default: as each task of a plan says, else "
+    "--harvest]"
+)
 @notify_option
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @click.pass_context
@@ -133,7 +136,11 @@ def command(
     job = _Job(shell.output, scheduler, run, wish, notifier)
     job.begin(created, resumed)
     drive = Drive(
-        within=folder, wait_seconds=wait, allow_dirty=allow_dirty, harvest=harvest is not False
+        within=folder,
+        wait_seconds=wait,
+        allow_dirty=allow_dirty,
+        harvest=harvest,
+        unsaid_harvest=True,
     )
     with notifier, notifier.told_of_failure(run):
         job.end(job.done(posts, slots, notifier.on(drive)), created)

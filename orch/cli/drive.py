@@ -78,8 +78,8 @@ from .parts.progress import Progress
     help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.  [default: 1]",
 )
 @harvest_option(
-    "Commit for the workers what they leave uncommitted.  [default: with a worker, else the "
-    "config's]"
+    "Commit for the workers what they leave uncommitted.  [default: as each task says, else with a "
+    "worker, else the config's]"
 )
 @notify_option
 @click.pass_context
@@ -125,7 +125,8 @@ def command(
         checks=not no_verify,
         on_look=progress.looked,
         pulse=progress.pulse,
-        harvest=True if posts and harvest is None else harvest,
+        harvest=harvest,
+        unsaid_harvest=True if posts else None,
         **options,
     )
     if posts:

@@ -58,6 +58,7 @@ class TaskPart(Part):
     allow_empty: bool = False
     checks: Commands | None = None
     limits: LimitsPart = LimitsPart()
+    harvest: bool | None = None
 
     def value(self) -> TaskSpec:
         return TaskSpec(
@@ -74,6 +75,7 @@ class TaskPart(Part):
             self.allow_empty,
             None if self.checks is None else tuple(self.checks),
             self.limits.value(),
+            self.harvest,
         )
 
 

@@ -81,7 +81,8 @@ class Limits(NamedTuple):
 
 class Task(NamedTuple):
     """One piece of work of a run. `next_base` is where its next attempt starts instead of at the
-    computed base."""
+    computed base; `harvest` whether what its workers leave uncommitted is committed for them, None
+    where it does not say."""
 
     id: str
     number: int
@@ -110,6 +111,7 @@ class Task(NamedTuple):
     reason: str | None
     created_at: int
     updated_at: int
+    harvest: bool | None = None
 
     @property
     def text(self) -> str:
@@ -142,6 +144,7 @@ class Task(NamedTuple):
             "reason": self.reason,
             "created_at": rfc3339(self.created_at),
             "updated_at": rfc3339(self.updated_at),
+            **({} if self.harvest is None else {"harvest": self.harvest}),
         }
 
 

@@ -23,7 +23,8 @@ class Link(NamedTuple):
 class TaskSpec(NamedTuple):
     """A task as it is wanted. `depends_on` are tasks by their keys (where one task is added,
     also by their ids), `checks` shell commands that must succeed in the worktree before the work
-    is accepted. What is None is as the run's config says; `mailbox` is then the default one."""
+    is accepted. What is None is as the run's config says; `mailbox` is then the default one, and
+    `harvest`, whether what is left uncommitted is committed, as the dispatch says."""
 
     key: str
     title: str
@@ -38,6 +39,7 @@ class TaskSpec(NamedTuple):
     allow_empty: bool = False
     checks: tuple[str, ...] | None = None
     limits: Limits = Limits()
+    harvest: bool | None = None
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
         """The task with these values masked wherever they stand in its texts."""
@@ -95,6 +97,11 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
         for number, task in enumerate(plan.tasks)
         if task.checks and not task.worktree
     ]
+    found += [
+        Fault(("tasks", number, "harvest"), limits.NOTHING_TO_HARVEST, "leave `harvest` out")
+        for number, task in enumerate(plan.tasks)
+        if task.harvest and not task.worktree
+    ]
     return found + list(_of_cycles(plan.tasks))
 
 
@@ -113,6 +120,7 @@ def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
         "allow_empty": task.allow_empty,
         "checks": config.checks_for(task.checks, worktree=task.worktree),
         "limits": config.limits_for(task.limits),
+        "harvest": task.harvest,
     }
 
 

@@ -87,7 +87,8 @@ class IntegrationConflict(Shape):
 
 
 class Task(Shape):
-    """One piece of work of a run."""
+    """One piece of work of a run. `harvest`, whether what its workers leave uncommitted is
+    committed for them, is there where the task says it."""
 
     id: Ulid
     key: Key
@@ -113,6 +114,7 @@ class Task(Shape):
     reason: str | None
     created_at: Time
     updated_at: Time
+    harvest: bool = False
 
 
 class Standing(Task):
