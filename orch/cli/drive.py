@@ -14,6 +14,7 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 from ..leader.crew import Crew
 from ..leader.drive import Drive, Driven, Step
 from ..leader.notices import Notifier, end_of
+from ..leader.tracing import Tracing
 from ..runs.config import config_of
 from .parts.base import (
     WAIT,
@@ -119,6 +120,7 @@ def command(
     crew = Crew(scheduler.desk, run, posts, to=to, slots=slots or 1)
     progress = Progress(shell_of(context).output, scheduler, run)
     notifier = Notifier((*config_of(run).notify, *notify), shell_of(context).output.notice)
+    tracing = Tracing(scheduler.desk, run, shell_of(context).output.notice)
     wanted = Drive(
         mailbox=to,
         within=os.getcwd(),
@@ -132,8 +134,13 @@ def command(
     if posts:
         wanted = crew.on(wanted, progress)
     try:
-        with notifier, notifier.told_of_failure(run), crew if posts else contextlib.nullcontext():
-            steps = notifier.through(scheduler.drive(run, notifier.on(wanted)))
+        with contextlib.ExitStack() as beside:
+            for each in (notifier, tracing, notifier.told_of_failure(run)):
+                beside.enter_context(each)
+            if posts:
+                beside.enter_context(crew)
+            driven = scheduler.drive(run, tracing.on(notifier.on(wanted)))
+            steps = tracing.through(notifier.through(driven))
             ending = _follow(progress, steps, told=wanted.after is None)
             notifier.tell(end_of(ending, ending.failure))
         lead_on(context, scheduler, run)

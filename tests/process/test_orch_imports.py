@@ -11,7 +11,7 @@ from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.timing import PATIENCE_SECONDS
 
-HEAVY = {"asyncio", "git", "pydantic", "rich", "sqlite_utils", "ulid", "yaml"}
+HEAVY = {"asyncio", "git", "opentelemetry", "pydantic", "rich", "sqlite_utils", "ulid", "yaml"}
 # Each takes 0.2 to 3 ms, and what only looks at a run needs none of them.
 ELSEWHERE = {"difflib", "glob", "hashlib", "random", "shutil", "subprocess", "tempfile"}
 OURS = "inbox_orch.orch."
