@@ -9,8 +9,6 @@ import re
 import tomllib
 from pathlib import Path
 
-from setuptools import setup
-
 ROOT = Path(__file__).resolve().parent
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 PICTURE = re.compile(r'<img src="(?![a-z]+:)([^"]+)"[^>]*>\n*')
@@ -32,6 +30,8 @@ def _named(link: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
+    from setuptools import setup
+
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     setup(
         long_description=description(

@@ -114,13 +114,12 @@ def command(
     """
     if slots is not None and not (workers or adapters):
         raise usage("--slots is for the workers that --worker starts", hint="leave it out")
-    scheduler = open_scheduler(context)
+    output, scheduler = shell_of(context).output, open_scheduler(context)
     run = chosen_run(scheduler, run_name)
-    posts = posts_wanted(shell_of(context).output, workers, adapters)
-    crew = Crew(scheduler.desk, run, posts, to=to, slots=slots or 1)
-    progress = Progress(shell_of(context).output, scheduler, run)
-    notifier = Notifier((*config_of(run).notify, *notify), shell_of(context).output.notice)
-    tracing = Tracing(scheduler.desk, run, shell_of(context).output.notice)
+    posts = posts_wanted(output, workers, adapters)
+    crew = Crew(scheduler.desk, run, posts, to=to, slots=slots or 1) if posts else None
+    progress = Progress(output, scheduler, run)
+    notifier = Notifier((*config_of(run).notify, *notify), output.notice)
     wanted = Drive(
         mailbox=to,
         within=os.getcwd(),
@@ -131,21 +130,22 @@ def command(
         unsaid_harvest=True if posts else None,
         **options,
     )
-    if posts:
-        wanted = crew.on(wanted, progress)
     try:
-        with contextlib.ExitStack() as beside:
-            for each in (notifier, tracing, notifier.told_of_failure(run)):
-                beside.enter_context(each)
-            if posts:
-                beside.enter_context(crew)
-            driven = scheduler.drive(run, tracing.on(notifier.on(wanted)))
-            steps = tracing.through(notifier.through(driven))
-            ending = _follow(progress, steps, told=wanted.after is None)
-            notifier.tell(end_of(ending, ending.failure))
+        _drive(progress, wanted if crew is None else crew.on(wanted, progress), crew, notifier)
         lead_on(context, scheduler, run)
     except InboxOrchError as error:
         progress.fail(error)
+
+
+def _drive(progress: Progress, wanted: Drive, crew: Crew | None, notifier: Notifier) -> None:
+    """Drive to the end, with all that goes on beside it: workers, notices, exports of the trace."""
+    scheduler, run = progress.scheduler, progress.run
+    tracing = Tracing(scheduler.desk, run, progress.output.notice)
+    with notifier, tracing, notifier.told_of_failure(run), crew or contextlib.nullcontext():
+        driven = scheduler.drive(run, tracing.on(notifier.on(wanted)))
+        steps = tracing.through(notifier.through(driven))
+        ending = _follow(progress, steps, told=wanted.after is None)
+        notifier.tell(end_of(ending, ending.failure))
 
 
 def _follow(progress: Progress, steps: Generator[Step, None, None], *, told: bool) -> Driven:

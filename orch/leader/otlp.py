@@ -177,6 +177,7 @@ class _Told(logging.Handler):
 
     def __exit__(self, *_: object) -> None:
         for logger in self._loggers:
+            logger.addHandler(logging.NullHandler())  # for a thread that was left
             logger.removeHandler(self)
 
 

@@ -162,7 +162,7 @@ class _Telling:
         end = float(span.end_ms)
         for number, check in reversed(list(enumerate(checks))):
             begin = max(float(span.begin_ms), end - check.seconds * 1000)
-            said = {
+            said: dict[str, Any] = {
                 "orch.check.command": self._text(check.command),
                 "orch.check.passed": check.passed,
                 **(

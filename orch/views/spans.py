@@ -185,7 +185,9 @@ class _Folding:
 
     def _run(self, event: Happened) -> Span:
         bad = any(state == "failed" for state in self._states.values())
-        span = self._span(event, self._root, "run", self._opened_ms or event.at)
+        span = self._span(
+            event, self._root, "run", event.at if self._opened_ms is None else self._opened_ms
+        )
         counts = Counter(self._states.values())
         said: dict[str, str | int] = {f"orch.tasks.{state}": n for state, n in counts.items()}
         return span._replace(

@@ -95,3 +95,12 @@ def test_only_a_document_loads_what_reads_documents(project):
     found = loaded(project.folder, "plan", "import", "plan.yaml")
 
     assert found & HEAVY == {"pydantic", "ulid", "yaml"}
+
+
+def test_a_drive_loads_nothing_to_export_with(project, monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+
+    found = loaded(project.folder, "drive", "--until", "task:a", "--wait", "0", ends_with=8)
+    assert found & {"logging", "opentelemetry", f"{OURS}leader.otlp"} <= {"logging"}
+    assert not any(name.startswith("opentelemetry.") for name in found)

@@ -169,7 +169,7 @@ def test_the_sdist_holds_the_pages_the_tests_and_the_scripts(root: Path, sdist: 
 
 
 def test_tests_run_where_the_sdist_was_unpacked(sdist: Path):
-    some = ("tests/unit/test_ids.py", "tests/unit/test_house.py", "tests/unit/test_tables.py")
+    some = [f"tests/unit/test_{name}.py" for name in ("ids", "tables", "failure_modes")]
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *some]
     ran = subprocess.run(command, cwd=sdist, capture_output=True, text=True)
 
