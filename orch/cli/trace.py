@@ -16,10 +16,7 @@ _MOST_SECONDS = 3600
     "trace",
     cls=Verb,
     agent=True,
-    examples=(
-        "orch trace",
-        "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 orch trace fix-the-parser --again",
-    ),
+    examples=("orch trace", "orch trace fix-the-parser --again"),
 )
 @one_run
 @click.option("--again", is_flag=True, help="All of it, also what was exported before.")

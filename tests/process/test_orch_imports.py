@@ -101,6 +101,6 @@ def test_a_drive_loads_nothing_to_export_with(project, monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
 
-    found = loaded(project.folder, "drive", "--until", "task:a", "--wait", "0", ends_with=8)
+    found = loaded(project.folder, "drive", "--wait", "0", ends_with=9)  # plan.yaml is uncommitted
     assert found & {"logging", "opentelemetry", f"{OURS}leader.otlp"} <= {"logging"}
     assert not any(name.startswith("opentelemetry.") for name in found)
