@@ -13,6 +13,7 @@ from . import (
     m0003_scheduler_whole,
     m0004_council,
     m0005_result_schema,
+    m0006_task_harvest,
 )
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _MODULES = (
     m0003_scheduler_whole,
     m0004_council,
     m0005_result_schema,
+    m0006_task_harvest,
 )
 
 STEPS = Migrations("inbox_orch")

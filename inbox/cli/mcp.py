@@ -102,5 +102,5 @@ command = mcp_command(
     text="""Serve the bus as tools of the Model Context Protocol, on standard input and output.
 
     An agent's client starts it, and it ends with the client. What --db and --agent say holds for
-    every call. Needs the optional part `mcp`: pip install 'inbox-orch[mcp]'.""",
+    every call. Needs the optional part `mcp`; where that is missing, it says how to install it.""",
 )

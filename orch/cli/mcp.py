@@ -80,5 +80,5 @@ command = mcp_command(
 
     For a leader; workers take `inbox mcp`. An agent's client starts it, and it ends with the
     client. Checks of tasks are left to `orch drive` or `orch reconcile`. Needs the optional part
-    `mcp`: pip install 'inbox-orch[mcp]'.""",
+    `mcp`; where that is missing, it says how to install it.""",
 )

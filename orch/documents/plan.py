@@ -77,6 +77,7 @@ class TaskPart(Part):
     checks: Commands | None = None
     limits: LimitsPart = LimitsPart()
     result_schema: Annotated[ResultSchema | None, Field(alias="schema")] = None
+    harvest: bool | None = None
 
     def value(self) -> TaskSpec:
         return TaskSpec(
@@ -94,6 +95,7 @@ class TaskPart(Part):
             None if self.checks is None else tuple(self.checks),
             self.limits.value(),
             self.result_schema,
+            self.harvest,
         )
 
 

@@ -81,7 +81,9 @@ class Limits(NamedTuple):
 
 class Task(NamedTuple):
     """One piece of work of a run. `next_base` is where its next attempt starts instead of at the
-    computed base; `result_schema` the text of the JSON Schema that its result has to satisfy."""
+    computed base; `result_schema` the text of the JSON Schema that its result has to satisfy;
+    `harvest` whether what its workers leave uncommitted is committed for them, None where it does
+    not say."""
 
     id: str
     number: int
@@ -111,6 +113,7 @@ class Task(NamedTuple):
     created_at: int
     updated_at: int
     result_schema: str | None = None
+    harvest: bool | None = None
 
     @property
     def text(self) -> str:
@@ -144,6 +147,7 @@ class Task(NamedTuple):
             "created_at": rfc3339(self.created_at),
             "updated_at": rfc3339(self.updated_at),
             **self.asked_of_the_result,
+            **({} if self.harvest is None else {"harvest": self.harvest}),
         }
 
     @property

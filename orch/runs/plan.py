@@ -23,8 +23,9 @@ class Link(NamedTuple):
 class TaskSpec(NamedTuple):
     """A task as it is wanted. `depends_on` are tasks by their keys (where one task is added,
     also by their ids), `checks` shell commands that must succeed in the worktree before the work
-    is accepted. What is None is as the run's config says; `mailbox` is then the default one.
-    `result_schema` is the text of a JSON Schema, as `accepting.checked` gives it back."""
+    is accepted. What is None is as the run's config says; `mailbox` is then the default one, and
+    `harvest`, whether what is left uncommitted is committed, as the dispatch says. `result_schema`
+    is the text of a JSON Schema, as `accepting.checked` gives it back."""
 
     key: str
     title: str
@@ -40,6 +41,7 @@ class TaskSpec(NamedTuple):
     checks: tuple[str, ...] | None = None
     limits: Limits = Limits()
     result_schema: str | None = None
+    harvest: bool | None = None
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
         """The task with these values masked wherever they stand in its texts."""
@@ -98,6 +100,11 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
         for number, task in enumerate(plan.tasks)
         if task.checks and not task.worktree
     ]
+    found += [
+        Fault(("tasks", number, "harvest"), limits.NOTHING_TO_HARVEST, "leave `harvest` out")
+        for number, task in enumerate(plan.tasks)
+        if task.harvest and not task.worktree
+    ]
     return found + list(_of_cycles(plan.tasks))
 
 
@@ -117,6 +124,7 @@ def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
         "checks": config.checks_for(task.checks, worktree=task.worktree),
         "limits": config.limits_for(task.limits),
         **({} if task.result_schema is None else {"result_schema": task.result_schema}),
+        "harvest": task.harvest,
     }
 
 

@@ -16,7 +16,7 @@ from . import task_rows as tasks
 from .config import Config, config_of
 from .desk import Answer, Desk, keep_base
 from .model import Dependency, Limits, Run
-from .plan import Fault, Link, Opening, Plan
+from .plan import Fault, Link, Opening, Plan, TaskSpec
 from .planning import DEFAULT_LEADER, DEFAULT_MAILBOX, Facts
 
 
@@ -187,10 +187,16 @@ def _digest(request: Mapping[str, Any], plan: Plan, key: str | None) -> str:
     """Of the request, only when there is a key; the order of links does not matter."""
     if key is None:
         return ""
-    tasks_asked = [t._replace(depends_on=tuple(sorted(t.depends_on))) for t in plan.tasks]
-    # What says nothing of a result is the same request as before there was anything to be said.
-    told = [tuple(t) if t.result_schema is not None else tuple(t)[:-1] for t in tasks_asked]
-    return digest_of({**request, "plan": told})
+    return digest_of({**request, "plan": [_as_asked(task) for task in plan.tasks]})
+
+
+def _as_asked(task: TaskSpec) -> list[Any]:
+    """A task as a key stands for it: the same request as ever where it says nothing of what could
+    not be said before, which stands last."""
+    values = list(task._replace(depends_on=tuple(sorted(task.depends_on))))
+    while values[-1] is None:
+        values.pop()
+    return values
 
 
 def _done(run: Run | None, plan: Plan, *, opened: bool) -> dict[str, Any]:

@@ -87,8 +87,9 @@ class IntegrationConflict(Shape):
 
 
 class Task(Shape):
-    """One piece of work of a run. `result_schema`: what its result has to satisfy, if anything;
-    not in lists."""
+    """One piece of work of a run. `harvest`, whether what its workers leave uncommitted is
+    committed for them, and `result_schema`, what its result has to satisfy, are there where the
+    task says them; the schema not in lists."""
 
     id: Ulid
     key: Key
@@ -115,6 +116,7 @@ class Task(Shape):
     created_at: Time
     updated_at: Time
     result_schema: dict[str, Any] | None = None
+    harvest: bool = False
 
 
 class Standing(Task):

@@ -11,15 +11,13 @@ from typing import Any
 
 import click
 
-from ..errors import InboxOrchError, usage
+from ..errors import usage
 from ..shell.blocks import Table
 from ..shell.commandline import Shell, Verb, shell_of
 from .cutting import rest_tool
 from .tool_calls import Place
 from .tools import Described, Tool, described
 from .wording import Wording, worded, wording_of
-
-EXTRA = "inbox-orch[mcp]"
 
 
 def mcp_command(
@@ -85,12 +83,9 @@ def _serve(
     if shell.json:
         raise usage("--json goes with --tools", hint="a server speaks its own protocol")
     if find_spec("mcp") is None:
-        raise InboxOrchError(
-            "extra_missing",
-            "serving tools needs the optional part `mcp`, which is not installed",
-            hint=f"pip install '{EXTRA}', or uv tool install '{EXTRA}'",
-            details={"extra": EXTRA},
-        )
+        from ..shell.extras import missing
+
+        raise missing("mcp", "serving tools")
     if sys.stdin is None:
         raise usage("standard input is closed", hint="the client's messages come from there")
     if sys.stdin.isatty():

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from inbox_orch.migrations import SCHEMA_VERSION
-from sqlite.old_databases import as_of, fill
+from sqlite.old_databases import WHOLE_SCHEDULER, as_of, fill
 from support.commands import Project, run
 from support.runs import Site
 
@@ -49,9 +49,10 @@ ORCH_LOOKS = [
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A site with something of everything that the step before the newest could hold."""
+    """A site with something of everything that a scheduler without councils could hold: those are
+    runs, too, and would be a second one that is open."""
     made = Site(tmp_path_factory.mktemp("filled"))
-    fill(made, SCHEMA_VERSION - 1)
+    fill(made, WHOLE_SCHEDULER)
     made.close()
     return made
 

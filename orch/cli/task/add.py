@@ -16,6 +16,7 @@ from ...runs.plan import Link, TaskSpec
 from ..parts.base import (
     Command,
     chosen_run,
+    harvest_option,
     key_option,
     lead_on,
     open_scheduler,
@@ -99,6 +100,9 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
 )
 @click.option("--no-worktree", is_flag=True, help="It changes no code.")
 @click.option("--allow-empty", is_flag=True, help="Accept it without a commit.")
+@harvest_option(
+    "Commit for its workers what they leave uncommitted.  [default: as the dispatch says]"
+)
 @key_option
 @click.pass_context
 def command(
@@ -124,6 +128,7 @@ def command(
     check_timeout: float | None,
     no_worktree: bool,
     allow_empty: bool,
+    harvest: bool | None,
     key: str | None,
 ) -> None:
     """Add a task to a run. What is not given is as the run's config says."""
@@ -146,6 +151,7 @@ def command(
         checks=checks if checks or no_checks else None,
         limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
         result_schema=given_document(schema, MAX_SCHEMA_BYTES),
+        harvest=harvest,
     )
     answer = scheduler.add_task(run, spec, key=key)
     task = answer.data["task"]
