@@ -109,7 +109,10 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
 
 
 def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
-    """A planned task with the defaults of its run, by the names of `Task`."""
+    """A planned task with the defaults of its run, by the names of `Task`. `result_schema` and
+    `harvest` are there where the task says them: a key stands for the same as before there was such
+    a thing."""
+    said = {"result_schema": task.result_schema, "harvest": task.harvest}
     return {
         "key": task.key,
         "title": task.title,
@@ -123,8 +126,7 @@ def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
         "allow_empty": task.allow_empty,
         "checks": config.checks_for(task.checks, worktree=task.worktree),
         "limits": config.limits_for(task.limits),
-        **({} if task.result_schema is None else {"result_schema": task.result_schema}),
-        "harvest": task.harvest,
+        **{name: value for name, value in said.items() if value is not None},
     }
 
 

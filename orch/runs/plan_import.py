@@ -139,6 +139,9 @@ def _refuse(plan: Plan, known: Mapping[str, str], repository: bool) -> None:
         raise Refused(found)
 
 
+_UNSAID = {"result_schema": None, "harvest": None}
+
+
 def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
     """The rows of a plan without faults."""
     config = config_of(run)
@@ -149,7 +152,7 @@ def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
         values = plans.columns(task, config, DEFAULT_MAILBOX)
         values["checks"], values["limits"] = _as_text(values["checks"], values["limits"])
         task_id = ids[task.key]
-        rows.tasks.append({"result_schema": None, **values, "id": task_id, **common})
+        rows.tasks.append({**_UNSAID, **values, "id": task_id, **common})
         facts = {"from": None, "to": "pending", "key": task.key, "cause": "plan import"}
         rows.events.append(events.Entry("task_pending", task_id, facts))
     for task_id, link in _links(plan, ids):

@@ -122,8 +122,6 @@ def _columns(run: Run, spec: TaskSpec) -> dict[str, Any]:
     if spec.harvest and not spec.worktree:
         raise usage(limits.NOTHING_TO_HARVEST, hint="leave --harvest out")
     del columns["key"], columns["mailbox"]
-    if spec.harvest is None:
-        del columns["harvest"]  # a key stands for the same as before there was such a thing
     return columns | {"checks": json.dumps(list(checks)), "limits": json.dumps(clocks.as_json())}
 
 
