@@ -42,6 +42,7 @@ COMMANDS = {
     "graph": (f"{_HERE}.graph", "Draw what waits for what."),
     "critical-path": (f"{_HERE}.critical_path", "The longest chain of dependent tasks."),
     "timeline": (f"{_HERE}.timeline", "Draw the attempts over time."),
+    "trace": (f"{_HERE}.trace", "Export a run to an OpenTelemetry collector."),
     "report": (f"{_HERE}.report", "What became of a run, as text or as a page."),
     "council": (f"{_HERE}.council", "Ask independent reviewers, and count what they say."),
     "doctor": (f"{_HERE}.doctor", "Whether runs, git and the events agree."),

@@ -17,6 +17,7 @@ from .output import Output
 from .shell import Shell as Shell
 from .shell import helpful
 from .shell import shell_of as shell_of
+from .value_types import DOCUMENT as DOCUMENT
 from .value_types import NAME as NAME
 from .value_types import PATH as PATH
 from .value_types import TEXT as TEXT

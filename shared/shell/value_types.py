@@ -54,7 +54,10 @@ class Text(values.Text, click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list["CompletionItem"]:
-        """The names in the database that begin so, as the program knows them."""
+        """The names in the database that begin so, as the program knows them; for a document the
+        shell's own completion of files."""
+        if self.document:
+            return PATH.shell_complete(ctx, param, incomplete)
         found: list[CompletionItem] = _completion.suggestions(ctx, param, incomplete)
         return found
 
@@ -93,6 +96,7 @@ class Choice(click.Choice[str]):
 
 TEXT = Text()
 NAME = Text(names=True)
+DOCUMENT = Text(names=True, document=True)
 PATH = FilePath()
 
 
@@ -106,7 +110,8 @@ def for_click(kind: object) -> object:
         )
     if isinstance(kind, values.Choice):
         return Choice(kind.words)
-    return {values.TEXT: TEXT, values.NAME: NAME, values.PATH: PATH}.get(kind, kind)
+    ours = {values.TEXT: TEXT, values.NAME: NAME, values.DOCUMENT: DOCUMENT, values.PATH: PATH}
+    return ours.get(kind, kind)
 
 
 def _called(parameter: click.Parameter | None) -> str | None:

@@ -18,6 +18,7 @@ from support.standins import stand_ins
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FIRST_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "start").glob("*.md"))]
 _BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
@@ -68,10 +69,10 @@ def agents(tmp_path: Path) -> Path:
     return folder
 
 
-def commands_for(shell: str, folder: Path) -> contextlib.AbstractContextManager[str]:
-    """Where a shell finds our commands: one has them as they are installed; in the others, where
-    only the shell is another one, warm processes stand in for them."""
-    if shell == SHELLS[0]:
+def commands_for(page: Path, shell: str, folder: Path) -> contextlib.AbstractContextManager[str]:
+    """Where a shell finds our commands: on the pages that everybody begins with, one shell has them
+    as they are installed; otherwise warm processes stand in for them."""
+    if shell == SHELLS[0] and page in FIRST_PAGES:
         return contextlib.nullcontext(str(Path(sys.executable).parent))
     return stand_ins(folder / "stand-ins")
 
@@ -97,7 +98,7 @@ def test_every_command_of_the_page_works_and_a_failure_of_any_ends_it(
             path = project.parent / f"block{number}.py"
             path.write_text(text)
             script.append(shlex.join([sys.executable, "-P", str(path)]))
-    with commands_for(shell, tmp_path) as commands:
+    with commands_for(page, shell, tmp_path) as commands:
         rehearsed = Script(
             shell,
             ["-c", "\n".join(script)],

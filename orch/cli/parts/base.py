@@ -44,8 +44,6 @@ def open_scheduler(
         perhaps_alone=looks if perhaps_alone is None else perhaps_alone,
     )
     context.call_on_close(bus.close)
-    if looks:
-        bus.database.read_as_newest()
     return Scheduler(bus, shell.agent)
 
 
