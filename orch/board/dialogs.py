@@ -1,0 +1,164 @@
+"""What a board asks before it does something: an answer, or whether it is meant."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Paste, Resize
+from textual.screen import ModalScreen
+from textual.widgets import Input, TextArea
+
+from inbox_orch.shared.shell.blocks import harmless
+
+from ..views.status import Question
+from .close_up import question_lines
+from .fitting import Line, wrapped
+from .panes import Pane
+from .view import Key, keys_line
+
+_ROOM_AROUND = 6
+"""Cells of a box that are not for text."""
+
+
+class AnswerText(TextArea):
+    """Where an answer is written. What is pasted keeps its lines, and drives no terminal."""
+
+    def on_paste(self, event: Paste) -> None:
+        """Take it as text."""
+        event.prevent_default()
+        event.stop()
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        self.insert(harmless(text, lines=True))
+
+
+class AnswerScreen(ModalScreen[str | None]):
+    """A question as a whole, and the answer that is written to it; None without one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", priority=True),
+        Binding("tab", "offer", priority=True),
+        Binding("escape", "leave", priority=True),
+        Binding("ctrl+j,shift+enter", "new_line", priority=True),
+        Binding("pageup", "scroll(-1)", priority=True),
+        Binding("pagedown", "scroll(1)", priority=True),
+    ]
+
+    def __init__(self, question: Question, now_ms: int, text: str = "") -> None:
+        super().__init__()
+        self.question = question
+        self._now_ms, self._begun = now_ms, text
+
+    def compose(self) -> ComposeResult:
+        """The question, the text, the keys."""
+        with Vertical(classes="box") as box:
+            box.border_title = f"answer to {self.question.task.key}"
+            yield Pane(id="asked")
+            yield AnswerText(self._begun, id="text", soft_wrap=True, show_line_numbers=False)
+            yield Pane(id="keys")
+
+    def on_mount(self) -> None:
+        """Write at the end of what was begun."""
+        area = self.query_one(AnswerText)
+        area.focus()
+        area.move_cursor(area.document.end)
+
+    def on_resize(self, event: Resize) -> None:
+        """Fit the question to the room."""
+        width, height = _room(event)
+        lines = question_lines(self.question, self._now_ms, width)
+        asked = self.query_one("#asked", Pane)
+        asked.styles.height = max(1, min(len(lines), height - 6))
+        asked.show(lines)
+        found = [Key("enter", "send"), Key("esc", "back")]
+        found += [Key("tab", "offered answers")] if self.question.message.options else []
+        found.append(Key("ctrl+j", "new line"))
+        self.query_one("#keys", Pane).show([keys_line(found, width)])
+
+    def action_send(self) -> None:
+        """Hand over what was written."""
+        self.dismiss(self.query_one(AnswerText).text)
+
+    def action_leave(self) -> None:
+        """Answer nothing."""
+        self.dismiss(None)
+
+    def action_offer(self) -> None:
+        """Write the next of the answers that are offered."""
+        options = self.question.message.options
+        area = self.query_one(AnswerText)
+        if options:
+            at = options.index(area.text) + 1 if area.text in options else 0
+            area.text = options[at % len(options)]
+            area.move_cursor(area.document.end)
+
+    def action_new_line(self) -> None:
+        """Begin another line."""
+        self.query_one(AnswerText).insert("\n")
+
+    def action_scroll(self, way: int) -> None:
+        """See the rest of a long question."""
+        asked = self.query_one("#asked", Pane)
+        asked.scroll_relative(y=way * max(1, asked.size.height - 1), animate=False)
+
+
+class ConfirmScreen(ModalScreen[str | None]):
+    """Whether something is meant: the branch that is named, if one is asked for, or an empty text;
+    None when it is not."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "sure", priority=True),
+        Binding("escape", "leave", priority=True),
+        Binding("y", "sure"),
+        Binding("n", "leave"),
+    ]
+
+    def __init__(self, title: str, texts: Sequence[str], *, asks_branch: bool = False) -> None:
+        super().__init__()
+        self._title, self._texts, self._asks = title, list(texts), asks_branch
+
+    def compose(self) -> ComposeResult:
+        """What would be done, the branch if one is asked for, the keys."""
+        with Vertical(classes="box") as box:
+            box.border_title = self._title
+            yield Pane(id="asked")
+            if self._asks:
+                yield Input(placeholder="branch to bring forward to it; empty: none", id="branch")
+            yield Pane(id="keys")
+
+    def on_resize(self, event: Resize) -> None:
+        """Fit the text to the room."""
+        self._fit(*_room(event))
+
+    def tell(self, text: str) -> None:
+        """Something more is known of what would be done: it takes the place of the last line."""
+        self._texts[-1] = text
+        self._fit(self.size.width - _ROOM_AROUND, self.size.height)
+
+    def action_sure(self) -> None:
+        """It is meant."""
+        self.dismiss(self.query_one(Input).value.strip() if self._asks else "")
+
+    def action_leave(self) -> None:
+        """It is not."""
+        self.dismiss(None)
+
+    def _fit(self, width: int, height: int) -> None:
+        lines: list[Line] = []
+        for text in self._texts:
+            lines += [((part, None),) for part in wrapped(text, width)]
+        asked = self.query_one("#asked", Pane)
+        asked.styles.height = max(1, min(len(lines), height - 6))
+        asked.show(lines)
+        sure = "enter" if self._asks else "y"
+        found = [Key(sure, self._title.split()[0]), Key("esc", "back")]
+        self.query_one("#keys", Pane).show([keys_line(found, width)])
+
+
+def _room(event: Resize) -> tuple[int, int]:
+    """Cells and lines for the text of a box."""
+    return min(100, event.size.width - 2) - _ROOM_AROUND + 2, event.size.height
+
+
+Finished = Callable[[str | None], None]
