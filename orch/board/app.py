@@ -63,6 +63,8 @@ class BoardApp(App[None]):
         self._detail: Detail | None = None
         self._outcome: Outcome | None = None
         self._looked = (0, 0.0)
+        # All tasks, what was looked for, and what was found.
+        self._listed: tuple[Sequence[Row], str, Sequence[Row]] = ((), "", ())
         self._unsent: tuple[str, str] | None = None
         self._doing: list[Deed] = []
         self._leaving = False
@@ -73,7 +75,7 @@ class BoardApp(App[None]):
         """The list."""
         return BoardScreen(id="board")
 
-    def on_mount(self) -> None:
+    def on_ready(self) -> None:
         """Begin to read; times go on by themselves."""
         self._source.begin(self._run_id, self._hear)
         self.set_interval(_TICK_SECONDS, self.tick)
@@ -135,7 +137,13 @@ class BoardApp(App[None]):
     @property
     def rows(self) -> Sequence[Row]:
         """The tasks that are shown, in their order."""
-        return () if self.board is None else view.rows_of(self.board, self.place.wanted)
+        if self.board is None:
+            return ()
+        every, wanted, _ = self._listed
+        if every is not self.board.status.rows or wanted != self.place.wanted:
+            found = view.rows_of(self.board, self.place.wanted)
+            self._listed = self.board.status.rows, self.place.wanted, found
+        return self._listed[2]
 
     @property
     def chosen(self) -> Row | None:
@@ -165,9 +173,9 @@ class BoardApp(App[None]):
 
     def paint(self) -> None:
         """Show everything as it is now; what is as before is not sent to the terminal."""
-        if not self.is_running:
-            return
         for screen in self.screen_stack:
+            if not screen.query("#foot"):
+                continue  # it is not made yet
             if isinstance(screen, BoardScreen):
                 self._paint_board(screen)
             elif isinstance(screen, DetailScreen):
@@ -181,16 +189,18 @@ class BoardApp(App[None]):
         wide = width >= view.WIDE
         detail = screen.query_one("#detail", Pane)
         detail.display = wide
-        beside = width * 42 // 100 if wide else 0
+        beside = width * 40 // 100 if wide else 0
         left, rows = width - beside, self.rows
-        self._fixed(screen, "#head", view.head_lines(board, self.place, width, height))
+        head = view.head_lines(board, self.place, width, height)
+        self._fixed(screen, "#head", head)
         heading, *lines = view.task_lines(board, rows, left - 1)
         screen.query_one("#heading", Pane).show([heading])
         ids = [row.standing.task.id for row in rows]
         marked = ids.index(self.place.chosen) if self.place.chosen in ids else None
         screen.query_one("#tasks", Pane).show(lines, marked)
-        most = max(3, min(12, height // 4))
-        self._fixed(screen, "#happened", view.happened_lines(board, left, most))
+        # A quarter at least, and what the tasks leave.
+        most = max(3, height // 4, height - len(head) - len(rows) - 3)
+        self._fixed(screen, "#happened", view.happened_lines(board, left - 1, most))
         row = self.chosen
         if wide and row is not None:
             detail.show(detail_lines(board, row, self._detail, max(10, beside - 3)))
@@ -205,7 +215,8 @@ class BoardApp(App[None]):
         width = self.size.width
         lines = detail_lines(self.board, row, self._detail, width - 2)
         screen.query_one("#near", Pane).show(lines)
-        wanted = ("answer", "retry", "cancel")
+        asks = view.question_of(self.board, row) is not None
+        wanted = ("answer" if asks else "", "retry", "cancel")
         keys = [key for key in view.keys(self.board, row) if key.does in wanted]
         found = [view.Key("esc", "back"), view.Key("↑↓", "scroll"), *keys, view.Key("q", "quit")]
         self._foot(screen, found, width)
@@ -244,11 +255,11 @@ class BoardApp(App[None]):
         """Go on by as many tasks as are seen."""
         self.action_step(way * max(1, self.screen.query_one("#tasks", Pane).size.height - 1))
 
-    def action_near(self) -> None:
+    async def action_near(self) -> None:
         """The chosen task alone."""
         if self.chosen is not None:
-            self.push_screen(DetailScreen())
-            self.call_after_refresh(self.paint)
+            await self.push_screen(DetailScreen())
+            self.paint()
 
     def action_next_question(self) -> None:
         """Choose the next task that asks."""
@@ -399,3 +410,12 @@ class BoardApp(App[None]):
         """End at once."""
         self.interrupted = True
         self.exit()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A fault of ours ends the board, and is told as that of any command is; textual would
+        print all that it knows of it."""
+        if self.is_headless:
+            super()._handle_exception(error)
+        elif self.broken is None:
+            self.broken = error
+            self.exit()

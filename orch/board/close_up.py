@@ -12,11 +12,14 @@ from ..views.logs import Log
 from ..views.show import Edge
 from ..views.status import Question, Row
 from ..views.work import Work
-from .fitting import Line, bar, cut, one_line, span, wrapped
-from .view import note_of, state_of, took
+from .fitting import Line, bar, cut, one_line, rule, span, wrapped
+from .view import note_of, state_of, took, who_of
 
 _MOST_FILES, _MOST_LOG_LINES, _MOST_BODY_LINES = 20, 20, 40
-_LOG_CHARACTERS = 20_000
+_MOST_EDGES = 8
+_MOST_TEXT = 20_000
+"""Letters of a text that is laid out at every look."""
+_MOST_LAST_WORDS = 200
 _HEADS = {"setup": "set-up", "message": "said", "output": "output", "check": "check"}
 
 
@@ -32,17 +35,13 @@ def detail_lines(board: Board, row: Row, detail: Detail | None, width: int) -> l
             _edges(shown.depends_on, shown.dependents, width),
             _attempts(detail, now_ms, width),
             _changes(detail, width),
-            *(_log(log, width) for log in detail.logs),
+            *(_log(log, width) for log in detail.logs if not _is_shown(log, shown.question)),
             _task(detail, width),
         ]
     lines: list[Line] = []
     for part in parts:
         lines += [((" ", None),), *part] if lines and part else part
     return [cut(line, width) for line in lines]
-
-
-def _rule(text: str, width: int) -> Line:
-    return ((f"── {text} " + "─" * width, "waiting"),)
 
 
 def _plain(texts: Sequence[str], look: str | None = None) -> list[Line]:
@@ -53,7 +52,7 @@ def _top(board: Board, row: Row, width: int) -> list[Line]:
     task = row.standing.task
     state = state_of(row)
     time = took(row, board.status.now_ms)
-    facts = [who for who in (row.worker, time) if who]
+    facts = [fact for fact in (who_of(board, row), time) if fact]
     first: Line = (
         (task.key, "title"),
         ("  ", None),
@@ -62,26 +61,32 @@ def _top(board: Board, row: Row, width: int) -> list[Line]:
     )
     note = note_of(board, row)
     lines = [first, *_plain(wrapped(task.title, width, most=4), "title")]
-    # A question is shown whole below.
-    return lines + ([] if row.standing.state == "blocked" else _plain(wrapped(note, width, most=6)))
+    # A question is shown whole below, and so is what was said of the progress.
+    below = row.standing.state == "blocked" or state == "running"
+    return lines + ([] if below else _plain(wrapped(note, width, most=6)))
 
 
 def _question(question: Question | None, now_ms: int, width: int) -> list[Line]:
     if question is None:
         return []
-    return [_rule("question", width), *question_lines(question, now_ms, width)]
+    return [rule("question", width), *question_lines(question, now_ms, width)]
 
 
-def question_lines(question: Question, now_ms: int, width: int) -> list[Line]:
-    """A question as a whole, with the answers that are offered, numbered."""
+def question_lines(
+    question: Question, now_ms: int, width: int, most: int = _MOST_TEXT
+) -> list[Line]:
+    """A question with the answers that are offered; of one that is very long, so many letters."""
     message = question.message
     head = f"{message.sender} asks, {span(now_ms - message.created_at)} ago"
     if message.deadline is not None:
         head += f"; answer within {span(message.deadline - now_ms)}"
-    lines = [*_plain(wrapped(head, width), "blocked"), *_plain(wrapped(message.body or "", width))]
-    for number, option in enumerate(message.options, 1):
+    body = message.body or ""
+    lines = [*_plain(wrapped(head, width), "blocked"), *_plain(wrapped(body[:most], width))]
+    if len(body) > most:
+        lines.append(((f"… and {len(body) - most} letters more: `orch blocked`", "waiting"),))
+    for option in message.options:
         first, *rest = wrapped(option, width - 4)
-        lines += [((f"{number:>2}  ", "key"), (first, None))]
+        lines += [(("  › ", "key"), (first, None))]
         lines += [(("    ", None), (text, None)) for text in rest]
     return lines
 
@@ -93,18 +98,19 @@ def _progress(detail: Detail, width: int) -> list[Line]:
     said = "" if detail.progress is None else detail.progress.body or ""
     if thread.progress is None and not said:
         return []
-    lines: list[Line] = [_rule("progress", width)]
+    lines: list[Line] = [rule("progress", width)]
     if thread.progress is not None:
         text = f"{bar(thread.progress, 20)} {thread.progress} %"
         lines.append(((text, "running"),))
-    return lines + (_plain(wrapped(said, width, most=10)) if said else [])
+    return lines + (_plain(wrapped(said[:_MOST_TEXT], width, most=10)) if said else [])
 
 
 def _edges(depends_on: Sequence[Edge], dependents: Sequence[Edge], width: int) -> list[Line]:
     lines: list[Line] = []
     for words, edges in (("waits for", depends_on), ("awaited by", dependents)):
         if edges:
-            named = ", ".join(f"{e.other.task.key} ({e.other.state})" for e in edges)
+            named = ", ".join(f"{e.other.task.key} ({e.other.state})" for e in edges[:_MOST_EDGES])
+            named += f" and {len(edges) - _MOST_EDGES} more" if len(edges) > _MOST_EDGES else ""
             lines += _plain(wrapped(f"{words} {named}", width, most=4))
     return lines
 
@@ -112,7 +118,7 @@ def _edges(depends_on: Sequence[Edge], dependents: Sequence[Edge], width: int) -
 def _attempts(detail: Detail, now_ms: int, width: int) -> list[Line]:
     if not detail.shown.attempts:
         return []
-    lines: list[Line] = [_rule("attempts", width)]
+    lines: list[Line] = [rule("attempts", width)]
     for attempt in detail.shown.attempts:
         lines += _attempt(detail, attempt, now_ms, width)
     total = cost_words(detail.cost)
@@ -123,7 +129,6 @@ def _attempt(detail: Detail, attempt: Attempt, now_ms: int, width: int) -> Itera
     work = detail.shown.works.get(attempt.id)
     facts = [span((attempt.ended_at or now_ms) - attempt.created_at)]
     facts += [work.words] if work is not None and work.words else []
-    facts += [cost_words(detail.costs[attempt.id])] if attempt.id in detail.costs else []
     state = attempt.state.replace("_", " ")
     yield (
         (f"{attempt.number:>2}  ", "key"),
@@ -132,6 +137,7 @@ def _attempt(detail: Detail, attempt: Attempt, now_ms: int, width: int) -> Itera
     )
     said = [*_lease(detail, attempt, now_ms), *_work(work)]
     said += [attempt.reason] if attempt.reason else []
+    said += [f"cost: {cost_words(detail.costs[attempt.id])}"] if attempt.id in detail.costs else []
     for each in said:
         for text in wrapped(each, width - 4, most=6):
             yield (("    ", None), (text, None))
@@ -174,11 +180,11 @@ def _rounded(number: int) -> str:
 def _changes(detail: Detail, width: int) -> list[Line]:
     if detail.files is None:
         said = one_line(detail.unchanged)
-        return [_rule("changes", width), *_plain(wrapped(said, width), "waiting")] if said else []
+        return [rule("changes", width), *_plain(wrapped(said, width), "waiting")] if said else []
     added = sum(file.added or 0 for file in detail.files)
     removed = sum(file.removed or 0 for file in detail.files)
     number = "1 file" if len(detail.files) == 1 else f"{len(detail.files)} files"
-    lines: list[Line] = [_rule(f"changes of {detail.changed}", width)]
+    lines: list[Line] = [rule(f"changes of {detail.changed}", width)]
     if not detail.files:
         return [*lines, (("nothing that git knows of", "waiting"),)]
     shown = detail.files[:_MOST_FILES]
@@ -196,13 +202,22 @@ def _file(path: str, added: int | None, removed: int | None, width: int) -> Line
     return ((f"{shown}  ", None), (numbers[0], "succeeded"), (numbers[1], "failed"))
 
 
+def _is_shown(log: Log, question: Question | None) -> bool:
+    """Whether it stands above: the question that is open, what was said of the progress or last."""
+    if log.source.what != "message":
+        return False
+    short = log.source.name in ("result", "failure") and len(log.text) < _MOST_LAST_WORDS
+    asked = log.source.name == "question" and question is not None
+    return short or asked or log.source.name == "progress"
+
+
 def _log(log: Log, width: int) -> list[Line]:
     source = log.source
     head = f"{_HEADS[source.what]}: {source.name}" + (f", {source.by}" if source.by else "")
-    lines = [_rule(one_line(head, 120), width)]
+    lines = [rule(one_line(head, 120), width)]
     if log.missing:
         return [*lines, (("pruned", "waiting"),)]
-    text = log.text[-_LOG_CHARACTERS:].rstrip("\n")
+    text = log.text[-_MOST_TEXT:].rstrip("\n")
     shown = wrapped(text, width)
     if len(shown) > _MOST_LOG_LINES:
         lines += [((f"… {len(shown) - _MOST_LOG_LINES} lines above", "waiting"),)]
@@ -211,9 +226,9 @@ def _log(log: Log, width: int) -> list[Line]:
 
 def _task(detail: Detail, width: int) -> list[Line]:
     task = detail.shown.standing.task
-    lines: list[Line] = [_rule("task", width)]
+    lines: list[Line] = [rule("task", width)]
     if task.body:
-        lines += _plain(wrapped(task.body, width, most=_MOST_BODY_LINES))
+        lines += _plain(wrapped(task.body[:_MOST_TEXT], width, most=_MOST_BODY_LINES))
     for check in task.checks:
         lines += _plain(wrapped(f"check: {check}", width, most=3))
     made = str(rfc3339(task.created_at))[:16].replace("T", " ")

@@ -1,6 +1,6 @@
 """What a board asks before it does something: an answer, or whether it is meant."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -18,8 +18,9 @@ from .fitting import Line, wrapped
 from .panes import Pane
 from .view import Key, keys_line
 
-_ROOM_AROUND = 6
-"""Cells of a box that are not for text."""
+_WIDEST, _AROUND = 100, 4
+"""Cells of a box, and those of them that are not for text."""
+_MOST_LETTERS = 1_000_000
 
 
 class AnswerText(TextArea):
@@ -67,7 +68,7 @@ class AnswerScreen(ModalScreen[str | None]):
     def on_resize(self, event: Resize) -> None:
         """Fit the question to the room."""
         width, height = _room(event)
-        lines = question_lines(self.question, self._now_ms, width)
+        lines = question_lines(self.question, self._now_ms, width, _MOST_LETTERS)
         asked = self.query_one("#asked", Pane)
         asked.styles.height = max(1, min(len(lines), height - 6))
         asked.show(lines)
@@ -134,7 +135,7 @@ class ConfirmScreen(ModalScreen[str | None]):
     def tell(self, text: str) -> None:
         """Something more is known of what would be done: it takes the place of the last line."""
         self._texts[-1] = text
-        self._fit(self.size.width - _ROOM_AROUND, self.size.height)
+        self._fit(min(_WIDEST, self.size.width) - _AROUND, self.size.height)
 
     def action_sure(self) -> None:
         """It is meant."""
@@ -157,8 +158,5 @@ class ConfirmScreen(ModalScreen[str | None]):
 
 
 def _room(event: Resize) -> tuple[int, int]:
-    """Cells and lines for the text of a box."""
-    return min(100, event.size.width - 2) - _ROOM_AROUND + 2, event.size.height
-
-
-Finished = Callable[[str | None], None]
+    """Cells and lines for what stands in a box."""
+    return min(_WIDEST, event.size.width) - _AROUND, event.size.height

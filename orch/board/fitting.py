@@ -15,13 +15,13 @@ BAR_CELLS = 5
 
 
 class Column(NamedTuple):
-    """A column of a table: its heading, its cells, and how wide it may become. One that `gives` is
-    made narrower when there is no room for all."""
+    """A column of a table: its heading, its cells, and how wide it may become. Those with a
+    `weight` share by it what the others leave when there is no room for all."""
 
     heading: str
     texts: tuple[Piece, ...]
     most: int
-    gives: bool = False
+    weight: int = 0
 
     @property
     def wanted(self) -> int:
@@ -34,17 +34,17 @@ def table(columns: Sequence[Column], width: int) -> list[Line]:
     widths = _shared(columns, width)
     heads = [(column.heading, "heading") for column in columns]
     rows = zip(*(column.texts for column in columns), strict=True)
-    return [_row(cells_of, widths) for cells_of in (heads, *rows)]
+    return [cut(_row(cells_of, widths), width) for cells_of in (heads, *rows)]
 
 
 def _shared(columns: Sequence[Column], width: int) -> list[int]:
-    """How wide each column is: those that give share what the others leave."""
+    """How wide each column is."""
     widths = [column.wanted for column in columns]
     excess = sum(widths) + 2 * (len(widths) - 1) - width
-    giving = [n for n, column in enumerate(columns) if column.gives]
-    for some in (giving, range(len(columns))):
+    weighed = [n for n, column in enumerate(columns) if column.weight]
+    for some in (weighed, range(len(columns))):
         while excess > 0 and any(widths[n] > 6 for n in some):
-            widest = max(some, key=lambda n: widths[n])
+            widest = max(some, key=lambda n: widths[n] / (columns[n].weight or 1))
             widths[widest] -= 1
             excess -= 1
     return widths
@@ -57,6 +57,12 @@ def _row(pieces: Iterable[Piece], widths: Sequence[int]) -> Line:
             found.append(("  ", None))
         found.append((padded(text, width), look))
     return tuple(found)
+
+
+def rule(text: str, width: int) -> Line:
+    """A heading that is drawn through."""
+    head = fitted(f"── {text} ", width)
+    return ((head + "─" * (width - cells(head)), "waiting"),)
 
 
 def cut(line: Line, width: int) -> Line:
@@ -87,23 +93,29 @@ def wrapped(text: str, width: int, *, most: int | None = None) -> list[str]:
 
 
 def _broken(line: str, width: int) -> list[str]:
+    """In time that grows as the line does, whatever stands in it."""
     found: list[str] = []
-    while cells(line) > width:
-        end = _end_of(line, width)
-        blank = line.rfind(" ", 1, end + 1)
-        at = blank if blank > 0 and line[:blank].strip() else end
-        found.append(line[:at].rstrip())
-        line = line[at:].lstrip() if at == blank else line[at:]
-    return [*found, line]
+    start = 0
+    while (end := _end_of(line, start, width)) < len(line):
+        blank = line.rfind(" ", start + 1, end + 1)
+        if blank < 0 or not line[start:blank].strip():
+            blank = end
+        found.append(line[start:blank].rstrip())
+        start = blank
+        while start < len(line) and line[start] == " ":
+            start += 1
+    return [*found, line[start:]] if start < len(line) or not found else found
 
 
-def _end_of(line: str, width: int) -> int:
-    """How many characters fit, at least one."""
+def _end_of(line: str, start: int, width: int) -> int:
+    """Up to where it fits, one character at least."""
+    if line.isascii():
+        return min(len(line), start + width)
     used = 0
-    for number, character in enumerate(line):
-        used += cells(character)
+    for number in range(start, len(line)):
+        used += cells(line[number])
         if used > width:
-            return max(1, number)
+            return max(start + 1, number)
     return len(line)
 
 

@@ -16,11 +16,11 @@ Screen { background: ansi_default; color: ansi_default; }
 #body { height: 1fr; }
 #left { width: 1fr; }
 #tasks { height: 1fr; }
-#detail { width: 42%; border-left: vkey ansi_bright_black; padding: 0 0 0 1; display: none; }
+#detail { width: 40%; border-left: vkey ansi_bright_black; padding: 0 0 0 1; display: none; }
 #wanted, #branch { height: 1; border: none; padding: 0; background: ansi_default; }
 #wanted { display: none; }
 #near { height: 1fr; }
-AnswerScreen, ConfirmScreen { align: center middle; background: ansi_default; }
+AnswerScreen, ConfirmScreen { align: center middle; background: transparent; }
 .box {
     width: 100%; max-width: 100; height: auto; max-height: 100%;
     border: round ansi_cyan; padding: 0 1; background: ansi_default; color: ansi_default;
@@ -34,6 +34,8 @@ AnswerScreen, ConfirmScreen { align: center middle; background: ansi_default; }
 
 class BoardScreen(Screen[None]):
     """The list of tasks, with what is above, beside and below it."""
+
+    AUTO_FOCUS = ""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "app.leave"),
@@ -70,6 +72,8 @@ class BoardScreen(Screen[None]):
 
 class DetailScreen(Screen[None]):
     """The chosen task alone, where there is no room beside the list, or too little."""
+
+    AUTO_FOCUS = ""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "app.leave"),

@@ -217,7 +217,7 @@ SENTENCES: Mapping[str, tuple[str | None, Words | None]] = {
 """For each kind of event how it looks and its words. None: another event tells it."""
 
 _ENDS = frozenset(f"attempt_{state}" for state in ("rejected", "failed", "timed_out", "lost"))
-_TAILS = {"task_pending": "; it is tried again", "task_failed": "; that was the last try"}
+_TAILS = {"task_pending": "; it is tried again", "task_failed": "; it is not tried again"}
 _SAID_ALREADY = {(f"attempt_{how}", "task_succeeded") for how in ("succeeded", "adopted")}
 # An update takes the place of the one before it, and who takes over that of the lease's end.
 _REPLACED = {"thread_updated": "thread_updated", "thread_claimed": "lease_expired"}

@@ -21,7 +21,10 @@ from .readers import Readers
 _GONE_SECONDS = 1.0
 _TAKEN = (signal.SIGINT, signal.SIGTERM)
 # Textual sets these and leaves them set.
-_PUT_BACK = (*_TAKEN, signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH, signal.SIGTTIN)
+_PUT_BACK = (
+    *_TAKEN,
+    *(signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH, signal.SIGTTIN, signal.SIGTTOU),
+)
 # A size that a shell has exported would stay when the window is dragged.
 _SIZES = ("COLUMNS", "LINES")
 
@@ -76,11 +79,16 @@ async def _shown(app: BoardApp) -> int | None:
 
 async def _watch(app: BoardApp) -> None:
     """End the board of a terminal that has gone away, where no signal tells of it."""
-    gone = select.poll()
-    gone.register(0, 0)
-    while not gone.poll(0):
+    while not _gone():
         await asyncio.sleep(_GONE_SECONDS)
     app.exit()
+
+
+def _gone() -> bool:
+    """Whether the terminal has gone away."""
+    asked = select.poll()
+    asked.register(0, 0)
+    return any(flags & (select.POLLHUP | select.POLLERR) for _, flags in asked.poll(0))
 
 
 @contextlib.contextmanager

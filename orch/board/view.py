@@ -4,7 +4,7 @@ Tasks with their states and titles apart, those first that need somebody; the op
 has happened; the keys that do something now.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
@@ -12,12 +12,12 @@ from inbox_orch.shared.clock import rfc3339
 from ..leader.board import Board
 from ..runs.states import TASK_FINAL
 from ..views.status import Question, Row
-from .fitting import Column, Line, Piece, bar, cut, one_line, span, table, wrapped
+from .fitting import Column, Line, Piece, bar, cut, one_line, rule, span, table, wrapped
 from .sentences import Sentence, sentences
 
 WIDE = 100
 """From so many columns on the details of the chosen task stand beside the list."""
-ROOMY = 72
+ROOMY = 66
 """From so many columns on the list says who works on a task, and more about how it stands."""
 
 _ORDER = (
@@ -25,7 +25,7 @@ _ORDER = (
     "waiting", "cancelled", "skipped", "succeeded",
 )  # fmt: skip
 _OVER = (*TASK_FINAL, "unreachable")
-_HEAD_BAR = 20
+_HEAD_BAR = 10
 _RETRIED = ("failed", "cancelled", "succeeded")
 
 
@@ -42,13 +42,15 @@ class Place(NamedTuple):
 def rows_of(board: Board, wanted: str = "") -> tuple[Row, ...]:
     """The tasks in which every wanted word occurs, those first that need somebody."""
     words = wanted.casefold().split()
-    rows = [row for row in board.status.rows if all(word in _searched(row) for word in words)]
+    every = board.status.rows
+    rows = [row for row in every if all(word in _searched(board, row) for word in words)]
     return tuple(sorted(rows, key=lambda row: _ORDER.index(row.standing.state)))
 
 
-def _searched(row: Row) -> str:
+def _searched(board: Board, row: Row) -> str:
     task = row.standing.task
-    return "\n".join((task.key, task.title, state_of(row), who_of(row))).casefold()
+    parts = (task.key, task.title, state_of(row), who_of(board, row), task.mailbox)
+    return "\n".join(parts).casefold()
 
 
 def chosen_row(rows: Sequence[Row], place: Place) -> Row | None:
@@ -64,9 +66,10 @@ def state_of(row: Row) -> str:
     return state.replace("_", " ")
 
 
-def who_of(row: Row) -> str:
-    """Who works on it, or did; else the mailbox that it is for."""
-    return row.worker or row.standing.task.mailbox
+def who_of(board: Board, row: Row) -> str:
+    """Who works on it, or did, or asks and has lost its lease meanwhile."""
+    asked = question_of(board, row)
+    return row.worker or ("" if asked is None else asked.message.sender)
 
 
 def question_of(board: Board, row: Row | None) -> Question | None:
@@ -100,6 +103,8 @@ def note_of(board: Board, row: Row) -> str:
         return f"again in {left} s: {standing.task.reason}"
     if row.attempt is not None and row.attempt.live:
         return _live_note(board, row)
+    if standing.state == "failed" and row.attempt is not None and row.attempt.reason:
+        return row.attempt.reason
     return "" if standing.state == "succeeded" else standing.task.reason or ""
 
 
@@ -133,20 +138,36 @@ def task_lines(board: Board, rows: Sequence[Row], width: int) -> list[Line]:
     tasks = [(row.standing.task.key, "key") for row in rows]
     states = [(_state_shown(row), _look(row)) for row in rows]
     titles = [(one_line(row.standing.task.title), None) for row in rows]
-    times = [(took(row, now_ms), "waiting") for row in rows]
+    times = tuple((took(row, now_ms), "waiting") for row in rows)
     columns = [
-        Column("TASK", tuple(tasks), 24 if width >= WIDE else 18, gives=not roomy),
+        Column("TASK", tuple(tasks), 24 if width >= WIDE else 18, weight=0 if roomy else 3),
         Column("STATE", tuple(states), 20),
     ]
-    if roomy:
-        who = [(who_of(row), None if row.worker else "waiting") for row in rows]
-        columns.append(Column("WHO", tuple(who), 12))
-    columns.append(Column("TIME", tuple(times), 8))
-    columns.append(Column("TITLE", tuple(titles), 60, gives=True))
+    who = _who_shown(board, rows) if roomy else ()
     notes = tuple(_note_shown(board, row, roomy=roomy) for row in rows)
-    if any(text for text, _ in notes):
-        columns.append(Column("NOTE", notes, 300 if roomy else 9, gives=roomy))
+    columns += [
+        *_said("WHO", who, 12),
+        *_said("TIME", times, 8),
+        Column("TITLE", tuple(titles), 60, weight=3),
+        *_said("NOTE", notes, 300 if roomy else 9, weight=2 if roomy else 0),
+    ]
     return table(columns, width)
+
+
+def _said(heading: str, texts: Sequence[Piece], most: int, *, weight: int = 0) -> list[Column]:
+    """A column, if it says something."""
+    return [Column(heading, tuple(texts), most, weight)] if any(t for t, _ in texts) else []
+
+
+def _who_shown(board: Board, rows: Sequence[Row]) -> tuple[Piece, ...]:
+    """Who works on each, or did; where tasks are for several mailboxes, that of the others."""
+    several = len({row.standing.task.mailbox for row in rows}) > 1
+    found: list[Piece] = []
+    for row in rows:
+        who = who_of(board, row)
+        other = row.standing.task.mailbox if several else ""
+        found.append((who, None) if who else (other, "waiting"))
+    return tuple(found)
 
 
 def _state_shown(row: Row) -> str:
@@ -182,7 +203,7 @@ def head_lines(board: Board, place: Place, width: int, height: int) -> list[Line
     """The run, how far it is, what stands in its way, and the open questions."""
     status, run = board.status, board.status.run
     state = status.outcome if run.state == "open" else run.state
-    lines: list[Line] = [((run.title, "title"), (" · ", None), (state, state)), _counts(board)]
+    lines: list[Line] = [_title(board, state, width), _counts(board)]
     if len(board.runs) > 1:
         lines.append(_runs(board, width))
     notices = [f"submitted work waits: {status.obstacle}"] if status.obstacle else []
@@ -200,18 +221,28 @@ def head_lines(board: Board, place: Place, width: int, height: int) -> list[Line
     return [cut(line, width) for line in lines]
 
 
+def _title(board: Board, state: str, width: int) -> Line:
+    """The run's title and how it stands, and how far it is as a bar, which is never cut off."""
+    counts, number = board.status.counts, len(board.status.rows)
+    percent = 100 * _over(counts) // number if number else 0
+    drawn = f"  {bar(percent, _HEAD_BAR)} {percent} % ({_over(counts)} of {number})"
+    named: Line = ((board.status.run.title, "title"), (f" · {state}", state))
+    room = max(8, width - len(drawn))
+    return (*cut(named, room), (drawn, "succeeded" if percent == 100 else "running"))
+
+
+def _over(counts: Mapping[str, int]) -> int:
+    return sum(counts.get(state, 0) for state in _OVER)
+
+
 def _counts(board: Board) -> Line:
     counts = board.status.counts
-    all_of_them = len(board.status.rows)
-    over = sum(counts.get(state, 0) for state in _OVER)
-    percent = 100 * over // all_of_them if all_of_them else 0
     shown = sorted(counts.items(), key=lambda item: _ORDER.index(item[0]))
-    named = tuple((f" · {n} {state.replace('_', ' ')}", state) for state, n in shown)
-    return (
-        (bar(percent, _HEAD_BAR), "succeeded" if percent == 100 else "running"),
-        (f" {percent} %  {over} of {all_of_them} ended", None),
-        *named,
-    )
+    pieces: list[Piece] = []
+    for state, number in shown:
+        pieces += [(" · ", "waiting")] if pieces else []
+        pieces.append((f"{number} {state.replace('_', ' ')}", state))
+    return tuple(pieces) or (("no tasks yet", "waiting"),)
 
 
 def _runs(board: Board, width: int) -> Line:
@@ -258,8 +289,7 @@ def happened(board: Board) -> list[Sentence]:
 def happened_lines(board: Board, width: int, most: int) -> list[Line]:
     """A rule, and the newest of what has happened, the newest last."""
     told = happened(board)[-max(0, most - 1) :] if most > 1 else []
-    rule = (("── what happened " + "─" * width, "waiting"),)
-    lines: list[Line] = [rule]
+    lines: list[Line] = [rule("what happened", width)]
     lines += [
         ((str(rfc3339(each.at))[11:19] + "  ", "waiting"), (each.text, each.look)) for each in told
     ]
