@@ -140,7 +140,7 @@ def task_lines(board: Board, rows: Sequence[Row], width: int) -> list[Line]:
     titles = [(one_line(row.standing.task.title), None) for row in rows]
     times = tuple((took(row, now_ms), "waiting") for row in rows)
     columns = [
-        Column("TASK", tuple(tasks), 24 if width >= WIDE else 18, weight=0 if roomy else 3),
+        Column("TASK", tuple(tasks), 24 if width >= WIDE else 18, weight=0 if roomy else 2),
         Column("STATE", tuple(states), 20),
     ]
     who = _who_shown(board, rows) if roomy else ()
@@ -148,8 +148,8 @@ def task_lines(board: Board, rows: Sequence[Row], width: int) -> list[Line]:
     columns += [
         *_said("WHO", who, 12),
         *_said("TIME", times, 8),
-        Column("TITLE", tuple(titles), 60, weight=3),
-        *_said("NOTE", notes, 300 if roomy else 9, weight=2 if roomy else 0),
+        Column("TITLE", tuple(titles), 60, weight=2),
+        *_said("NOTE", notes, 300 if roomy else 9, weight=1 if roomy else 0),
     ]
     return table(columns, width)
 
@@ -226,9 +226,10 @@ def _title(board: Board, state: str, width: int) -> Line:
     counts, number = board.status.counts, len(board.status.rows)
     percent = 100 * _over(counts) // number if number else 0
     drawn = f"  {bar(percent, _HEAD_BAR)} {percent} % ({_over(counts)} of {number})"
-    named: Line = ((board.status.run.title, "title"), (f" · {state}", state))
-    room = max(8, width - len(drawn))
-    return (*cut(named, room), (drawn, "succeeded" if percent == 100 else "running"))
+    room = max(8, width - len(drawn) - len(state) - 3)
+    named = cut(((board.status.run.title, "title"),), room)
+    look = "succeeded" if percent == 100 else "running"
+    return (*named, (f" · {state}", state), (drawn, look))
 
 
 def _over(counts: Mapping[str, int]) -> int:

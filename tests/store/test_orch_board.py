@@ -1,6 +1,7 @@
 """What a board shows of a run: lines that fit, what needs somebody first, nothing that drives a
 terminal."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,8 +21,27 @@ DRIVING = {"\x1b", "\x07", "\x9b", "\u202e", "\n", "\r"}
 SIZES = [(80, 24), (120, 40), (300, 100), (60, 16), (40, 8), (20, 5), (10, 3)]
 
 
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Run]]:
+    """For tests that only look."""
+    site = Site(tmp_path_factory.mktemp("board"))
+    yield site, filled(site)
+    site.close()
+
+
 @pytest.fixture
 def run(site: Site) -> Run:
+    """For a test that changes it."""
+    return filled(site)
+
+
+@pytest.fixture(scope="module")
+def board(lasting: tuple[Site, Run]) -> Board:
+    site, run = lasting
+    return site.scheduler.board(run)
+
+
+def filled(site: Site) -> Run:
     """Six tasks, in the second of two runs; one has failed, one asks, one has a worker."""
     site.open_run()
     run = site.open_run()
@@ -32,11 +52,6 @@ def run(site: Site) -> Run:
     site.worker.ask(items["b"]["thread"], site.claim(items["b"]), body=HOSTILE, options=["x", "y"])
     site.worker.update(items["c"]["thread"], site.claim(items["c"]), body=HOSTILE, progress=40)
     return run
-
-
-@pytest.fixture
-def board(site: Site, run: Run) -> Board:
-    return site.scheduler.board(run)
 
 
 def texts(lines: list[Line]) -> list[str]:
@@ -54,7 +69,8 @@ def near(site: Site, run: Run, key: str, columns: int = 60) -> list[str]:
 
 
 @pytest.mark.parametrize("columns, rows", SIZES)
-def test_everything_fits_and_drives_nothing(site: Site, run: Run, board: Board, columns, rows):
+def test_everything_fits_and_drives_nothing(lasting, board: Board, columns: int, rows: int):
+    site, run = lasting
     asked = board.questions[0].task.id
     parts = [
         *texts(view.head_lines(board, Place(asked, "a b"), columns, rows)),
@@ -79,18 +95,15 @@ def test_what_needs_somebody_stands_first_with_state_and_title_apart(board: Boar
     assert all(f"[bold]{row[0]} 日本語" in row for row in rows)
 
 
-def test_a_note_says_how_it_stands_and_leaves_the_title_alone(site: Site, run: Run, board: Board):
+def test_a_note_says_how_it_stands_and_leaves_the_title_alone(board: Board):
     _, blocked, failed, running, *_ = listed(board, 200)
 
     assert "asks: which?" in blocked
     assert "  which?" in failed
     assert "▰▰▱▱▱ 40 % which?" in running
-    site.clock.advance(600)
-    (lost,) = [row for row in listed(site.scheduler.board(run), 200) if row.startswith("c ")]
-    assert "offered" in lost
 
 
-def test_a_lease_that_ran_out_is_said_while_nobody_has_noticed(site: Site, run: Run, board: Board):
+def test_a_lease_that_ran_out_is_said_while_nobody_has_noticed(board: Board):
     (row,) = [row for row in board.status.rows if row.standing.task.key == "c"]
     assert row.thread is not None
     assert row.thread.lease is not None
@@ -104,6 +117,9 @@ def test_time_is_how_long_the_attempt_has_taken(site: Site, run: Run):
     (running,) = [row for row in listed(site.scheduler.board(run)) if row.startswith("c ")]
 
     assert running.split()[2:5] == ["w1", "90", "s"]
+    site.clock.advance(600)
+    (lost,) = [row for row in listed(site.scheduler.board(run)) if row.startswith("c ")]
+    assert lost.split()[1:4] == ["offered", "11", "min"]
 
 
 def test_where_it_is_narrow_the_title_keeps_its_room(board: Board):
@@ -161,7 +177,7 @@ def test_what_has_happened_is_in_words_the_newest_last(board: Board):
     assert not [text for text in told if "attempt" in text and "try" not in text]
 
 
-def test_keys_are_those_that_do_something_now(site: Site, run: Run, board: Board):
+def test_keys_are_those_that_do_something_now(board: Board):
     def named(key: str) -> set[str]:
         (row,) = [row for row in board.status.rows if row.standing.task.key == key]
         return {each.does for each in view.keys(board, row)}
