@@ -29,6 +29,7 @@ from .view import Place
 
 _TICK_SECONDS = 1.0
 _MOST_FOOT = 3
+_WHILE_TYPING = ("step", "find_all", "interrupt", "end", "suspend_process")
 
 
 class Arrived(Message):
@@ -46,8 +47,7 @@ class BoardApp(App[None]):
     CSS = STYLES
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "interrupt", priority=True),
-        Binding("ctrl+d", "leave", priority=True),
-        Binding("ctrl+q", "leave", priority=True),
+        Binding("ctrl+d,ctrl+q", "end", priority=True),
         Binding("ctrl+z", "suspend_process", priority=True),
     ]
     ENABLE_COMMAND_PALETTE = False
@@ -294,7 +294,7 @@ class BoardApp(App[None]):
         """Type what is looked for."""
         line = self.screen.query_one("#wanted", Input)
         line.value, line.display = self.place.wanted, True
-        line.focus()
+        self.screen.set_focus(line)  # at once: the next key may be there already
 
     def action_find_all(self) -> None:
         """Look for nothing any more."""
@@ -319,8 +319,9 @@ class BoardApp(App[None]):
         self._quiet()
 
     # -- keys: doing something ---------------------------------------------------------------
+    # A dialog is waited for, so that the keys after that one are for it, however fast they come.
 
-    def action_answer(self) -> None:
+    async def action_answer(self) -> None:
         """Answer the question of the chosen task, else the oldest."""
         if self.board is None or not self.board.questions:
             self._outcome = Outcome("no question is open")
@@ -336,9 +337,9 @@ class BoardApp(App[None]):
 
         # What was refused is there again, to be sent or changed.
         begun = self._unsent[1] if self._unsent and self._unsent[0] == task_id else ""
-        self.push_screen(AnswerScreen(question, self.board.status.now_ms, begun), answered)
+        await self.push_screen(AnswerScreen(question, self.board.status.now_ms, begun), answered)
 
-    def action_retry(self) -> None:
+    async def action_retry(self) -> None:
         """Have the chosen task tried again, once that is confirmed."""
         row = self.chosen
         if self.board is None or row is None or not view.may_retry(row):
@@ -350,9 +351,9 @@ class BoardApp(App[None]):
             texts.append("It has succeeded. It is done anew, and its present work is put aside.")
         else:
             texts += [task.reason or f"It is {task.state}.", "It gets all of its attempts again."]
-        self._confirm(f"retry {task.key}", texts, deeds.retry(run, task.key, force=force))
+        await self._confirm(f"retry {task.key}", texts, deeds.retry(run, task.key, force=force))
 
-    def action_cancel(self) -> None:
+    async def action_cancel(self) -> None:
         """Cancel the chosen task, once that is confirmed."""
         row = self.chosen
         if self.board is None or row is None or not view.may_cancel(row):
@@ -363,9 +364,9 @@ class BoardApp(App[None]):
             texts.append(f"{row.worker} works on it, and learns of it at its next call.")
         texts.append("Nothing is deleted; `r` brings it back.")
         deed = deeds.cancel(self.board.status.run, task.key)
-        self._confirm(f"cancel {task.key}", texts, deed)
+        await self._confirm(f"cancel {task.key}", texts, deed)
 
-    def action_integrate(self) -> None:
+    async def action_integrate(self) -> None:
         """Bring the accepted work together, once that is confirmed."""
         if self.board is None or not view.may_integrate(self.board):
             return
@@ -380,21 +381,25 @@ class BoardApp(App[None]):
             if onto is not None:
                 self._do(deeds.integrate(run, onto or None, within))
 
-        self.push_screen(ConfirmScreen("integrate", texts, asks_branch=True), confirmed)
+        await self.push_screen(ConfirmScreen("integrate", texts, asks_branch=True), confirmed)
         self._source.do(deeds.look_ahead(run, within))
 
-    def _confirm(self, title: str, texts: Sequence[str], deed: Deed) -> None:
+    async def _confirm(self, title: str, texts: Sequence[str], deed: Deed) -> None:
         def confirmed(sure: str | None) -> None:
             if sure is not None:
                 self._do(deed)
 
-        self.push_screen(ConfirmScreen(title, texts), confirmed)
+        await self.push_screen(ConfirmScreen(title, texts), confirmed)
 
     def _do(self, deed: Deed) -> None:
         self._outcome = None
         self._doing.append(deed)
         self._source.do(deed)
         self.paint()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While words are typed, keys are letters."""
+        return action in _WHILE_TYPING or not isinstance(self.focused, Input)
 
     # -- the end -----------------------------------------------------------------------------
 
@@ -405,6 +410,10 @@ class BoardApp(App[None]):
             self.paint()
         else:
             self.exit()
+
+    def action_end(self) -> None:
+        """The same by a key that is no letter."""
+        self.action_leave()
 
     def action_interrupt(self) -> None:
         """End at once."""

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.events import Paste, Resize
+from textual.events import Key, Paste, Resize
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 
@@ -16,7 +17,9 @@ from ..views.status import Question
 from .close_up import question_lines
 from .fitting import Line, wrapped
 from .panes import Pane
-from .view import Key, keys_line
+from .screens import bindings
+from .view import Key as KeyShown
+from .view import keys_line
 
 _WIDEST, _AROUND = 100, 4
 """Cells of a box, and those of them that are not for text."""
@@ -24,7 +27,31 @@ _MOST_LETTERS = 1_000_000
 
 
 class AnswerText(TextArea):
-    """Where an answer is written. What is pasted keeps its lines, and drives no terminal."""
+    """Where an answer is written. What is pasted keeps its lines, and drives no terminal.
+
+    Keys that change or end it are taken here. As bindings, which the app looks up, they would come
+    out of their order with letters that are typed fast.
+    """
+
+    class Pressed(Message):
+        """One of these keys."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
+    def on_key(self, event: Key) -> None:
+        """Take the keys that are no text."""
+        if event.key in ("ctrl+j", "shift+enter"):
+            self.insert("\n")
+        elif event.key == "backspace":
+            self.action_delete_left()
+        elif event.key in ("enter", "tab"):
+            self.post_message(self.Pressed(event.key))
+        else:
+            return
+        event.prevent_default()
+        event.stop()
 
     def on_paste(self, event: Paste) -> None:
         """Take it as text."""
@@ -37,14 +64,9 @@ class AnswerText(TextArea):
 class AnswerScreen(ModalScreen[str | None]):
     """A question as a whole, and the answer that is written to it; None without one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", priority=True),
-        Binding("tab", "offer", priority=True),
-        Binding("escape", "leave", priority=True),
-        Binding("ctrl+j,shift+enter", "new_line", priority=True),
-        Binding("pageup", "scroll(-1)", priority=True),
-        Binding("pagedown", "scroll(1)", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        escape="leave", pageup="scroll(-1)", pagedown="scroll(1)"
+    )
 
     def __init__(self, question: Question, now_ms: int, text: str = "") -> None:
         super().__init__()
@@ -62,7 +84,8 @@ class AnswerScreen(ModalScreen[str | None]):
     def on_mount(self) -> None:
         """Write at the end of what was begun."""
         area = self.query_one(AnswerText)
-        area.focus()
+        # At once: the next key may be there already.
+        self.set_focus(area)
         area.move_cursor(area.document.end)
 
     def on_resize(self, event: Resize) -> None:
@@ -72,31 +95,24 @@ class AnswerScreen(ModalScreen[str | None]):
         asked = self.query_one("#asked", Pane)
         asked.styles.height = max(1, min(len(lines), height - 6))
         asked.show(lines)
-        found = [Key("enter", "send"), Key("esc", "back")]
-        found += [Key("tab", "offered answers")] if self.question.message.options else []
-        found.append(Key("ctrl+j", "new line"))
+        found = [KeyShown("enter", "send"), KeyShown("esc", "back")]
+        found += [KeyShown("tab", "offered answers")] if self.question.message.options else []
+        found.append(KeyShown("ctrl+j", "new line"))
         self.query_one("#keys", Pane).show([keys_line(found, width)])
 
-    def action_send(self) -> None:
-        """Hand over what was written."""
-        self.dismiss(self.query_one(AnswerText).text)
-
-    def action_leave(self) -> None:
-        """Answer nothing."""
-        self.dismiss(None)
-
-    def action_offer(self) -> None:
-        """Write the next of the answers that are offered."""
-        options = self.question.message.options
-        area = self.query_one(AnswerText)
-        if options:
+    def on_answer_text_pressed(self, pressed: AnswerText.Pressed) -> None:
+        """Hand over what was written, or write the next of the answers that are offered."""
+        area, options = self.query_one(AnswerText), self.question.message.options
+        if pressed.key == "enter":
+            self.dismiss(area.text)
+        elif options:
             at = options.index(area.text) + 1 if area.text in options else 0
             area.text = options[at % len(options)]
             area.move_cursor(area.document.end)
 
-    def action_new_line(self) -> None:
-        """Begin another line."""
-        self.query_one(AnswerText).insert("\n")
+    def action_leave(self) -> None:
+        """Answer nothing."""
+        self.dismiss(None)
 
     def action_scroll(self, way: int) -> None:
         """See the rest of a long question."""
@@ -108,12 +124,7 @@ class ConfirmScreen(ModalScreen[str | None]):
     """Whether something is meant: the branch that is named, if one is asked for, or an empty text;
     None when it is not."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "sure", priority=True),
-        Binding("escape", "leave", priority=True),
-        Binding("y", "sure"),
-        Binding("n", "leave"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(enter="sure", escape="leave", y="yes", n="no")
 
     def __init__(self, title: str, texts: Sequence[str], *, asks_branch: bool = False) -> None:
         super().__init__()
@@ -128,6 +139,16 @@ class ConfirmScreen(ModalScreen[str | None]):
                 yield Input(placeholder="branch to bring forward to it; empty: none", id="branch")
             yield Pane(id="keys")
 
+    def on_mount(self) -> None:
+        """Where a branch may be named, keys are letters at once."""
+        if self._asks:
+            self.set_focus(self.query_one(Input))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """It is meant, with the branch that is named."""
+        event.stop()
+        self.dismiss(event.value.strip())
+
     def on_resize(self, event: Resize) -> None:
         """Fit the text to the room."""
         self._fit(*_room(event))
@@ -139,11 +160,23 @@ class ConfirmScreen(ModalScreen[str | None]):
 
     def action_sure(self) -> None:
         """It is meant."""
-        self.dismiss(self.query_one(Input).value.strip() if self._asks else "")
+        self.dismiss("")
 
     def action_leave(self) -> None:
         """It is not."""
         self.dismiss(None)
+
+    def action_yes(self) -> None:
+        """The same by a letter, where none is typed."""
+        self.action_sure()
+
+    def action_no(self) -> None:
+        """The same by a letter, where none is typed."""
+        self.action_leave()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a branch is typed, keys are letters, and Enter comes after them."""
+        return not (self._asks and action in ("sure", "yes", "no"))
 
     def _fit(self, width: int, height: int) -> None:
         lines: list[Line] = []
@@ -153,7 +186,7 @@ class ConfirmScreen(ModalScreen[str | None]):
         asked.styles.height = max(1, min(len(lines), height - 6))
         asked.show(lines)
         sure = "enter" if self._asks else "y"
-        found = [Key(sure, self._title.split()[0]), Key("esc", "back")]
+        found = [KeyShown(sure, self._title.split()[0]), KeyShown("esc", "back")]
         self.query_one("#keys", Pane).show([keys_line(found, width)])
 
 

@@ -10,6 +10,13 @@ from textual.widgets import Input
 
 from .panes import Pane
 
+
+def bindings(**keys: str) -> list[BindingType]:
+    """Which key calls which action. Before anything else sees the key: what a key opens has the
+    next one, however fast that comes."""
+    return [Binding(key, action, priority=True) for key, action in keys.items()]
+
+
 STYLES = """
 Screen { background: ansi_default; color: ansi_default; }
 #head, #heading, #foot, #keys { height: 1; }
@@ -37,25 +44,25 @@ class BoardScreen(Screen[None]):
 
     AUTO_FOCUS = ""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "app.leave"),
-        Binding("up,k", "app.step(-1)"),
-        Binding("down,j", "app.step(1)"),
-        Binding("pageup", "app.page(-1)"),
-        Binding("pagedown", "app.page(1)"),
-        Binding("home", "app.step(-1000000)"),
-        Binding("end", "app.step(1000000)"),
-        Binding("enter", "app.near"),
-        Binding("slash", "app.find"),
-        Binding("escape", "app.find_all"),
-        Binding("tab", "app.next_question"),
-        Binding("left", "app.turn(-1)"),
-        Binding("right", "app.turn(1)"),
-        Binding("a", "app.answer"),
-        Binding("r", "app.retry"),
-        Binding("c", "app.cancel"),
-        Binding("i", "app.integrate"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        q="app.leave",
+        up="app.step(-1)",
+        down="app.step(1)",
+        pageup="app.page(-1)",
+        pagedown="app.page(1)",
+        home="app.page(-1000000)",
+        end="app.page(1000000)",
+        enter="app.near",
+        slash="app.find",
+        escape="app.find_all",
+        tab="app.next_question",
+        left="app.turn(-1)",
+        right="app.turn(1)",
+        a="app.answer",
+        r="app.retry",
+        c="app.cancel",
+        i="app.integrate",
+    )
 
     def compose(self) -> ComposeResult:
         """Everything; what is not needed takes no room."""
@@ -75,19 +82,21 @@ class DetailScreen(Screen[None]):
 
     AUTO_FOCUS = ""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "app.leave"),
-        Binding("escape,enter,left", "app.pop_screen"),
-        Binding("up,k", "scroll(-1)"),
-        Binding("down,j", "scroll(1)"),
-        Binding("pageup", "scroll(-10)"),
-        Binding("pagedown,space", "scroll(10)"),
-        Binding("home", "scroll(-1000000)"),
-        Binding("end", "scroll(1000000)"),
-        Binding("a", "app.answer"),
-        Binding("r", "app.retry"),
-        Binding("c", "app.cancel"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        q="app.leave",
+        escape="app.pop_screen",
+        enter="app.pop_screen",
+        left="app.pop_screen",
+        up="scroll(-1)",
+        down="scroll(1)",
+        pageup="scroll(-10)",
+        pagedown="scroll(10)",
+        home="scroll(-1000000)",
+        end="scroll(1000000)",
+        a="app.answer",
+        r="app.retry",
+        c="app.cancel",
+    )
 
     def compose(self) -> ComposeResult:
         """The task, and the keys."""
