@@ -28,6 +28,7 @@ from .screens import STYLES, BoardScreen, DetailScreen
 from .view import Place
 
 _TICK_SECONDS = 1.0
+_TICKS = 10
 _MOST_FOOT = 3
 _WHILE_TYPING = ("step", "find_all", "interrupt", "end", "suspend_process")
 
@@ -63,6 +64,8 @@ class BoardApp(App[None]):
         self._detail: Detail | None = None
         self._outcome: Outcome | None = None
         self._looked = (0, 0.0)
+        self._ticks = 0
+        self._times: tuple[str, ...] = ()
         # All tasks, what was looked for, and what was found.
         self._listed: tuple[Sequence[Row], str, Sequence[Row]] = ((), "", ())
         self._unsent: tuple[str, str] | None = None
@@ -165,7 +168,12 @@ class BoardApp(App[None]):
             then_ms, begun = self._looked
             now_ms = then_ms + round((time.monotonic() - begun) * 1000)
             self.board = self.board._replace(status=self.board.status._replace(now_ms=now_ms))
-            self.paint()
+            self._ticks += 1
+            times = view.times(self.board)
+            # The details beside the list have times of their own.
+            if times != self._times or self._ticks % _TICKS == 0:
+                self._times = times
+                self.paint()
 
     def on_resize(self) -> None:
         """Make the lines anew."""

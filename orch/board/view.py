@@ -88,6 +88,14 @@ def took(row: Row, now_ms: int) -> str:
     return span((attempt.ended_at or now_ms) - attempt.created_at)
 
 
+def times(board: Board) -> tuple[str, ...]:
+    """All that a list shows and that changes by itself as time passes."""
+    now_ms = board.status.now_ms
+    moving = [row for row in board.status.rows if row.attempt is not None and row.attempt.live]
+    waiting = [row for row in board.status.rows if row.standing.until is not None]
+    return (*(took(row, now_ms) for row in moving), *(note_of(board, row) for row in waiting))
+
+
 def note_of(board: Board, row: Row) -> str:
     """What there is to say of how a task stands."""
     standing, asked = row.standing, question_of(board, row)
