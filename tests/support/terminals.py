@@ -124,7 +124,12 @@ class Viewed:
 
     def ended(self) -> int:
         """Its exit status; `sent` has all that it has sent then."""
-        code = self.process.wait(PATIENCE_SECONDS)
+        end = time.monotonic() + PATIENCE_SECONDS
+        # A terminal that nobody reads would keep it waiting.
+        while self.process.poll() is None and time.monotonic() < end:
+            if select.select([self.master], [], [], 0.05)[0]:
+                self._take()
+        code = self.process.wait(0)
         while select.select([self.master], [], [], 0)[0]:
             self._take()
         return code
