@@ -138,8 +138,10 @@ class Bus:
         agent: str | None = None,
         thread_id: str | None = None,
         files: Sequence[Stored] = (),
+        schema: str | None = None,
     ) -> Written:
-        """Open a thread. Errors: `usage`, `key_conflict`, `unknown_recipient`."""
+        """Open a thread. `schema` is the text of a JSON Schema that `done` judges the result by.
+        Errors: `usage`, `key_conflict`, `unknown_recipient`."""
         outgoing = sending.Outgoing(
             to=to,
             subject=subject,
@@ -153,6 +155,7 @@ class Bus:
             strict=strict,
             thread_id=thread_id,
             files=files,
+            schema=schema,
         )
         return sending.send(self.desk, outgoing, key=key, agent=agent)
 
@@ -275,7 +278,7 @@ class Bus:
         attach: Sequence[str] = (),
         files: Sequence[Stored] = (),
     ) -> Written:
-        """Finish with a result. Error `usage`."""
+        """Finish with a result. Errors: `usage`, `result_refused` (by the thread's schema)."""
         return holding.done(
             self.desk, thread_id, token, body=body, payload=payload, attach=attach, files=files
         )

@@ -12,12 +12,21 @@ from . import (
     m0002_scheduler,
     m0003_scheduler_whole,
     m0004_council,
+    m0005_result_schema,
+    m0006_task_harvest,
 )
 
 if TYPE_CHECKING:
     from inbox_orch.shared.store.sqlite.sessions import Connection
 
-_MODULES = (m0001_bus, m0002_scheduler, m0003_scheduler_whole, m0004_council)
+_MODULES = (
+    m0001_bus,
+    m0002_scheduler,
+    m0003_scheduler_whole,
+    m0004_council,
+    m0005_result_schema,
+    m0006_task_harvest,
+)
 
 STEPS = Migrations("inbox_orch")
 for _number, _step in enumerate(_MODULES, start=1):

@@ -21,13 +21,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("inbox", "migrations", "orch", "shared")
-PROJECT_FILES = ("LICENSE", "README.md", "pyproject.toml")
+PROJECT_FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
 # Not sys.executable: that may be the Python of the very environment that is to be replaced.
 BASE_PYTHON = Path(sys.executable).resolve()
 # They read the sources and say nothing about a library's release, but ask for releases themselves.
 STATIC_TOOLS = ("import-linter", "mypy", "ruff", "types-")
-# `.venv-lowest` is without extras, `.venv-lowest-mcp` with that one.
+# `.venv-lowest` is without what is optional, `.venv-lowest-mcp` with it.
 LOWEST = "-lowest"
+OPTIONAL = ("mcp", "otel")
 # The descriptor on which _environment.sh has opened the lock file, and keeps it afterwards.
 LOCK = 9
 
@@ -149,8 +150,9 @@ def requirements(scope: str, venv: Path) -> list[str]:
         tools = extras["dev"] + tools
     if scope in ("dev", "proof") and venv.name != f".venv{LOWEST}":
         # An extra may ask for a newer release of what the package requires.
-        named = {name_of(requirement) for requirement in extras["mcp"]}
-        runtime = [r for r in runtime if name_of(r) not in named] + extras["mcp"]
+        optional = [requirement for extra in OPTIONAL for requirement in extras[extra]]
+        named = {name_of(requirement) for requirement in optional}
+        runtime = [r for r in runtime if name_of(r) not in named] + optional
     if LOWEST in venv.name:
         runtime = [requirement.replace(">=", "==") for requirement in runtime]
         tools = [requirement for requirement in tools if not requirement.startswith(STATIC_TOOLS)]

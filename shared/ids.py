@@ -132,6 +132,11 @@ def plain_number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """`1 task`, `0 tasks`, `1,200 tasks`; `several` where an s is not enough."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
 def quoted(text: str, limit: int = 80) -> str:
     """`printable` in quotes; `repr` would escape what is escaped already."""
     shown = printable(text, limit)

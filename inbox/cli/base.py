@@ -8,6 +8,7 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.shell.blocks import Block, Body, Facts, Sentence, Table, When
 from inbox_orch.shared.shell.declaring import (
+    DOCUMENT,
     PATH,
     TEXT,
     Context,
@@ -104,6 +105,16 @@ def payload_option(command: Command) -> Command:
         type=PATH,
         metavar="FILE|-",
         help="A JSON object for programs, from a file or stdin.",
+    )(command)
+
+
+def schema_option(command: Command) -> Command:
+    """`--schema FILE|JSON`."""
+    return option(
+        "--schema",
+        type=DOCUMENT,
+        metavar="FILE|JSON",
+        help="A JSON Schema; `done` refuses a result that it does not accept.",
     )(command)
 
 
@@ -226,6 +237,11 @@ def thread_facts(thread: Thread, now_ms: int) -> Facts:
         if value is not None
     ]
     return Facts(tuple(rows))
+
+
+def schema_rows(schema: str | None) -> tuple[tuple[str, object], ...]:
+    """What the result has to satisfy, if anything."""
+    return () if schema is None else (("result schema", schema),)
 
 
 def _until(lease: Lease | None, now_ms: int) -> When | None:

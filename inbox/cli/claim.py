@@ -17,6 +17,7 @@ from .base import (
     mailbox_option,
     message_block,
     open_bus,
+    schema_rows,
     thread_facts,
     wait_option,
 )
@@ -99,7 +100,8 @@ def _body_failure(claimed: Claimed, path: str) -> InboxOrchError | None:
 def _blocks(claimed: Claimed, now_ms: int, body_to: str | None) -> list[Block]:
     first, *rest = claimed.messages
     facts = thread_facts(claimed.thread, now_ms).rows
-    blocks: list[Block] = [Facts((*facts, ("token", claimed.lease.token), *_terms(first.payload)))]
+    asked = (*_terms(first.payload), *schema_rows(claimed.result_schema))
+    blocks: list[Block] = [Facts((*facts, ("token", claimed.lease.token), *asked))]
     if body_to is None:
         blocks.append(message_block(first, now_ms, full=True))
     else:

@@ -23,7 +23,11 @@ def _give_back(claimed: Result) -> list[str]:
 
 TOOLS = (
     Tool("send"),
-    Tool("fetch", defaults={"limit": 10}),
+    Tool(
+        "fetch",
+        defaults={"limit": 10},
+        about="Unread messages for this agent, oldest first. Takes no lease: `claim` does.",
+    ),
     Tool("claim", without=frozenset({"export", "body_to"}), undo=_give_back),
     Tool("renew", needs=_LEASE, repeats=True),
     Tool("update", needs=_LEASE),
@@ -98,5 +102,5 @@ command = mcp_command(
     text="""Serve the bus as tools of the Model Context Protocol, on standard input and output.
 
     An agent's client starts it, and it ends with the client. What --db and --agent say holds for
-    every call. Needs the optional part `mcp`: pip install 'inbox-orch[mcp]'.""",
+    every call. Needs the optional part `mcp`; where that is missing, it says how to install it.""",
 )

@@ -1,6 +1,7 @@
 """`inbox send`."""
 
 from inbox_orch.shared.shell.declaring import TEXT, Context, Number, option, verb
+from inbox_orch.shared.shell.inputs import given_document
 
 from ..domain import limits
 from .base import (
@@ -13,6 +14,7 @@ from .base import (
     payload_option,
     payload_text,
     say,
+    schema_option,
 )
 
 
@@ -22,6 +24,7 @@ from .base import (
     examples=(
         "inbox send --agent leader --to workers --subject 'Fix it' --body-file task.md",
         "generate | inbox send --to w1 --subject Data --body-file - --key nightly-7",
+        "inbox send --to w1 --subject Review --body-file brief.md --schema verdict.json",
     ),
 )
 @option(
@@ -30,6 +33,7 @@ from .base import (
 @option("--subject", type=TEXT, required=True, metavar="TEXT", help="One line.")
 @body_options
 @payload_option
+@schema_option
 @attach_option
 @option(
     "--priority",
@@ -58,6 +62,7 @@ def command(
     body: str | None,
     body_file: str | None,
     payload_file: str | None,
+    schema: str | None,
     attach: tuple[str, ...],
     priority: int,
     delay: float,
@@ -72,6 +77,7 @@ def command(
         subject=subject,
         body=body_text(context, body, body_file),
         payload=payload_text(payload_file),
+        schema=given_document(schema, limits.MAX_SCHEMA_BYTES),
         attach=attach,
         priority=priority,
         delay_seconds=delay,

@@ -16,7 +16,6 @@ _WORDS = {
     "older": "older",
     "changed": "changed by hand",
 }
-_NO_SDK = "`inbox mcp` is not installed yet: pip install 'inbox-orch[mcp]'"
 
 
 @verb(
@@ -76,7 +75,9 @@ def _blocks(result: Result, *, undone: bool) -> list[Block]:
     blocks: list[Block] = [Table(("FILE", "PART", "STATE"), rows, fixed=(1, 2), named=(0,))]
     notes = list(result.notes)
     if not undone and find_spec("mcp") is None and any(item.part == "mcp" for item in result.items):
-        notes.append(_NO_SDK)
+        from inbox_orch.shared.shell.extras import install_line
+
+        notes.append(f"`inbox mcp` is not installed yet: {install_line('mcp')}")
     blocks += [Sentence(f"note: {each}", ("note", each)) for each in notes]
     left_out = () if undone else result.agent.left_out
     return blocks + [Sentence(f"left out: {each}", ("left out", each)) for each in left_out]

@@ -4,13 +4,20 @@ import os
 from typing import TYPE_CHECKING, BinaryIO
 
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.shell.blocks import Block, Sentence
+from inbox_orch.shared.shell.blocks import Block, Facts, Sentence
 from inbox_orch.shared.shell.declaring import PATH, Context, argument, option, shell_of, verb
 from inbox_orch.shared.shell.output import Output
 from inbox_orch.shared.shell.writing import write_file
 
 from ..domain.model import Artifact
-from .base import artifact_table, mailbox_option, message_block, open_bus, thread_facts
+from .base import (
+    artifact_table,
+    mailbox_option,
+    message_block,
+    open_bus,
+    schema_rows,
+    thread_facts,
+)
 
 if TYPE_CHECKING:
     from .bodies import Alone
@@ -76,8 +83,9 @@ def command(
         alone.hand_out(output, bus, bus.show(thread, full=True, mailboxes=mailboxes))
         return
     shown = bus.show(thread, full=full, mailboxes=mailboxes)
+    facts = thread_facts(shown.thread, bus.now_ms).rows
     blocks: list[Block] = [
-        thread_facts(shown.thread, bus.now_ms),
+        Facts((*facts, *schema_rows(shown.result_schema))),
         *(message_block(message, bus.now_ms, full=full) for message in shown.messages),
     ]
     if shown.artifacts:

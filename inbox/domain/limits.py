@@ -20,6 +20,7 @@ SHOWN_BODY_BYTES = 4096
 MAX_PAYLOAD_BYTES = 1024 * 1024
 # Far below where the JSON library gives up, which depends on how deep its caller stands.
 MAX_PAYLOAD_DEPTH = 100
+MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH = 64 * 1024, 50
 MAX_SUBJECT_BYTES = 1000
 MAX_OPTIONS, MAX_OPTION_BYTES = 32, 1000
 MAX_ATTACHMENTS = 100
@@ -88,16 +89,25 @@ def check_body(body: str) -> str:
 
 
 def check_payload(text: str) -> str:
-    """The text of a JSON object of at most 1 MiB, exactly as given; error `usage`.
+    """The text of a JSON object of at most 1 MiB, exactly as given; error `usage`, also for what
+    `read_json` refuses."""
+    attached = "attach it as a file with --attach"
+    value = read_json("payload", text, MAX_PAYLOAD_BYTES, hint=attached)
+    if not isinstance(value, dict):
+        raise usage("the payload must be a JSON object", hint='for example {"result": [1, 2]}')
+    check_depth("payload", value, MAX_PAYLOAD_DEPTH, hint=attached)
+    return text
+
+
+def read_json(what: str, text: str, most_bytes: int, *, hint: str | None = None) -> Any:
+    """The value of a JSON text of at most so many bytes; error `usage`, with the hint for one that
+    is too large, or so deep that it cannot be read at all.
 
     Numbers beyond the range of a double, `NaN` and half characters are refused: they could not
     be given back as JSON. So is a key that stands twice: readers differ in which value they take.
     """
-    if len(_encoded("payload", text)) > MAX_PAYLOAD_BYTES:
-        raise usage(
-            f"the payload has more than {MAX_PAYLOAD_BYTES} bytes",
-            hint="attach it as a file with --attach",
-        )
+    if len(_encoded(what, text)) > most_bytes:
+        raise usage(f"the {what} has more than {most_bytes} bytes", hint=hint)
     try:
         value = json.loads(
             text,
@@ -108,16 +118,31 @@ def check_payload(text: str) -> str:
         )
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError as error:
-        raise _too_deep() from error
+        raise _too_deep(what, MAX_PAYLOAD_DEPTH, hint) from error
     except UnicodeEncodeError as error:
-        raise usage("the payload has half a surrogate pair in a string") from error
+        raise usage(f"the {what} has half a surrogate pair in a string") from error
     except ValueError as error:
-        raise usage(f"the payload is not JSON: {error}") from error
+        raise usage(f"the {what} is not JSON: {error}") from error
+    return value
+
+
+def check_depth(what: str, value: Any, most_deep: int, *, hint: str | None = None) -> None:
+    """Error `usage`, with the hint, for a value that is nested more often."""
+    if not _is_within(value, most_deep):
+        raise _too_deep(what, most_deep, hint)
+
+
+def check_schema(text: str) -> str:
+    """The text of a JSON Schema of at most 64 KiB, without the blanks between its parts; error
+    `usage`. Whether it is one that can be judged by, `accepting` knows."""
+    value = read_json("schema", text, MAX_SCHEMA_BYTES)
     if not isinstance(value, dict):
-        raise usage("the payload must be a JSON object", hint='for example {"result": [1, 2]}')
-    if not _is_within(value, MAX_PAYLOAD_DEPTH):
-        raise _too_deep()
-    return text
+        raise usage(
+            "the schema must be a JSON object",
+            hint='for example {"type": "object", "required": ["verdict"]}',
+        )
+    check_depth("schema", value, MAX_SCHEMA_DEPTH)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _is_within(value: Any, depth: int) -> bool:
@@ -131,11 +156,8 @@ def _is_within(value: Any, depth: int) -> bool:
     return False
 
 
-def _too_deep() -> InboxOrchError:
-    return usage(
-        f"the payload is nested too deeply: more than {MAX_PAYLOAD_DEPTH} times",
-        hint="attach it as a file with --attach",
-    )
+def _too_deep(what: str, most_deep: int, hint: str | None) -> InboxOrchError:
+    return usage(f"the {what} is nested too deeply: more than {most_deep} times", hint=hint)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -106,7 +106,7 @@ class Lease(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """A unit of work between a sender and a mailbox."""
+    """A unit of work between a sender and a mailbox. `has_schema`: one judges its result."""
 
     id: str
     number: int
@@ -133,6 +133,7 @@ class Thread(NamedTuple):
     pruned: bool
     uncounted: bool
     cancel_seen: bool
+    has_schema: bool
     lease: Lease | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -161,6 +162,11 @@ class Thread(NamedTuple):
             "pruned": self.pruned,
             "lease": None if self.lease is None else self.lease.as_json(),
         }
+
+
+def schema_json(schema: str | None) -> dict[str, Any]:
+    """How the schema of a thread's result stands beside the thread: not at all without one."""
+    return {} if schema is None else {"result_schema": json.loads(schema)}
 
 
 class WorkTimes(NamedTuple):

@@ -73,7 +73,7 @@ def require(verb: str, state: str, thread_id: str) -> None:
     if not may(verb, state):
         raise InboxOrchError(
             "invalid_state",
-            f"thread {thread_id} is {state}: it cannot be given to `{verb}`",
+            f"thread {thread_id} is {state}: `{verb}` does not apply to it",
             hint=_hint(state),
             details={"thread": thread_id, "state": state},
         )

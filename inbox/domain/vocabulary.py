@@ -5,6 +5,12 @@ from inbox_orch.shared.errors import Code
 from . import states
 
 ERRORS = {
+    "result_refused": Code(
+        2,
+        20,
+        "the thread's schema does not accept the result; `details` has what is wrong, and the "
+        "lease stays",
+    ),
     "already_claimed": Code(
         4,
         10,

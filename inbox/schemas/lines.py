@@ -1,6 +1,6 @@
 """The lines of the streams: `watch`, `export`, `work`. Each has its `type`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -45,9 +45,10 @@ class MetaLine(Shape):
 
 
 class ThreadLine(Thread):
-    """A thread in an export."""
+    """A thread in an export. `result_schema`: what its result has to satisfy, if anything."""
 
     type: Literal["thread"]
+    result_schema: dict[str, Any] | None = None
 
 
 class MessageLine(Message):

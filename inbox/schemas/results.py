@@ -75,7 +75,8 @@ class Fetched(Shape):
 
 
 class Claimed(Shape):
-    """`claim`: the task in full, then the newest. `redelivered`: it was held before."""
+    """`claim`: the task in full, then the newest. `redelivered`: it was held before;
+    `result_schema`: what the result has to satisfy, where there is one."""
 
     thread: Thread
     lease: OwnLease
@@ -83,6 +84,7 @@ class Claimed(Shape):
     messages_truncated: bool
     artifacts: list[Artifact]
     redelivered: bool
+    result_schema: dict[str, Any] | None = None
 
 
 class Renewed(Shape):
@@ -165,12 +167,13 @@ class Listing(Shape):
 
 
 class Shown(Shape):
-    """`show`."""
+    """`show`. `result_schema`: what the result has to satisfy, where there is one."""
 
     thread: Thread
     messages: list[Message]
     messages_truncated: bool
     artifacts: list[Artifact]
+    result_schema: dict[str, Any] | None = None
 
 
 class HandedOut(Shape):

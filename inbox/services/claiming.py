@@ -10,7 +10,7 @@ from inbox_orch.shared.store import waits
 from inbox_orch.shared.store.engine import Transaction
 
 from ..domain import limits, states
-from ..domain.model import Artifact, Lease, Message, Thread
+from ..domain.model import Artifact, Lease, Message, Thread, schema_json
 from ..store import leases, messages, threads
 from . import reaping
 from .desk import Desk
@@ -24,7 +24,8 @@ class Claimed(NamedTuple):
     """A thread that is yours. `lease.token` goes with every later command on it.
 
     `messages` are the first one and the newest ones; `messages_truncated` says whether some in
-    between are left out. `redelivered`: it was held before and not finished.
+    between are left out. `redelivered`: it was held before and not finished. `result_schema` is the
+    text of the JSON Schema that the result has to satisfy, if there is one.
     """
 
     thread: Thread
@@ -33,6 +34,7 @@ class Claimed(NamedTuple):
     messages_truncated: bool
     artifacts: tuple[Artifact, ...]
     redelivered: bool
+    result_schema: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         first, *rest = self.messages
@@ -43,6 +45,7 @@ class Claimed(NamedTuple):
             "messages_truncated": self.messages_truncated,
             "artifacts": [a.as_json() for a in self.artifacts],
             "redelivered": self.redelivered,
+            **schema_json(self.result_schema),
         }
 
 
@@ -180,6 +183,7 @@ def _acquire(desk: Desk, tx: Transaction, thread_id: str, holder: str, lease_ms:
         truncated,
         tuple(messages.artifacts_of(tx, thread_id)),
         before.epoch > 0,
+        threads.result_schema(tx, thread),
     )
 
 

@@ -196,7 +196,7 @@ def _is_left_over(found: re.Match[str], written_ns: int, now: Moment) -> bool:
 def _copy_database(desk: Desk, temporary: str) -> tuple[int, list[tuple[str, int]]]:
     """The newest event in the copy, and the contents that the copy refers to."""
     admin = desk.database.admin
-    with desk.database.snapshot() as snapshot:
+    with desk.database.snapshot(as_it_is=True) as snapshot:
         newest = events.latest(snapshot)
         wanted = list(care.contents(snapshot))
         admin.copy_to_file(snapshot, temporary)

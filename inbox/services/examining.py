@@ -63,7 +63,7 @@ def examine(desk: Desk, *, verify: bool = False, fix: bool = False) -> Examined:
     if fix and desk.database.in_transaction:
         raise usage("repairs cannot be made inside a transaction")
     with recovery_hint(layout):
-        with desk.database.snapshot() as snapshot:
+        with desk.database.snapshot(as_it_is=True) as snapshot:
             newest = events.latest(snapshot)
             structure = list(_structure(admin, snapshot, layout, verify))
             checks = [admin.release(), *structure]

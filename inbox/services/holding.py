@@ -13,7 +13,7 @@ from inbox_orch.shared.store.requests import Request
 
 from ..domain import limits, states
 from ..domain.model import Artifact, Message, Thread, Written
-from ..store import leases, messages
+from ..store import leases, messages, threads
 from .desk import ENDED, Desk, Draft, Heading, Move, artifact_facts
 from .judging import Held, check_early, hold
 
@@ -165,16 +165,31 @@ def done(
 ) -> Written:
     """Finish with a result. An exact repeat is `already`.
 
-    Errors: `usage`, and those of every token.
+    Errors: `usage`, `result_refused` (by the thread's schema), and those of every token.
     """
     thread_id = desk.thread_id(thread_id)
     check_early(desk, thread_id, token, attach)
     draft = desk.draft(body, payload, attach, files)
     digest = digest_of({"verb": "done", **draft.facts()})
     with hold(desk, thread_id, token, digest) as held:
-        if held.repeat is not None:
-            return Written(held.thread, held.repeat, late=held.thread.late, already=True)
-        return _finish(desk, held, Move("done", states.DONE, held.agent, ENDED), draft, digest)
+        schema = None if held.repeat else threads.result_schema(held.tx, held.thread)
+        if schema is None:
+            return _done(desk, held, draft, digest)
+    # Only here: most threads have none. Judging takes its time, so the others do not wait for it
+    # behind this transaction; the schema of a thread never changes.
+    from . import accepting
+
+    accepting.refuse_inside(desk)
+    accepting.accept(thread_id, schema, draft)
+    with hold(desk, thread_id, token, digest) as held:
+        return _done(desk, held, draft, digest)
+
+
+def _done(desk: Desk, held: Held, draft: Draft, digest: str) -> Written:
+    """The thread's end with this result; the repeat of one is answered as it was."""
+    if held.repeat is not None:
+        return Written(held.thread, held.repeat, late=held.thread.late, already=True)
+    return _finish(desk, held, Move("done", states.DONE, held.agent, ENDED), draft, digest)
 
 
 class Failure:

@@ -9,7 +9,7 @@ from inbox_orch.shared.ids import refuse_text
 from inbox_orch.shared.store.engine import Session
 
 from ..domain import limits, states
-from ..domain.model import Artifact, Holders, Message, Thread, WorkTimes
+from ..domain.model import Artifact, Holders, Message, Thread, WorkTimes, schema_json
 from ..store import cursors, leases, listing, messages, threads
 from ..store.leases import LeaseRow
 from ..store.listing import Filter
@@ -39,13 +39,14 @@ class Listing(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """One thread with its messages and artifacts."""
+    """One thread with its messages and artifacts, and the schema of its result, if it has one."""
 
     thread: Thread
     messages: tuple[Message, ...]
     messages_truncated: bool
     artifacts: tuple[Artifact, ...]
     full: bool
+    result_schema: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -53,6 +54,7 @@ class Shown(NamedTuple):
             "messages": [m.as_json(full=self.full) for m in self.messages],
             "messages_truncated": self.messages_truncated,
             "artifacts": [a.as_json() for a in self.artifacts],
+            **schema_json(self.result_schema),
         }
 
 
@@ -139,7 +141,8 @@ def show(
         else:
             shown, truncated = messages.first_and_newest(snapshot, thread.id, SHOWN_MESSAGES - 1)
         artifacts = messages.artifacts_of(snapshot, thread.id)
-    return Shown(thread, tuple(shown), truncated, tuple(artifacts), full)
+        schema = threads.result_schema(snapshot, thread)
+    return Shown(thread, tuple(shown), truncated, tuple(artifacts), full, schema)
 
 
 def artifact(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inbox_orch.shared.digests import digest_of
+from inbox_orch.shared.digests import digest_of, sha256_hex
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_id, check_key, check_name, new_thread_id
 from inbox_orch.shared.store.engine import Transaction
@@ -30,7 +30,7 @@ class Outgoing(NamedTuple):
     `to` is the mailbox, `payload` the text of a JSON object, `attach` paths of files, `files`
     what is in `artifacts` already, `delay_seconds` until it may be claimed. `strict` refuses a
     mailbox that nobody has ever read. `thread_id` is a new id that the caller made, so that the
-    first message can name it.
+    first message can name it. `schema` is the text of a JSON Schema for the result.
     """
 
     to: str
@@ -45,6 +45,7 @@ class Outgoing(NamedTuple):
     strict: bool = False
     thread_id: str | None = None
     files: Sequence["Stored"] = ()
+    schema: str | None = None
 
 
 def send(
@@ -58,6 +59,11 @@ def send(
     _check(outgoing)
     if key is not None:
         check_key(key)
+    if outgoing.schema is not None:
+        from . import accepting
+
+        accepting.refuse_inside(desk)
+        outgoing = outgoing._replace(schema=accepting.checked(outgoing.schema))
     draft = desk.draft(outgoing.body, outgoing.payload, outgoing.attach, outgoing.files)
     request = Request("send", author, key, _digest(outgoing, draft))
     thread_id = outgoing.thread_id
@@ -98,9 +104,15 @@ def _digest(outgoing: Outgoing, draft: Draft) -> str:
             "delay": outgoing.delay_seconds,
             "max_deliveries": outgoing.max_deliveries,
             "sealed": outgoing.sealed,
+            **_schema_of(outgoing),
             **draft.facts(),
         }
     )
+
+
+def _schema_of(outgoing: Outgoing) -> dict[str, Any]:
+    """The column of the schema, where there is one."""
+    return {} if outgoing.schema is None else {"result_schema": outgoing.schema}
 
 
 def _columns(outgoing: Outgoing, now_ms: int) -> dict[str, Any]:
@@ -114,6 +126,7 @@ def _columns(outgoing: Outgoing, now_ms: int) -> dict[str, Any]:
         "available_at": available_at,
         "delayed": available_at > now_ms,
         "max_deliveries": outgoing.max_deliveries,
+        **_schema_of(outgoing),
     }
 
 
@@ -156,10 +169,19 @@ def _open(
             "sealed": thread.sealed,
             "available_at": thread.available_at,
             "max_deliveries": thread.max_deliveries,
+            **_schema_facts(columns.get("result_schema")),
             **message_facts(message),
         },
     )
     return thread, message
+
+
+def _schema_facts(schema: str | None) -> dict[str, Any]:
+    """How a schema stands in an event: as bodies do, as digest and length."""
+    if schema is None:
+        return {}
+    content = schema.encode()
+    return {"schema_sha256": sha256_hex(content), "schema_bytes": len(content)}
 
 
 def attach(

@@ -15,7 +15,7 @@ from ..domain import limits
 from ..domain.model import Message, Thread
 from ..domain.states import BLOCKED, CANCELLED
 from ..domain.working import Hold, Standing
-from ..store import leases, messages
+from ..store import leases, messages, threads
 from ..store.leases import LeaseRow
 from . import claiming, reaping
 from .claiming import Claimed
@@ -99,3 +99,9 @@ def note_worker(desk: Desk, mailboxes: Sequence[str]) -> tuple[str, ...]:
     reads = desk.reading(holder, [check_name(m, "mailbox") for m in mailboxes])
     desk.note_reader(holder, reads)
     return reads
+
+
+def result_schema(desk: Desk, thread: Thread) -> str | None:
+    """The text of the schema of a thread's result, if it has one."""
+    with desk.database.snapshot() as snapshot:
+        return threads.result_schema(snapshot, thread)

@@ -8,7 +8,7 @@ from inbox_orch.shared.store.engine import Session
 from inbox_orch.shared.store.events import every as every_event
 from inbox_orch.shared.store.events import latest as latest_event
 
-from ..domain.model import Artifact, Lease
+from ..domain.model import Artifact, Lease, schema_json
 from . import messages, threads
 
 Line = dict[str, Any]
@@ -45,7 +45,8 @@ def _meta(tx: Session, version: int, now: Moment) -> Line:
 
 def _threads(tx: Session, now: Moment) -> Iterator[Line]:
     for thread in threads.every(tx, now):
-        yield {"type": "thread", **thread.as_json()}
+        schema = schema_json(threads.result_schema(tx, thread))
+        yield {"type": "thread", **thread.as_json(), **schema}
 
 
 def _messages(tx: Session, now: Moment) -> Iterator[Line]:

@@ -138,7 +138,7 @@ def empty_thread(tx: Session, thread_id: str) -> Removal:
         (thread_id,),
     )
     keys = tx.run("DELETE FROM request WHERE thread_id = ?", (thread_id,))
-    tx.run("UPDATE thread SET pruned = 1 WHERE id = ?", (thread_id,))
+    tx.run("UPDATE thread SET pruned = 1, result_schema = NULL WHERE id = ?", (thread_id,))
     contents = tuple(dict.fromkeys(row[0] for row in rows))
     return Removal(messages, body_bytes, len(rows), keys, contents)
 

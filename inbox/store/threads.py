@@ -13,7 +13,7 @@ _THREAD = (
     "t.id, t.number, t.subject, t.sender, t.mailbox, t.state, t.priority, t.sealed,"
     " t.available_at, t.deliveries, t.max_deliveries, t.epoch, t.holder, t.question,"
     " t.question_deadline, t.progress, t.reason, t.fatal, t.late, t.created_at, t.updated_at,"
-    " t.finished_at, t.pruned, t.uncounted, t.cancel_seen"
+    " t.finished_at, t.pruned, t.uncounted, t.cancel_seen, t.result_schema IS NOT NULL"
 )
 _LEASE = (
     "l.epoch, l.holder, l.lease_ms, l.acquired_at, l.renewed_at, l.expires_at, l.boot_id,"
@@ -26,7 +26,7 @@ _FROM = (
 _COUNT = len(Thread._fields) - 1
 _FLAGS = tuple(
     Thread._fields.index(name)
-    for name in ("sealed", "fatal", "late", "pruned", "uncounted", "cancel_seen")
+    for name in ("sealed", "fatal", "late", "pruned", "uncounted", "cancel_seen", "has_schema")
 )
 
 
@@ -51,6 +51,13 @@ def get_many(tx: Session, thread_ids: Sequence[str], now: Moment) -> dict[str, T
 def every(tx: Session, now: Moment) -> Iterator[Thread]:
     """All threads by age, without holding them in memory."""
     return (_thread(row, now) for row in tx.stream(f"{_FROM} ORDER BY t.number"))
+
+
+def result_schema(tx: Session, thread: Thread) -> str | None:
+    """The schema of a thread's result, if it has one; asks for one only then."""
+    if not thread.has_schema:
+        return None
+    return str(tx.only("SELECT result_schema FROM thread WHERE id = ?", (thread.id,))[0])
 
 
 def insert(tx: Session, values: Mapping[str, Any]) -> None:

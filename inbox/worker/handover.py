@@ -146,22 +146,35 @@ def attach(bus: Bus, thread_id: str, token: str, remains: Remains) -> Callable[[
     return call
 
 
-def done(bus: Bus, thread_id: str, token: str, remains: Remains) -> Handover:
+def done(
+    bus: Bus, thread: Thread, token: str, remains: Remains, retry_in_seconds: float | None
+) -> Handover:
     """Finished: the result is the payload or the body; else the tail of stdout is the body. What
-    it has cost is the payload of a result that is none."""
+    it has cost is the payload of a result that is none, unless it is for a schema to judge. A
+    result that the thread's schema refuses has failed, as by a command that fails."""
     result = remains.result
     body = result.body
     if body is None and result.payload is None:
         parts = (result.note, remains.stdout.tail_text(BODY_TAIL_BYTES))
         body = "\n\n".join(part for part in parts if part) or None
 
-    payload = result.payload or remains.usage
+    payload = result.payload or (None if thread.has_schema else remains.usage)
+    calls: list[Callable[[], Thread | None]] = []
 
-    def call() -> Thread:
+    def call() -> Thread | None:
         files = remains.store(bus.artifacts)
-        return bus.done(thread_id, token, body=body, payload=payload, files=files).thread
+        try:
+            return bus.done(thread.id, token, body=body, payload=payload, files=files).thread
+        except InboxOrchError as error:
+            if error.code != "result_refused":
+                raise
+            instead = failed(bus, thread.id, token, remains, retry_in_seconds, error.message)
+        # Should that be refused for the moment, the next try asks for the same.
+        calls[0] = instead.calls[0]
+        return calls[0]()
 
-    return Handover("done", [call])
+    calls.append(call)
+    return Handover("done", calls)
 
 
 def failed(
@@ -170,9 +183,11 @@ def failed(
     token: str,
     remains: Remains,
     retry_in_seconds: float | None,
+    reason: str = "",
 ) -> Handover:
-    """Failed, or handed back for another try in `retry_in_seconds`."""
-    body = failure_text(remains)
+    """Failed, or handed back for another try in `retry_in_seconds`; `reason` is what is said before
+    how the command ended."""
+    body = "\n\n".join(part for part in (reason, failure_text(remains)) if part)
 
     def call() -> Thread:
         files = remains.store(bus.artifacts)
@@ -217,6 +232,8 @@ def left_open(bus: Bus, thread_id: str, token: str, remains: Remains | None) -> 
 
 def outcome_of(planned: str, thread: Thread | None) -> str:
     """What has become of the thread, in the words of the worker's stream."""
+    if planned == "done" and thread is not None and thread.state != "done":
+        planned = "failed"  # the thread's schema has refused the result
     if planned == "failed" and thread is not None:
         if thread.state == "pending":
             return "handed_back"

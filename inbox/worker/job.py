@@ -336,9 +336,9 @@ class Job:
         bus, thread_id, token = self._bus, self.thread_id, self._token
         if decision is Verdict.RELEASE:
             return self._given_back(remains)
-        if decision is Verdict.DONE:
-            return handover.done(bus, thread_id, token, remains)
         retry_in = self._plan.retry_in_seconds
+        if decision is Verdict.DONE:
+            return handover.done(bus, self._thread, token, remains, retry_in)
         if decision is Verdict.BACK_OFF:
             retry_in = self._backoff()
         return handover.failed(bus, thread_id, token, remains, retry_in)

@@ -11,6 +11,8 @@ from inbox_orch.shared.ids import printable, quoted
 from ..domain import limits
 
 MAX_SLOTS = 64
+# What no name of a program has, and many a line for a shell.
+_OF_A_LINE = frozenset(" \t\n;|&<>$")
 
 
 class Plan(NamedTuple):
@@ -50,7 +52,16 @@ def find_command(arguments: Sequence[str]) -> tuple[str, ...]:
         reason = "cannot be run" if os.path.exists(program) and "/" in program else "is not found"
         raise usage(
             f"the command {quoted(program)} {reason}",
-            hint="nothing was claimed; check its name, PATH and its executable bit",
+            hint=f"nothing was claimed; {_how_it_is_found(program, rest)}",
             command=printable(program),
         )
     return (os.path.abspath(found), *rest)
+
+
+def _how_it_is_found(program: str, rest: Sequence[str]) -> str:
+    """What to do about a program that is not found: one in quotes is a line for a shell."""
+    if not rest and set(program) & _OF_A_LINE:
+        import shlex
+
+        return f"a line for the shell is written `-- sh -c {shlex.quote(printable(program))}`"
+    return "check its name, PATH and its executable bit"

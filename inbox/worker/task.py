@@ -92,7 +92,8 @@ def clear_away(path: str) -> None:
 def write_task(bus: Bus, thread: Thread, path: str) -> int:
     """Write the task's text, and what has been said since, into a new file at `path`.
 
-    A task without a body is its subject. Returns the id of the last message that is in it.
+    A task without a body is its subject. What its result has to satisfy, if anything, comes behind
+    it. Returns the id of the last message that is in it.
     """
     messages = _messages(bus, thread.id)
     first = next(messages)
@@ -100,12 +101,23 @@ def write_task(bus: Bus, thread: Thread, path: str) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write((first.body or thread.subject + "\n").encode())
+        if thread.has_schema:
+            file.write(_asked_of_the_result(bus, thread).encode())
         for message in messages:
             if last == first.id:
                 file.write(b"\n\n---\n\n## Since then\n")
             file.write(since_then(message).encode())
             last = message.id
     return last
+
+
+def _asked_of_the_result(bus: Bus, thread: Thread) -> str:
+    """What the schema asks for, as a part of the task's text."""
+    schema = working.result_schema(bus.desk, thread)
+    return (
+        "\n\n---\n\n## The result\n\nHand in JSON that this JSON Schema accepts, and nothing else;"
+        f" anything else is refused:\n\n```json\n{schema}\n```\n"
+    )
 
 
 def _messages(bus: Bus, thread_id: str) -> Iterator[Message]:

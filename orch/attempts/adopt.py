@@ -305,16 +305,18 @@ def _settle(
         tx,
         run,
         present,
-        "succeeded",
-        cause=f"attempt {attempt.number} is adopted",
-        changes={
-            "accepted_attempt": attempt.id,
-            "accepted_head": work.head,
-            "next_base": None,
-            "next_base_source": None,
-            "not_before": None,
-            "reason": None,
-        },
+        moving.Move(
+            "succeeded",
+            f"attempt {attempt.number} is adopted",
+            {
+                "accepted_attempt": attempt.id,
+                "accepted_head": work.head,
+                "next_base": None,
+                "next_base_source": None,
+                "not_before": None,
+                "reason": None,
+            },
+        ),
         attempt=attempt,
     )
     return {

@@ -46,7 +46,8 @@ class Chosen(NamedTuple):
 
 class Asked(NamedTuple):
     """What the call says: the tasks that it names, and of all its attempts; the key of the call
-    and what it stands for; whether what workers leave uncommitted is to be committed."""
+    and what it stands for. `harvest`: whether what workers leave uncommitted is to be committed,
+    whatever a task says; `otherwise` of those that say nothing where it is None."""
 
     names: tuple[str, ...]
     mailbox: str | None
@@ -54,7 +55,13 @@ class Asked(NamedTuple):
     within: str | None
     key: str | None
     digest: str
-    harvest: bool = False
+    harvest: bool | None = None
+    otherwise: bool = False
+
+    def harvests(self, task: Task) -> bool:
+        """Whether what the task's worker leaves uncommitted is to be committed for it."""
+        said = task.harvest if self.harvest is None else self.harvest
+        return self.otherwise if said is None else said
 
 
 class HeldBack(NamedTuple):

@@ -89,6 +89,7 @@ def dispatch(
     key: str | None = None,
     within: str | None = None,
     harvest: bool | None = None,
+    unsaid_harvest: bool | None = None,
 ) -> Dispatched:
     """One attempt for each ready task, or for those named, in the order of urgency.
 
@@ -96,7 +97,8 @@ def dispatch(
     `within` (the main working tree) understands it; it also overcomes a `base_conflict`. With
     `key` a repeat finishes what the first call chose, and chooses nothing new; a dry run
     neither repeats anything nor stores its key. `harvest` is whether what the workers leave
-    uncommitted is committed for them, by default as the run's config says.
+    uncommitted is committed for them, by default as each task says; `unsaid_harvest` whether that
+    of tasks that say nothing is, by default as the run's config says.
     Errors: `usage`, `not_found`, `invalid_state` (a named task is not ready, the run is not
     open), `dep_not_in_base`, `base_conflict` (of a named task), `dirty_repository`,
     `key_conflict`, and those of git.
@@ -107,8 +109,9 @@ def dispatch(
         check_key(key)
     request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
     digest = "" if key is None else digest_of({"dispatch": request + _said(harvest)})
-    harvests = config_of(run).harvest if harvest is None else harvest
-    asked = Asked(tuple(dict.fromkeys(task_names)), mailbox, base, within, key, digest, harvests)
+    otherwise = config_of(run).harvest if unsaid_harvest is None else unsaid_harvest
+    names = tuple(dict.fromkeys(task_names))
+    asked = Asked(names, mailbox, base, within, key, digest, harvest, otherwise)
     begin = _look(desk, run, asked, repeats=not dry_run)
     if begin.earlier is not None:
         return _finish_all(desk, run, begin.earlier)
@@ -208,7 +211,10 @@ def _allocate(
         heads = Heads([s.task for s in picture.standings], picture.dependencies)
         if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
             return None
-        made = [_Made(c.task, _allocated(desk, tx, run, c, dirty, asked.harvest)) for c in still]
+        made = [
+            _Made(c.task, _allocated(desk, tx, run, c, dirty, asked.harvests(c.task)))
+            for c in still
+        ]
         if asked.key is not None:
             request = requests.Request("dispatch", actor, asked.key, asked.digest)
             response = json.dumps([each.attempt.id for each in made])
@@ -286,7 +292,7 @@ def _allocated(
     )
     moving.record_attempt(desk, tx, run, made, "attempt_allocating", {"from": None})
     changes = {"attempts": number, "not_before": None}
-    moving.move_task(desk, tx, run, task, "active", cause="dispatch", changes=changes, attempt=made)
+    moving.move_task(desk, tx, run, task, moving.Move("active", "dispatch", changes), attempt=made)
     return made
 
 

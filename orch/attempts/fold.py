@@ -61,21 +61,19 @@ def end_attempt(
     tx: Transaction,
     run: Run,
     attempt: Attempt,
-    ended_as: str,
+    move: moving.Move,
     *,
-    cause: str,
-    changes: dict[str, Any] | None = None,
     called_off: bool = False,
 ) -> Attempt:
     """An attempt ends without success; its task gets another try, or has failed. One that
     was `called_off` before a worker had it counts nothing: its task is pending again."""
     import random
 
-    ended = moving.move_attempt(desk, tx, run, attempt, ended_as, cause=cause, changes=changes)
+    ended = moving.move_attempt(desk, tx, run, attempt, move)
     task = tasks.by_id(tx, attempt.task_id)
     outcome = consequence(
         task,
-        "cancelled" if called_off else ended_as,
+        "cancelled" if called_off else move.to,
         fatal=ended.fatal,
         jitter=random.random(),
         goes_back=called_off or ended.goes_back,
@@ -83,7 +81,7 @@ def end_attempt(
     columns: dict[str, Any] = {
         "work_failures": outcome.work_failures,
         "infra_failures": outcome.infra_failures,
-        "reason": f"attempt {attempt.number} {ended_as}: {ended.reason or cause}"[:1000],
+        "reason": f"attempt {attempt.number} {move.to}: {ended.reason or move.cause}"[:1000],
     }
     if outcome.delay_seconds is not None:
         columns["not_before"] = tx.now.wall_ms + int(outcome.delay_seconds * 1000)
@@ -92,9 +90,7 @@ def end_attempt(
         tx,
         run,
         task,
-        outcome.state,
-        cause=f"attempt {ended_as}",
-        changes=columns,
+        moving.Move(outcome.state, f"attempt {move.to}", columns),
         attempt=attempt,
     )
     if outcome.state == "failed" and run.on_failure == "abort":
@@ -156,13 +152,13 @@ def _move_with_thread(
             tx,
             run,
             attempt,
-            target,
-            cause=cause,
-            changes={"fatal": thread.fatal, "reason": _last_words(desk, thread)},
+            moving.Move(
+                target, cause, {"fatal": thread.fatal, "reason": _last_words(desk, thread)}
+            ),
         )
         return
     else:
-        moving.move_attempt(desk, tx, run, attempt, target, cause=cause)
+        moving.move_attempt(desk, tx, run, attempt, moving.Move(target, cause))
     stop.task_follows(desk, tx, run, attempt, target)
 
 
@@ -192,7 +188,7 @@ def _settle_ending(desk: Desk, run: Run, attempt: Attempt, thread: Thread) -> bo
         if present.state != "ending":
             return False
         assert present.ending_as is not None
-        end_attempt(desk, tx, run, present, present.ending_as, cause="nobody works on it")
+        end_attempt(desk, tx, run, present, moving.Move(present.ending_as, "nobody works on it"))
         return True
 
 

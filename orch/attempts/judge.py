@@ -106,7 +106,9 @@ def _begin_checks(desk: Desk, run: Run, attempt: Attempt) -> Attempt | None:
         assert present is not None
         if present.state != "submitted":
             return None  # another leader was quicker
-        moved = moving.move_attempt(desk, tx, run, present, "verifying", cause="its checks are run")
+        moved = moving.move_attempt(
+            desk, tx, run, present, moving.Move("verifying", "its checks are run")
+        )
         open_verification(desk, tx, attempt, {})
         return moved
 

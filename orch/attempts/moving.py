@@ -3,7 +3,7 @@ run as it stands.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Session, Transaction
@@ -16,6 +16,14 @@ from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Heads, Picture
 from . import kinds
 from . import rows as attempts
+
+
+class Move(NamedTuple):
+    """Where an attempt or a task goes, why, and which of its columns change with it."""
+
+    to: str
+    cause: str
+    changes: Mapping[str, Any] | None = None
 
 
 def picture(desk: Desk, tx: Session, run: Run, now_ms: int) -> Picture:
@@ -89,22 +97,19 @@ def move_attempt(
     tx: Transaction,
     run: Run,
     attempt: Attempt,
-    target: str,
-    *,
-    cause: str,
-    changes: Mapping[str, Any] | None = None,
+    move: Move,
 ) -> Attempt:
     """One transition of an attempt, guarded, with its event; returns it as it is then."""
-    if (attempt.state, target) not in states.MOVES["attempt"]:
-        states.require("attempt", attempt.state, target)
-    columns: dict[str, Any] = {**(changes or {}), "state": target}
+    if (attempt.state, move.to) not in states.MOVES["attempt"]:
+        states.require("attempt", attempt.state, move.to)
+    columns: dict[str, Any] = {**(move.changes or {}), "state": move.to}
     columns["updated_at"] = tx.now.wall_ms
-    if target in states.ATTEMPT_ENDED:
+    if move.to in states.ATTEMPT_ENDED:
         columns["ended_at"] = tx.now.wall_ms
     after = attempts.move(tx, attempt.id, columns, expected_state=attempt.state)
     assert after is not None, "the attempt changed under the write lock"
-    facts = {"from": attempt.state, "cause": cause}
-    record_attempt(desk, tx, run, after, f"attempt_{target}", facts)
+    facts = {"from": attempt.state, "cause": move.cause}
+    record_attempt(desk, tx, run, after, f"attempt_{move.to}", facts)
     return after
 
 
@@ -113,21 +118,19 @@ def move_task(
     tx: Transaction,
     run: Run,
     task: Task,
-    target: str,
+    move: Move,
     *,
-    cause: str,
-    changes: Mapping[str, Any] | None = None,
     attempt: Attempt | None = None,
 ) -> Task:
     """One transition of a task, guarded, with its event; returns it as it is then."""
-    if (task.state, target) not in states.MOVES["task"]:
-        states.require("task", task.state, target)
-    columns = {**(changes or {}), "state": target, "updated_at": tx.now.wall_ms}
+    if (task.state, move.to) not in states.MOVES["task"]:
+        states.require("task", task.state, move.to)
+    columns = {**(move.changes or {}), "state": move.to, "updated_at": tx.now.wall_ms}
     after = tasks.move(tx, task.id, columns, expected_state=task.state)
     assert after is not None, "the task changed under the write lock"
-    facts = {**_facts_of(after), "from": task.state, "cause": cause}
+    facts = {**_facts_of(after), "from": task.state, "cause": move.cause}
     about = events.About(run_id=run.id, task_id=task.id)
     if attempt is not None:
         about.attempt_id, about.thread_id = attempt.id, thread_behind(tx, attempt)
-    events.append(tx, f"task_{target}", desk.actor(run), facts, about)
+    events.append(tx, f"task_{move.to}", desk.actor(run), facts, about)
     return after

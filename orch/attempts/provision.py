@@ -186,7 +186,7 @@ def _hand_out(desk: Desk, run: Run, task: Task, attempt: Attempt, text: FirstMes
             return _as_it_is(tx, attempt)
         changes = {} if attempt.details is None else {"details": attempt.details}
         provisioned = moving.move_attempt(
-            desk, tx, run, present, "provisioned", cause="the worktree is there", changes=changes
+            desk, tx, run, present, moving.Move("provisioned", "the worktree is there", changes)
         )
         return _kind_of(task).offer(desk, tx, run, task, provisioned, text)
 
@@ -221,9 +221,7 @@ def _failed(
             tx,
             run,
             present,
-            "provision_failed",
-            cause=failed.code,
-            changes=changes,
+            moving.Move("provision_failed", failed.code, changes),
             called_off=failed.code == "cancelled",
         )
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.ids import check_name, counted
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
@@ -41,11 +41,20 @@ class Edit(NamedTuple):
     max_infra_attempts: int | None = None
     checks: tuple[str, ...] | None = None
     limits: Limits = Limits()
+    harvest: bool | None = None
+
+    def as_asked(self) -> list[Any]:
+        """The change as a key stands for it: where it does not say `harvest`, as before there was
+        that."""
+        *values, harvest = json.loads(json.dumps(self))
+        return values if harvest is None else [*values, harvest]
 
     def values(self, task: Task) -> dict[str, Any]:
         """What differs from the task, by the names of its fields. Error `usage`."""
         if self.checks and not task.worktree:
             raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
+        if self.harvest and not task.worktree:
+            raise usage(limits.NOTHING_TO_HARVEST, hint="leave --harvest out")
         wanted = {name: value for name, value in self._asdict().items() if value is not None}
         given = {name: value for name, value in self.limits._asdict().items() if value is not None}
         wanted["limits"] = task.limits._replace(**given)
@@ -60,7 +69,7 @@ def edit_task(desk: Desk, run: Run, name: str, wanted: Edit, *, key: str | None 
     """
     _check(wanted)
     actor = desk.actor(run)
-    digest = digest_of({"run": run.id, "task": name, "edit": json.loads(json.dumps(wanted))})
+    digest = digest_of({"run": run.id, "task": name, "edit": wanted.as_asked()})
     fold.fold(desk, run)
     with desk.database.transaction() as tx:
         earlier = desk.replay(tx, "task edit", actor, key, digest)
@@ -140,7 +149,7 @@ def _check_removable(tx: Transaction, run: Run, task: Task) -> None:
     if task.attempts:
         raise InboxOrchError(
             "invalid_state",
-            f"task {task.key} has had {task.attempts} attempts: what they left stays with it",
+            f"task {task.key} has had {counted(task.attempts, 'attempt')}: that stays with it",
             hint=f"`orch cancel {task.key}` or `orch skip {task.key}` does without it",
             details={"task": task.key, "attempts": task.attempts},
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
-from inbox_orch.shared.ids import check_name
+from inbox_orch.shared.ids import check_name, counted
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
@@ -164,7 +164,7 @@ def _cancel(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
         return False
     if task.state == "pending":
         columns = {"not_before": None, "reason": _ENDS}
-        moving.move_task(desk, tx, run, task, "cancelled", cause="cancel", changes=columns)
+        moving.move_task(desk, tx, run, task, moving.Move("cancelled", "cancel", columns))
         return True
     attempt = _stoppable(desk, tx, run, task, "cancel")
     if attempt is None:
@@ -186,7 +186,7 @@ def _skip(desk: Desk, tx: Transaction, run: Run, task: Task) -> bool:
     if task.state != "pending":
         raise _refused(task, "skip")
     columns = {"not_before": None, "reason": "skipped by the leader"}
-    moving.move_task(desk, tx, run, task, "skipped", cause="skip", changes=columns)
+    moving.move_task(desk, tx, run, task, moving.Move("skipped", "skip", columns))
     return True
 
 
@@ -249,7 +249,7 @@ def _retry(
         columns |= {"next_base": start, "next_base_source": "attempt"}
     elif task.next_base_source == "attempt":
         columns |= {"next_base": None, "next_base_source": None}
-    moving.move_task(desk, tx, run, task, "pending", cause="retry", changes=columns)
+    moving.move_task(desk, tx, run, task, moving.Move("pending", "retry", columns))
     return True
 
 
@@ -320,7 +320,7 @@ def _tip_to_go_on_from(
         raise not_found(
             "attempt",
             f"{task.key}/{from_attempt}",
-            hint=f"task {task.key} has had {task.attempts}",
+            hint=f"task {task.key} has had {counted(task.attempts, 'attempt')}",
         )
     if found[0].branch is None:
         raise usage(f"task {task.key} has no worktree, so that no attempt left a commit")

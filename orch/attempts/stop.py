@@ -41,7 +41,7 @@ def begin_ending(
 ) -> Attempt:
     """The thread was cancelled: the attempt keeps its slot until its holder knows."""
     columns = {"ending_as": how.ended_as, "reason": how.cause[:1000], **how.changes}
-    return moving.move_attempt(desk, tx, run, attempt, "ending", cause=how.cause, changes=columns)
+    return moving.move_attempt(desk, tx, run, attempt, moving.Move("ending", how.cause, columns))
 
 
 def task_follows(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, target: str) -> None:
@@ -49,7 +49,9 @@ def task_follows(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, target
     task = tasks.by_id(tx, attempt.task_id)
     wanted = "blocked" if target == "blocked" else "active"
     if task.state != wanted:
-        moving.move_task(desk, tx, run, task, wanted, cause=f"attempt {target}", attempt=attempt)
+        moving.move_task(
+            desk, tx, run, task, moving.Move(wanted, f"attempt {target}"), attempt=attempt
+        )
 
 
 def live_thread(desk: Desk, tx: Transaction, attempt: Attempt) -> Thread | None:
@@ -107,7 +109,7 @@ def sweep(desk: Desk, tx: Transaction, run: Run) -> list[str]:
     cancelled = []
     for task in tasks.pending_of_run(tx, run.id):
         columns = {"not_before": None, "reason": RUN_CANCELLED}
-        moving.move_task(desk, tx, run, task, "cancelled", cause="run cancel", changes=columns)
+        moving.move_task(desk, tx, run, task, moving.Move("cancelled", "run cancel", columns))
         cancelled.append(task.id)
     for attempt in attempts.live_of_run(tx, run.id):
         stop(desk, tx, run, attempt, Stop("cancelled", RUN_CANCELLED))

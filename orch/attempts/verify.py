@@ -143,7 +143,9 @@ def _begin_accepting(desk: Desk, run: Run, attempt: Attempt, head: str, tx: Tran
 def _decided(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict, tx: Transaction) -> bool:
     if not _is_still(tx, attempt):
         return False
-    moved = moving.move_attempt(desk, tx, run, attempt, "verifying", cause="the worker is done")
+    moved = moving.move_attempt(
+        desk, tx, run, attempt, moving.Move("verifying", "the worker is done")
+    )
     settle(desk, tx, run, moved, verdict)
     return True
 
@@ -164,7 +166,7 @@ def settle(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, verdict: Ver
         _accept(desk, tx, run, attempt, changes)
     else:
         cause = verdict.reason or verdict.state
-        fold.end_attempt(desk, tx, run, attempt, verdict.state, cause=cause, changes=changes)
+        fold.end_attempt(desk, tx, run, attempt, moving.Move(verdict.state, cause, changes))
 
 
 def _verdict(
@@ -223,7 +225,7 @@ def _accept(
     desk: Desk, tx: Transaction, run: Run, attempt: Attempt, changes: dict[str, Any]
 ) -> None:
     accepted = moving.move_attempt(
-        desk, tx, run, attempt, "succeeded", cause="accepted", changes=changes
+        desk, tx, run, attempt, moving.Move("succeeded", "accepted", changes)
     )
     task = tasks.by_id(tx, attempt.task_id)
     moving.move_task(
@@ -231,15 +233,17 @@ def _accept(
         tx,
         run,
         task,
-        "succeeded",
-        cause="attempt accepted",
-        changes={
-            "accepted_attempt": accepted.id,
-            "accepted_head": accepted.head_commit,
-            "next_base": None,
-            "next_base_source": None,
-            "reason": None,
-        },
+        moving.Move(
+            "succeeded",
+            "attempt accepted",
+            {
+                "accepted_attempt": accepted.id,
+                "accepted_head": accepted.head_commit,
+                "next_base": None,
+                "next_base_source": None,
+                "reason": None,
+            },
+        ),
         attempt=accepted,
     )
 

@@ -131,6 +131,7 @@ def offer(
         priority=task.priority,
         max_deliveries=MAX_DELIVERIES,
         thread_id=thread_id,
+        schema=task.result_schema,
     )
     draft = content._replace(payload=json.dumps(payload))
     sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
@@ -139,9 +140,7 @@ def offer(
         tx,
         run,
         attempt,
-        "offered",
-        cause="the thread is sent",
-        changes={"thread_id": thread_id},
+        moving.Move("offered", "the thread is sent", {"thread_id": thread_id}),
     )
 
 

@@ -26,7 +26,7 @@ def command(context: click.Context, run_name: str | None) -> None:
         "next_cursor": None,
         "stale": stale,
     }
-    shown = question_blocks(questions) or [Sentence("No question is open.")]
+    shown = question_blocks(questions) or [Sentence("no open questions")]
     output = shell_of(context).output
     output.result(data, *(shown if questions or output.terminal else ()))
 

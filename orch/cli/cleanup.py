@@ -5,6 +5,7 @@ import os
 import click
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
@@ -70,10 +71,11 @@ def _blocks(done: Cleaned) -> list[Block]:
         for item in done.items
     )
     headings = ("ATTEMPT", "ACTION", "SALVAGE", "REASONS")
-    empty = "There is no worktree to take away."
+    empty = "no worktree to take away"
     blocks: list[Block] = [Table(headings, rows, empty, (0, 1), (3,), sparse=(2,))]
     if done.emptied:
-        text = f"{len(done.emptied)} worktrees were in the trash for seven days, and are gone."
+        emptied = counted(len(done.emptied), "worktree has", "worktrees have")
+        text = f"{emptied} been in the trash for seven days, and none is left there."
         blocks.append(Sentence(text, ("emptied", len(done.emptied))))
     return blocks
 

@@ -2,6 +2,7 @@
 
 import click
 
+from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
@@ -42,7 +43,7 @@ def _blocks(found: Conflicts) -> list[Block]:
     )
     left = found.pairs - found.compared
     number = len(found.sides)
-    text = f"{number} attempt{'' if number == 1 else 's'}, {found.compared} pairs compared"
+    text = f"{counted(number, 'attempt')}, {counted(found.compared, 'pair')} compared"
     if left:
         text += f", {left} not: --pairs N compares more"
     values = ("compared", len(found.sides), found.compared, found.pairs)

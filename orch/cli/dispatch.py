@@ -32,7 +32,10 @@ from .parts.base import (
 @click.option("--base", metavar="REF", help="Start from this commit.")
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@harvest_option("Commit for the workers what they leave uncommitted.  [default: the config's]")
+@harvest_option(
+    "Commit for the workers what they leave uncommitted.  [default: as each task says, else the "
+    "config's]"
+)
 @key_option
 @click.pass_context
 def command(

@@ -19,6 +19,7 @@ from ..leader.crew import Crew, Post
 from ..leader.drive import Drive, Driven
 from ..leader.notices import Notifier, end_of
 from ..leader.scheduler import Scheduler
+from ..leader.tracing import Tracing
 from ..leader.wish import Wish, branch_here, bring_in, check_branch, open_wish, plan_of, try_again
 from ..runs.config import config_of
 from ..runs.model import Run
@@ -83,7 +84,10 @@ _MOST_ROUNDS = 10
     help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.",
 )
 @click.option("--wait", type=WAIT, default="inf", metavar="SECONDS", help="For how long.")
-@harvest_option("Commit what CMD leaves uncommitted in its name.  [default: --harvest]")
+@harvest_option(
+    "Commit what CMD leaves uncommitted in its name.  [default: as each task of a plan says, else "
+    "--harvest]"
+)
 @notify_option
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @click.pass_context
@@ -134,10 +138,14 @@ def command(
     job = _Job(shell.output, scheduler, run, wish, notifier)
     job.begin(created, resumed)
     drive = Drive(
-        within=folder, wait_seconds=wait, allow_dirty=allow_dirty, harvest=harvest is not False
+        within=folder,
+        wait_seconds=wait,
+        allow_dirty=allow_dirty,
+        harvest=harvest,
+        unsaid_harvest=True,
     )
-    with notifier, notifier.told_of_failure(run):
-        job.end(job.done(posts, slots, notifier.on(drive)), created)
+    with notifier, job.tracing, notifier.told_of_failure(run):
+        job.end(job.done(posts, slots, drive), created)
 
 
 class _Wanted(NamedTuple):
@@ -190,7 +198,8 @@ class _Job:
     ) -> None:
         self.output, self.scheduler, self.run, self.wish = output, scheduler, run, wish
         self._notifier = notifier
-        self._progress = Progress(output, scheduler, run, for_people=True)
+        self.tracing = Tracing(scheduler.desk, run, output.notice)
+        self._progress = Progress(output, scheduler, run)
 
     def begin(self, created: str | None, resumed: bool) -> None:
         """Say which run it is in."""
@@ -222,10 +231,9 @@ class _Job:
         return _Ended(driven, bring_in(self.scheduler.desk, self.run, self.wish))
 
     def _driven(self, crew: Crew, wanted: Drive) -> Driven:
-        steps = self._notifier.through(
-            self.scheduler.drive(self.run, crew.on(wanted, self._progress))
-        )
-        with contextlib.closing(steps):
+        wanted = self.tracing.on(self._notifier.on(crew.on(wanted, self._progress)))
+        driven = self._notifier.through(self.scheduler.drive(self.run, wanted))
+        with contextlib.closing(self.tracing.through(driven)) as steps:
             for step in steps:
                 if not self.output.as_json:
                     self._progress.tell(step._replace(ending=None))

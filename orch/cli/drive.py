@@ -14,6 +14,7 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 from ..leader.crew import Crew
 from ..leader.drive import Drive, Driven, Step
 from ..leader.notices import Notifier, end_of
+from ..leader.tracing import Tracing
 from ..runs.config import config_of
 from .parts.base import (
     WAIT,
@@ -78,8 +79,8 @@ from .parts.progress import Progress
     help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.  [default: 1]",
 )
 @harvest_option(
-    "Commit for the workers what they leave uncommitted.  [default: with a worker, else the "
-    "config's]"
+    "Commit for the workers what they leave uncommitted.  [default: as each task says, else with a "
+    "worker, else the config's]"
 )
 @notify_option
 @click.pass_context
@@ -107,36 +108,44 @@ def command(
     committed for it (--no-harvest: it is rejected). --with does the same with a coding agent, and
     knows how it is called, and what its results and failures mean.
 
-    On a terminal it shows how the run stands; elsewhere it prints JSON Lines, the last of which
-    has the type `outcome`.
+    On a terminal it shows how the run stands. In a pipe: a line for each thing that happens: time,
+    task, kind, words, tab-separated; the last has the kind `outcome`. --json prints JSON Lines, the
+    last of which has the type `outcome`.
     """
     if slots is not None and not (workers or adapters):
         raise usage("--slots is for the workers that --worker starts", hint="leave it out")
-    scheduler = open_scheduler(context)
+    output, scheduler = shell_of(context).output, open_scheduler(context)
     run = chosen_run(scheduler, run_name)
-    posts = posts_wanted(shell_of(context).output, workers, adapters)
-    crew = Crew(scheduler.desk, run, posts, to=to, slots=slots or 1)
-    progress = Progress(shell_of(context).output, scheduler, run)
-    notifier = Notifier((*config_of(run).notify, *notify), shell_of(context).output.notice)
+    posts = posts_wanted(output, workers, adapters)
+    crew = Crew(scheduler.desk, run, posts, to=to, slots=slots or 1) if posts else None
+    progress = Progress(output, scheduler, run)
+    notifier = Notifier((*config_of(run).notify, *notify), output.notice)
     wanted = Drive(
         mailbox=to,
         within=os.getcwd(),
         checks=not no_verify,
         on_look=progress.looked,
         pulse=progress.pulse,
-        harvest=True if posts and harvest is None else harvest,
+        harvest=harvest,
+        unsaid_harvest=True if posts else None,
         **options,
     )
-    if posts:
-        wanted = crew.on(wanted, progress)
     try:
-        with notifier, notifier.told_of_failure(run), crew if posts else contextlib.nullcontext():
-            steps = notifier.through(scheduler.drive(run, notifier.on(wanted)))
-            ending = _follow(progress, steps, told=wanted.after is None)
-            notifier.tell(end_of(ending, ending.failure))
+        _drive(progress, wanted if crew is None else crew.on(wanted, progress), crew, notifier)
         lead_on(context, scheduler, run)
     except InboxOrchError as error:
         progress.fail(error)
+
+
+def _drive(progress: Progress, wanted: Drive, crew: Crew | None, notifier: Notifier) -> None:
+    """Drive to the end, with all that goes on beside it: workers, notices, exports of the trace."""
+    scheduler, run = progress.scheduler, progress.run
+    tracing = Tracing(scheduler.desk, run, progress.output.notice)
+    with notifier, tracing, notifier.told_of_failure(run), crew or contextlib.nullcontext():
+        driven = scheduler.drive(run, tracing.on(notifier.on(wanted)))
+        steps = tracing.through(notifier.through(driven))
+        ending = _follow(progress, steps, told=wanted.after is None)
+        notifier.tell(end_of(ending, ending.failure))
 
 
 def _follow(progress: Progress, steps: Generator[Step, None, None], *, told: bool) -> Driven:

@@ -3,7 +3,7 @@
 import click
 
 from inbox_orch.shared.shell.blocks import Lines
-from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.shared.shell.commandline import Choice, Verb, shell_of
 
 from .parts.base import one_run, open_scheduler, shown_run
 from .parts.pictures import hand_out, rows_of, target_option
@@ -23,7 +23,7 @@ from .parts.pictures import hand_out, rows_of, target_option
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("text", "mermaid", "dot", "svg")),
+    type=Choice(("text", "mermaid", "dot", "svg")),
     default="text",
     show_default=True,
 )

@@ -9,7 +9,9 @@ from inbox_orch.shared.tools.tools import Tool
 _NO_VERIFY = frozenset({"no_verify"})
 
 _OF_RUN = ("title", "base", "on_failure", "max_parallel", "no_repo", "key")
-_OF_TASK = ("run", "task", "title", "body", "to", "depends_on", "check", "no_worktree", "key")
+_OF_TASK = (
+    *("run", "task", "title", "body", "schema", "to", "depends_on", "check", "no_worktree", "key"),
+)
 _OF_COUNCIL = ("brief", "title", "reviewers", "decision", "deadline", "quorum", "key")
 
 TOOLS = (
@@ -17,7 +19,13 @@ TOOLS = (
         "run init", only=frozenset(_OF_RUN), about="Open a run for the repository of this folder."
     ),
     Tool("task add", only=frozenset(_OF_TASK)),
-    Tool("status", reads=True, without=frozenset({"brief"}), defaults={"limit": 50}),
+    Tool(
+        "status",
+        reads=True,
+        either=True,
+        defaults={"limit": 50},
+        about="How every task of a run stands. What needs somebody comes first, and is in `needs`.",
+    ),
     Tool("ready", reads=True, defaults={"limit": 50}),
     Tool("dispatch"),
     # A check may take longer than any client waits for an answer.
@@ -50,6 +58,7 @@ _ABOUT = {
     "task": "The task's key.",
     "tasks": "The tasks' keys; all that are ready without any.",
     "body": "The text itself.",
+    "state": "Only tasks that are so.",
     "brief": "What is to be reviewed, in markdown.",
 }
 
@@ -71,5 +80,5 @@ command = mcp_command(
 
     For a leader; workers take `inbox mcp`. An agent's client starts it, and it ends with the
     client. Checks of tasks are left to `orch drive` or `orch reconcile`. Needs the optional part
-    `mcp`: pip install 'inbox-orch[mcp]'.""",
+    `mcp`; where that is missing, it says how to install it.""",
 )

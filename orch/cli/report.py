@@ -3,12 +3,24 @@
 import click
 
 from inbox_orch.shared.errors import usage
-from inbox_orch.shared.shell.blocks import Block, Facts, Table, When
+from inbox_orch.shared.ids import counted
+from inbox_orch.shared.shell.blocks import Block, Facts, Sentence, Table, When
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..views.report import Report
-from .parts.base import harvested_words, limit_option, one_run, open_scheduler, shown_run
+from ..views.needs import told_counts
+from ..views.report import Exchange, Need, Report, Told
+from .parts.base import (
+    harvested_words,
+    limit_option,
+    obstacle_block,
+    one_run,
+    open_scheduler,
+    shown_run,
+)
 from .parts.pictures import hand_out, target_option
+
+_MOST_HARVESTED = 5
+"""Work that was left uncommitted is told of in a line each, of at most so many attempts."""
 
 
 @click.command(
@@ -25,9 +37,12 @@ from .parts.pictures import hand_out, target_option
 def command(
     context: click.Context, run_name: str | None, html: bool, limit: int, target: str | None
 ) -> None:
-    """Tell what became of a run: tasks, attempts, changes, questions, reported costs.
+    """Tell what became of a run: what needs somebody first, then the results with who
+    did them, what they changed and what was said, the other attempts, questions,
+    and reported costs.
 
-    The page has no script and loads nothing. Of more attempts than --limit, the newest.
+    The page has no script and loads nothing. Of more attempts than --limit, the
+    newest.
     """
     if target is not None and not html:
         raise usage("--output goes with --html")
@@ -40,12 +55,129 @@ def command(
         hand_out(scheduler, output, page(report), report.as_json(), target, "html")
     else:
         data = {**report.as_json(), "format": "text", "text": None, "path": None}
-        output.result(data, *_blocks(report))
+        output.result(data, *(_for_people if output.terminal else _for_a_pipe)(report))
     if report.left_out and not output.as_json:
-        output.notice(f"{report.left_out} older attempts are left out; --limit N shows more")
+        left_out = counted(report.left_out, "older attempt is", "older attempts are")
+        output.notice(f"{left_out} left out; --limit N shows more")
 
 
-def _blocks(report: Report) -> list[Block]:
+# -- for people ------------------------------------------------------------------------------
+
+
+def _for_people(report: Report) -> list[Block]:
+    """What there is nothing of is left out."""
+    blocks: list[Block] = [Sentence(report.heading), Sentence(_summary(report))]
+    if report.obstacle is not None:
+        blocks.append(obstacle_block(report.obstacle))
+    tables = (_needs(report), _results(report), _others(report), _answered(report))
+    blocks += [table for table in tables if table.rows]
+    return blocks + _harvested(report)
+
+
+def _harvested(report: Report) -> list[Block]:
+    lines = [
+        f"{told.name}: harvested {harvested_words(told.harvested)}"
+        for told in report.told
+        if told.harvested is not None
+    ]
+    more = len(lines) - _MOST_HARVESTED
+    lines[_MOST_HARVESTED:] = [f"and {more:,} more harvested"] if more > 0 else []
+    return [Sentence(line) for line in lines]
+
+
+def _summary(report: Report) -> str:
+    from ..pictures.timeline import spoken
+
+    counts = told_counts(report.counts, report.run.state)
+    parts = [f"{number} {state}" for state, number in counts.items()] or ["no tasks"]
+    number = len(report.told) + report.left_out
+    parts += [counted(number, "attempt")] if number else []
+    parts += [counted(len(report.exchanges), "question")] if report.exchanges else []
+    if report.told:
+        began = min(told.attempt.created_at for told in report.told)
+        parts.append(f"took {spoken((max(t.end_ms for t in report.told) - began) / 1000)}")
+    cost = report.cost
+    parts += [] if cost.usd is None else [f"${cost.usd:,.2f} reported"]
+    tokens = [n for n in (cost.input_tokens, cost.output_tokens) if n is not None]
+    parts += [f"{sum(tokens):,} tokens reported"] if tokens else []
+    return ", ".join(parts)
+
+
+def _needs(report: Report) -> Table:
+    rows = tuple(
+        (need.standing.task.key, need.standing.state, _why(need), need.way_out)
+        for need in report.needs
+    )
+    heading = "NEEDS YOU" if report.run.state != "closed" else "WITHOUT SUCCESS"
+    headings = (heading, "STATE", "WHY", "WHAT TO DO")
+    return Table(headings, rows, fixed=(0, 1), folded=(2, 3), sparse=(3,))
+
+
+def _why(need: Need) -> str:
+    return need.why if need.exchange is None else _asked(need.exchange)
+
+
+def _asked(exchange: Exchange) -> str:
+    question = exchange.question
+    offered = f" ({' | '.join(question.options)})" if question.options else ""
+    return f"{question.sender} asks: {_line(question.body)}{offered}"
+
+
+def _results(report: Report) -> Table:
+    rows = []
+    for standing, told in report.results:
+        rows.append((standing.task.key, *(_told(told) if told is not None else (None,) * 5)))
+    headings = ("RESULT", "WHO", "CHANGES", "TOOK", "COST", "MESSAGE")
+    return Table(headings, tuple(rows), fixed=(0, 3), folded=(5,), sparse=(2, 4, 5))
+
+
+def _others(report: Report) -> Table:
+    rows = []
+    for told in report.others:
+        who, changes, took, cost, said = _told(told)
+        reason = told.attempt.reason
+        said = None if said == _line(reason) else said
+        rows.append((told.name, told.attempt.state, who, changes, took, cost, reason, said))
+    heads = ("OTHER ATTEMPT", "STATE", "WHO", "CHANGES", "TOOK", "COST", "WHY", "MESSAGE")
+    return Table(heads, tuple(rows), fixed=(0, 1, 4), folded=(6, 7), sparse=(2, 3, 5, 6, 7))
+
+
+def _told(told: Told) -> tuple[str | None, ...]:
+    from ..pictures.timeline import spoken
+
+    work, cost, changed = told.work, told.cost, told.changed
+    changes = "commits are gone" if told.commits_are_gone else None
+    if changed is not None:
+        lines = f"+{changed.added_lines} -{changed.removed_lines}"
+        changes = f"{lines} in {counted(changed.files, 'file')}" if changed.files else "nothing"
+    return (
+        None if work is None else work.words,
+        changes,
+        spoken(told.seconds),
+        None if cost is None or cost.usd is None else f"${cost.usd:,.4f}",
+        None if work is None else work.last_words,
+    )
+
+
+def _answered(report: Report) -> Table:
+    rows = tuple(
+        (exchange.name, _asked(exchange), _line(exchange.answer.body))
+        for exchange in report.exchanges
+        if exchange.answer is not None
+    )
+    return Table(("QUESTION", "ASKED", "ANSWER"), rows, folded=(1, 2))
+
+
+def _line(text: str | None) -> str:
+    """On one line, of which enough to know what it is about."""
+    line = " ".join((text or "")[:1000].split())
+    return line if len(line) <= 200 else line[:199] + "…"
+
+
+# -- for a pipe ------------------------------------------------------------------------------
+
+
+def _for_a_pipe(report: Report) -> list[Block]:
     cost = report.cost
     facts: list[tuple[str, object]] = [
         ("run", report.run.name),
@@ -61,7 +193,7 @@ def _blocks(report: Report) -> list[Block]:
         for told in report.told
         if told.harvested is not None
     ]
-    facts += [(f"reported {name}", value) for name, value in cost._asdict().items() if value]
+    facts += [(f"reported {name}", _rounded(n)) for name, n in cost._asdict().items() if n]
     rows = tuple(_row(report, number) for number in range(len(report.told)))
     headings = ("ATTEMPT", "STATE", "SECONDS", "FILES", "+", "-", "USD", "REASON", "WHO", "SAID")
     return [
@@ -77,11 +209,16 @@ def _blocks(report: Report) -> list[Block]:
     ]
 
 
+def _rounded(number: float | None) -> float | None:
+    """A sum of decimal fractions has digits that nobody reported."""
+    return None if number is None else round(number, 6)
+
+
 def _row(report: Report, number: int) -> tuple[object, ...]:
     told = report.told[number]
     changed = (None, None, None) if told.changed is None else told.changed
     seconds = round((told.end_ms - told.attempt.created_at) / 1000)
-    usd = None if told.cost is None else told.cost.usd
+    usd = None if told.cost is None else _rounded(told.cost.usd)
     work = told.work
     who = (None, None) if work is None else (work.words, work.last_words)
     return (told.name, told.attempt.state, seconds, *changed, usd, told.attempt.reason, *who)

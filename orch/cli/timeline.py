@@ -3,7 +3,7 @@
 import click
 
 from inbox_orch.shared.shell.blocks import Lines
-from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.shared.shell.commandline import Choice, Verb, shell_of
 
 from .parts.base import limit_option, one_run, open_scheduler, shown_run
 from .parts.pictures import hand_out, rows_of, target_option
@@ -16,9 +16,7 @@ from .parts.pictures import hand_out, rows_of, target_option
     examples=("orch timeline", "orch timeline --format svg --output timeline.svg"),
 )
 @one_run
-@click.option(
-    "--format", "form", type=click.Choice(("text", "svg")), default="text", show_default=True
-)
+@click.option("--format", "form", type=Choice(("text", "svg")), default="text", show_default=True)
 @limit_option
 @target_option
 @click.pass_context

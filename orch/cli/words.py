@@ -7,7 +7,7 @@ GROUPS = {
     "Bring it in": ("integrate", "conflicts", "adopt", "cleanup"),
     "When it goes wrong": ("retry", "reassign", "cancel", "skip", "attempt", "doctor"),
     "See what was done": (
-        *("logs", "diff", "events", "report", "graph", "timeline", "critical-path"),
+        *("logs", "diff", "events", "report", "graph", "timeline", "critical-path", "trace"),
     ),
     "Reviewers": ("council",),
     "For agents and programs": ("schema", "skill", "prime", "mcp", "help", "completion"),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from .banners import independent
 from .likeness import LONG_TERMS
 from .model import Item
-from .tally import Group, Tally, bucket
+from .tally import Contested, Group, Tally, bucket
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 _AT_LINE_START = re.compile(r"^(\s*)([-+=]|\d+[.)])", re.M)
@@ -19,11 +19,11 @@ _BREAK = "\\"
 """At the end of a line: the next one begins on a line of its own (CommonMark 6.7)."""
 _MOST_NEAR = 3
 _METHOD = (
-    "Alike from {} of 1000 in every pair of a group: {} tenths keywords, the rest text; keywords "
-    "count less where the shorter text has more than {} different terms, texts where it has more "
-    "than {}. Those that are most alike on average become one first. What is common in this "
-    "council counts little. Opposed stances, rival choices and the items of one reviewer stay "
-    "apart."
+    "Items are one group when each two of them score at least {} of 1000. Keywords give {} % of a "
+    "score, the rest of the text {} %; keywords count less when the shorter text has more than {} "
+    "different terms, and texts when it has more than {}. Groups that are most alike on average "
+    "are joined first. What is common in this council counts little. Opposed stances, rival "
+    "choices and the items of one reviewer stay apart."
 )
 _STATUS_WORDS = {
     "complete": "complete",
@@ -241,15 +241,31 @@ def _contested(tally: Tally) -> list[str]:
     if not tally.contested:
         return []
     titles = {item.id: item for one in tally.groups for item in one.members}
+    whole = tally.whole_words()
     lines = ["## Contested", ""]
     for one in tally.contested:
         first, second = (titles[name] for name in one.pair.items)
         lines.append(f"- {_quoted(first)}" + _BREAK)
         lines.append(f"  against {_quoted(second)}" + _BREAK)
         lines.append(
-            f"  ({one.pair.rule}: {escaped(one.evidence)}; likeness {one.pair.score} of 1000)"
+            f"  ({one.pair.rule}: {escaped(_told(whole, one))}; likeness {one.pair.score} of 1000)"
         )
     return [*lines, ""]
+
+
+def _told(whole: Mapping[str, str], one: Contested) -> str:
+    """What shows that two items are opposed; it may end in the first terms that they share."""
+    for number in range(len(one.pair.shared), 0, -1):
+        terms = one.pair.shared[:number]
+        if one.evidence.endswith(f" {' '.join(terms)}"):
+            head = one.evidence.removesuffix(" ".join(terms))
+            return head + " ".join(whole.get(term, term) for term in terms)
+    return one.evidence
+
+
+def _shared(whole: Mapping[str, str], terms: Sequence[str]) -> str:
+    """What two items have in common, in words."""
+    return ", ".join(escaped(whole.get(term, term)) for term in terms[:5])
 
 
 def _quoted(item: Item) -> str:
@@ -266,8 +282,9 @@ def _duplicates(tally: Tally) -> list[str]:
         "Not counted as one; `orch council group merge` settles.",
     ]
     lines.append("")
+    whole = tally.whole_words()
     for pair in tally.possible_duplicates[:20]:
-        terms = ", ".join(map(escaped, pair.shared[:5]))
+        terms = _shared(whole, pair.shared)
         lines.append(f"- `{pair.items[0]}` and `{pair.items[1]}`: {pair.score} of 1000 ({terms})")
     more = len(tally.possible_duplicates) - 20
     return [*lines, *([f"- and {more} more in the JSON"] if more > 0 else []), ""]
@@ -289,15 +306,17 @@ def _remarks(tally: Tally) -> list[str]:
 
 def _how(tally: Tally) -> list[str]:
     p = tally.council.parameters
+    percent = 10 * p.keyword_tenths
     lines = [
         "## How items were grouped",
         "",
-        _METHOD.format(p.merge_from, p.keyword_tenths, p.short_terms, LONG_TERMS),
+        _METHOD.format(p.merge_from, percent, 100 - percent, p.short_terms, LONG_TERMS),
         "",
     ]
+    whole = tally.whole_words()
     for one in tally.groups:
         for merge in one.merges:
-            terms = ", ".join(map(escaped, merge.shared[:5]))
+            terms = _shared(whole, merge.shared)
             lines.append(
                 f"- `{merge.items[0]}` and `{merge.items[1]}`: {merge.rule}, "
                 f"{merge.score} ({terms})"

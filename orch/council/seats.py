@@ -68,9 +68,7 @@ def offer(
         tx,
         run,
         attempt,
-        "offered",
-        cause="the thread is sent",
-        changes={"thread_id": sent.thread.id},
+        moving.Move("offered", "the thread is sent", {"thread_id": sent.thread.id}),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from inbox_orch.inbox.domain.limits import check_wait_seconds
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import plain_number
+from inbox_orch.shared.ids import counted, plain_number
 from inbox_orch.shared.store import events, waits
 
 from ..attempts import timing
@@ -125,9 +125,10 @@ def _not_yet(desk: Desk, run: Run, wait_seconds: float) -> InboxOrchError:
         for seat in sat.view.seats_of(number)
         if not seat.stands.final
     ]
+    open_seats = counted(len(missing), "seat is", "seats are") + " open"
     return InboxOrchError(
         "timeout",
-        f"council {run.name}: {len(missing)} seats are open after {plain_number(wait_seconds)} s: "
+        f"council {run.name}: {open_seats} after {plain_number(wait_seconds)} s: "
         + ", ".join(missing),
         hint="call again to go on waiting; nothing is missed in between",
         details={"council": run.name},

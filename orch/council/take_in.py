@@ -200,25 +200,20 @@ def _move_on(
 ) -> str | None:
     """The attempt and its task after a reply was read."""
     if attempt.state == "submitted":
-        attempt = moving.move_attempt(desk, tx, run, attempt, "verifying", cause="a reply is there")
+        attempt = moving.move_attempt(
+            desk, tx, run, attempt, moving.Move("verifying", "a reply is there")
+        )
     task = tasks.by_id(tx, attempt.task_id)
     reason = None if outcome.reason is None else outcome.reason[:1000]
     if outcome.state in (*COUNTED, "abstained"):
-        moving.move_attempt(desk, tx, run, attempt, "succeeded", cause=outcome.state)
+        moving.move_attempt(desk, tx, run, attempt, moving.Move("succeeded", outcome.state))
         changes = {"accepted_attempt": attempt.id, "reason": reason}
         moving.move_task(
-            desk,
-            tx,
-            run,
-            task,
-            "succeeded",
-            cause=outcome.state,
-            changes=changes,
-            attempt=attempt,
+            desk, tx, run, task, moving.Move("succeeded", outcome.state, changes), attempt=attempt
         )
         return None
     moving.move_attempt(
-        desk, tx, run, attempt, "rejected", cause=outcome.state, changes={"reason": reason}
+        desk, tx, run, attempt, moving.Move("rejected", outcome.state, {"reason": reason})
     )
     target = "pending" if mend else "failed"
     task = moving.move_task(
@@ -226,9 +221,11 @@ def _move_on(
         tx,
         run,
         task,
-        target,
-        cause=f"reply {outcome.state}",
-        changes={"reason": reason, "work_failures": task.work_failures + 1},
+        moving.Move(
+            target,
+            f"reply {outcome.state}",
+            {"reason": reason, "work_failures": task.work_failures + 1},
+        ),
         attempt=attempt,
     )
     return _allocate_again(desk, tx, run, task) if mend else None

@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+from . import words
 from .banners import banners_of
 from .grouping import Grouped, group
 from .likeness import Likeness
@@ -110,6 +111,14 @@ class Tally(NamedTuple):
     def valid(self) -> tuple[Seat, ...]:
         """The seats whose reply counts."""
         return tuple(seat for seat in self.council.seats if seat.valid)
+
+    def whole_words(self) -> dict[str, str]:
+        """For each term that items share, the word that reviewers have written for it."""
+        items = [item for group in self.groups for item in group.members]
+        keywords = [" ".join(item.keywords) for item in items]
+        return words.whole(
+            (*keywords, *(f"{item.title} {item.proposal} {item.rationale}" for item in items))
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The contract's shape, with the digest of all the rest."""

@@ -41,8 +41,23 @@ def terms(text: str) -> frozenset[str]:
 
 def listed(text: str) -> list[str]:
     """The stems of a text's words in order: NFKC, camelCase split, folded, without stop words."""
+    return [stem(word) for word in _written(text)]
+
+
+def whole(texts: Iterable[str]) -> dict[str, str]:
+    """For each stem in the texts the word that is most often written for it, of two equal ones the
+    first: stems are for counting, people read words."""
+    forms: dict[str, dict[str, int]] = {}
+    for text in texts:
+        for word in _written(text):
+            counts = forms.setdefault(stem(word), {})
+            counts[word] = counts.get(word, 0) + 1
+    return {term: max(counts, key=lambda word: counts[word]) for term, counts in forms.items()}
+
+
+def _written(text: str) -> list[str]:
     normal = _CAMEL.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
-    return [stem(word) for word in _WORD.findall(normal) if word not in _STOP_WORDS]
+    return [word for word in _WORD.findall(normal) if word not in _STOP_WORDS]
 
 
 @functools.lru_cache(maxsize=20_000)

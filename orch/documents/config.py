@@ -114,6 +114,7 @@ class ConfigPart(Part):
     cancel_grace_seconds: Annotated[Seconds, Field(ge=0, le=24 * 3600)] = CANCEL_GRACE_SECONDS
     harvest: bool = False
     notify: Annotated[list[Notifier], Field(max_length=MOST_CHECKS)] = Field([])
+    otel: bool = False
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":

@@ -1,9 +1,11 @@
 """Plans as documents: read with every problem told by its line."""
 
+import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import check_name
 
 from ..runs.config import Config
@@ -27,10 +29,26 @@ def _as_link(given: Any) -> Any:
     return {"task": given} if isinstance(given, str) else given
 
 
+def _as_text(given: Any) -> Any:
+    """A schema may stand in a plan as it is, or as text."""
+    return json.dumps(given, ensure_ascii=False) if isinstance(given, dict) else given
+
+
+def _checked_schema(text: str) -> str:
+    # Only here: most tasks have none.
+    from inbox_orch.inbox.services import accepting
+
+    try:
+        return accepting.checked(text)
+    except InboxOrchError as error:
+        raise ValueError(error.message) from error
+
+
 Key = Annotated[str, checked(check_task_key)]
 Title = Annotated[str, checked(check_title)]
 Text = Annotated[str, checked(check_task_body)]
 Kind = Annotated[str, checked(_check_kind)]
+ResultSchema = Annotated[str, BeforeValidator(_as_text), AfterValidator(_checked_schema)]
 
 
 class LinkPart(Part):
@@ -58,6 +76,8 @@ class TaskPart(Part):
     allow_empty: bool = False
     checks: Commands | None = None
     limits: LimitsPart = LimitsPart()
+    result_schema: Annotated[ResultSchema | None, Field(alias="schema")] = None
+    harvest: bool | None = None
 
     def value(self) -> TaskSpec:
         return TaskSpec(
@@ -74,6 +94,8 @@ class TaskPart(Part):
             self.allow_empty,
             None if self.checks is None else tuple(self.checks),
             self.limits.value(),
+            self.result_schema,
+            self.harvest,
         )
 
 

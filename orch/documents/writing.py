@@ -54,7 +54,7 @@ def _run(run: Opening) -> dict[str, Any]:
     return {**found, "config": config} if config else found
 
 
-_NAMES = {"key": "task", "mailbox": "to"}
+_NAMES = {"key": "task", "mailbox": "to", "result_schema": "schema"}
 _DEFAULTS = TaskSpec("", "")
 
 

@@ -3,7 +3,8 @@
 Only reads: no lock of git's is taken, no program of the user's config is started.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from .commands import git, git_bytes
@@ -12,6 +13,7 @@ from .repository import Repository
 from .standing import require_here
 
 _OPTIONS = ("--no-color", "--no-ext-diff", "--no-textconv")
+_PAIR = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\n")
 
 
 class Span(NamedTuple):
@@ -71,6 +73,69 @@ def changed_files(span: Span) -> list[ChangedFile]:
     )
     rows = (row.split("\t", 2) for row in text.split("\0") if row)
     return [ChangedFile(shown(path), _number(plus), _number(minus)) for plus, minus, path in rows]
+
+
+def files_between(
+    repository: Repository, pairs: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[ChangedFile, ...]]:
+    """For pairs of commits, base and head, every file that differs: two processes of git's for all
+    of them. A pair of which something is gone is left out. Error `git_failed`."""
+    trees = _trees(repository, {commit for pair in pairs for commit in pair})
+    whole = {p: (trees[p[0]], trees[p[1]]) for p in pairs if p[0] in trees and p[1] in trees}
+    found = _files_of_trees(repository, sorted(set(whole.values())))
+    return {pair: found[between] for pair, between in whole.items() if between in found}
+
+
+def _trees(repository: Repository, commits: Collection[str]) -> dict[str, str]:
+    """The trees of those commits that are there."""
+    if not commits:
+        return {}
+    asked = sorted(commits)
+    given = "".join(f"{commit}^{{tree}}\n" for commit in asked)
+    words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+    _, text = git(repository.path, *words, reads=True, given=given.encode())
+    said = (line.split(" ") for line in text.splitlines())
+    return {
+        commit: name for commit, (name, kind) in zip(asked, said, strict=True) if kind == "tree"
+    }
+
+
+def _files_of_trees(
+    repository: Repository, pairs: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[ChangedFile, ...]]:
+    """Git ends at the first tree that lacks something: then each half is asked for by itself."""
+    if not pairs:
+        return {}
+    status, text = git(
+        repository.path,
+        *("diff-tree", "--stdin", "-r", "--numstat", "-z", "--no-renames"),
+        reads=True,
+        accepted=(0, 128),
+        given="".join(f"{base} {head}\n" for base, head in pairs).encode(),
+    )
+    if status == 0:
+        return _told_of_trees(text)
+    if len(pairs) == 1:
+        return {}
+    middle = len(pairs) // 2
+    return {
+        **_files_of_trees(repository, pairs[:middle]),
+        **_files_of_trees(repository, pairs[middle:]),
+    }
+
+
+def _told_of_trees(text: str) -> dict[tuple[str, str], tuple[ChangedFile, ...]]:
+    """A line for each pair, and after it its files, each of which ends with a NUL."""
+    found: dict[tuple[str, str], list[ChangedFile]] = {}
+    files: list[ChangedFile] = []
+    for row in text.split("\0"):
+        while (heading := _PAIR.match(row)) is not None:
+            files = found.setdefault((heading[1], heading[2]), [])
+            row = row[heading.end() :]
+        if row:
+            plus, minus, path = row.split("\t", 2)
+            files.append(ChangedFile(shown(path), _number(plus), _number(minus)))
+    return {pair: tuple(each) for pair, each in found.items()}
 
 
 def _number(text: str) -> int | None:

@@ -52,14 +52,6 @@ class Found(NamedTuple):
     unpushed_submodules: tuple[str, ...] = ()
 
 
-class Changed(NamedTuple):
-    """How much one commit changes against another; lines of text files alone."""
-
-    files: int
-    added_lines: int
-    removed_lines: int
-
-
 class Repository:
     """A git repository by the path of its main working tree (or of the bare repository)."""
 
@@ -260,21 +252,6 @@ class Repository:
             accepted=(0, 1, 128, 129),
         )
         return shown(text)[:4000] if status == 0 else ""
-
-    def changed(self, head: str, base: str) -> Changed | None:
-        """How much `head` changes against `base`; None when one of them is gone."""
-        status, text = git(
-            self.path,
-            *("diff-tree", "-r", "--numstat", "-z", "--no-renames", base, head),
-            reads=True,
-            accepted=(0, 128),
-        )
-        if status:
-            return None
-        rows = [row.split("\t")[:2] for row in text.split("\0") if row]
-        # A binary file has hyphens instead of numbers.
-        added, removed = (sum(int(r[n]) for r in rows if r[n].isdigit()) for n in (0, 1))
-        return Changed(len(rows), added, removed)
 
     # -- working trees -----------------------------------------------------------------------
 

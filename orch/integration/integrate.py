@@ -259,18 +259,20 @@ def _give_back(
         tx,
         run,
         task,
-        "pending",
-        cause="conflict in the integration",
-        changes={
-            "accepted_attempt": None,
-            "accepted_head": None,
-            "next_base": conflict.onto,
-            "next_base_source": "integration",
-            # The worker that made the work is asked to make it fit.
-            "mailbox": attempt.mailbox,
-            "not_before": None,
-            "reason": reason[:1000],
-        },
+        moving.Move(
+            "pending",
+            "conflict in the integration",
+            {
+                "accepted_attempt": None,
+                "accepted_head": None,
+                "next_base": conflict.onto,
+                "next_base_source": "integration",
+                # The worker that made the work is asked to make it fit.
+                "mailbox": attempt.mailbox,
+                "not_before": None,
+                "reason": reason[:1000],
+            },
+        ),
         attempt=attempt,
     )
 

@@ -88,7 +88,8 @@ class Step(NamedTuple):
 class Drive(NamedTuple):
     """What a drive is asked for: until what (`run`, `blocked`, `change`, `task:KEY`), and for how
     long; `after` is an event id, `agent` whose cursor tells what has been told. `mailbox`,
-    `allow_dirty`, `within` and `harvest` are those of `dispatch`, `checks` is that of `wait`.
+    `allow_dirty`, `within`, `harvest` and `unsaid_harvest` are those of `dispatch`, `checks` is
+    that of `wait`.
     `on_look` is called after each look at the database, `pulse` whenever the wait wakes up."""
 
     until: str = "run"
@@ -102,6 +103,7 @@ class Drive(NamedTuple):
     on_look: Callable[[], None] | None = None
     pulse: Callable[[], None] | None = None
     harvest: bool | None = None
+    unsaid_harvest: bool | None = None
 
 
 def drive(desk: Desk, run: Run, wanted: Drive) -> Generator[Step, None, None]:
@@ -226,6 +228,7 @@ def _dispatch_ready(desk: Desk, course: "_Course") -> None:
             allow_dirty=course.wanted.allow_dirty,
             within=course.wanted.within,
             harvest=course.wanted.harvest,
+            unsaid_harvest=course.wanted.unsaid_harvest,
         )
     except InboxOrchError as error:
         _hold(desk, course, error)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.ids import printable
+from inbox_orch.shared.ids import counted, printable
 
 from ..council import prompts, sit, views
 from ..council.ask import Asked
@@ -85,7 +85,7 @@ def _check_left_over(others: Sequence[Post], free: Sequence[str]) -> None:
         )
     if len(others) > len(free):
         raise usage(
-            f"there are {len(others)} workers for {len(free)} seats",
+            f"there are {len(others)} workers for {counted(len(free), 'seat')}",
             hint="--reviewers A,B,C,D makes more of them",
         )
 

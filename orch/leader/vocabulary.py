@@ -6,6 +6,12 @@ ERRORS = {
     "worker_failed": Code(
         6, 130, "a worker that was to be started does not stay up; the message says why"
     ),
+    "collector_failed": Code(
+        6,
+        140,
+        "an OpenTelemetry collector has not taken a trace; the next export sends it",
+        retryable=True,
+    ),
     "run_unsuccessful": Code(11, 10, "the run has ended, and not every task succeeded"),
     "needs_decision": Code(
         11,

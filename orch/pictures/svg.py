@@ -1,6 +1,6 @@
 """A graph as SVG (w3.org/TR/SVG2): one file, no script, nothing that is loaded from elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from inbox_orch.shared.shell.blocks import harmless
 
@@ -57,12 +57,13 @@ def legend(states: list[tuple[str, int]], y: float, width: float) -> Iterator[st
         x += 18 + cells(text) * CELL + 16
 
 
-def graph_svg(drawing: Drawing) -> str:
-    """The picture."""
-    return "\n".join(_graph(drawing)) + "\n"
+def graph_svg(drawing: Drawing, link: Callable[[str], str] | None = None) -> str:
+    """The picture. `link` gives for the key of a task the address that its box leads to, of
+    characters that need not be escaped."""
+    return "\n".join(_graph(drawing, link)) + "\n"
 
 
-def _graph(drawing: Drawing) -> Iterator[str]:
+def _graph(drawing: Drawing, link: Callable[[str], str] | None) -> Iterator[str]:
     layout = laid_out(drawing)
     width = max(layout.width + 2 * MARGIN, LEAST_WIDTH)
     height = layout.height + 2 * MARGIN + HEADING + LEGEND
@@ -80,7 +81,8 @@ def _graph(drawing: Drawing) -> Iterator[str]:
             f"<title>{xml(_said(drawing, edge.source, edge.target, edge.condition))}</title></path>"
         )
     for node, box in zip(drawing.nodes, layout.boxes, strict=True):
-        yield from _box(node, box)
+        drawn = "".join(_box(node, box))
+        yield drawn if link is None else f'<a href="{link(node.key)}">{drawn}</a>'
     yield "</g>"
     yield from legend(states_in(drawing), height - MARGIN - 12, width)
     yield "</svg>"

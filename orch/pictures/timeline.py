@@ -69,6 +69,23 @@ def how_long(seconds: float) -> str:
     return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
 
 
+def spoken(seconds: float) -> str:
+    """As people say it, to two units: `under 1 s`, `4 s`, `2 min 5 s`, `3 h`, `2 days 3 h`."""
+    whole = int(seconds + 0.5)
+    if seconds < 1:
+        return "under 1 s"
+    units = (("day", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+    place = next(n for n, (_, length) in enumerate(units) if whole >= length)
+    (unit, length), rest = units[place], units[place + 1 : place + 2]
+    first = f"{whole // length} {unit}" + ("s" if unit == "day" and whole // length > 1 else "")
+    second = [f"{whole % length // size} {name}" for name, size in rest if whole % length // size]
+    return " ".join((first, *second))
+
+
+def _of_bar(seconds: float) -> str:
+    return "<1s" if seconds < 1 else how_long(seconds)
+
+
 def timeline_lines(heading: str, bars: Sequence[Bar]) -> Iterator[list[Piece]]:
     """The lines, in pieces."""
     yield [(fitted(heading, 80), None)]
@@ -88,7 +105,7 @@ def timeline_lines(heading: str, bars: Sequence[Bar]) -> Iterator[list[Piece]]:
             (" " * begin, None),
             (drawn, bar.state),
             (" " * (BAR_CELLS - end + 1), None),
-            (how_long(seconds).rjust(6) + " ", None),
+            (_of_bar(seconds).rjust(6) + " ", None),
             (fitted(bar.state, 80 - label - BAR_CELLS - 9), bar.state),
         ]
 
@@ -160,10 +177,10 @@ def _bar(bar: Bar, span: Span, left: float, y: float) -> Iterator[str]:
     fill, line = COLOURS[bar.state]
     x = left + span.share(bar.begin_ms) * CHART_WIDTH
     end = left + span.share(bar.end_ms) * CHART_WIDTH
-    seconds = how_long((bar.end_ms - bar.begin_ms) / 1000)
+    seconds = xml(_of_bar((bar.end_ms - bar.begin_ms) / 1000))
     dashed = ' stroke-dasharray="4 2"' if bar.live else ""
     yield (
-        f"<g><title>{xml(f'{bar.label}: {bar.state}, {seconds}')}</title>"
+        f"<g><title>{xml(f'{bar.label}: {bar.state}')}, {seconds}</title>"
         f'<text x="{MARGIN}" y="{y + 15:.1f}">{xml(fitted(bar.label, MOST_LABEL))}</text>'
         f'<rect class="bar" x="{x:.1f}" y="{y + 3:.1f}" width="{max(3.0, end - x):.1f}"'
         f' height="{ROW - 8}" rx="4" fill="{fill}" stroke="{line}"{dashed}/>'

@@ -30,7 +30,8 @@ class Config(NamedTuple):
     `max_infra_attempts` and `checks` (of tasks with a worktree) serve where a task says nothing.
     `mailboxes` maps a mailbox to how many attempts it may have at once. `environment` is given to
     set-up and checks. `secrets` are names of environment variables. `harvest`: what workers leave
-    uncommitted is committed for them. `notify`: who is given the notices of a drive.
+    uncommitted is committed for them. `notify`: who is given the notices of a drive. `otel`: a
+    drive exports the run's trace.
     """
 
     copy: tuple[str, ...] = ()
@@ -47,10 +48,11 @@ class Config(NamedTuple):
     cancel_grace_seconds: float = CANCEL_GRACE_SECONDS
     harvest: bool = False
     notify: tuple[str, ...] = ()
+    otel: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Every setting, the defaults too, with nothing masked; `harvest` and `notify` only where
-        they are used."""
+        """Every setting, the defaults too, with nothing masked; `harvest`, `notify` and
+        `otel` only where they are used."""
         return {
             "copy": list(self.copy),
             "setup": None if self.setup is None else self.setup._asdict(),
@@ -66,6 +68,7 @@ class Config(NamedTuple):
             "cancel_grace_seconds": self.cancel_grace_seconds,
             **({"harvest": True} if self.harvest else {}),
             **({"notify": list(self.notify)} if self.notify else {}),
+            **({"otel": True} if self.otel else {}),
         }
 
     def given(self) -> dict[str, Any]:

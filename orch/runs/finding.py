@@ -68,8 +68,11 @@ def _mostly_runs(tx: Session, found: list[Run]) -> list[Run]:
 
 
 def _runs_hint(tx: Session, name: str) -> str:
-    near = nearest(name[:200], [run.name for run in runs.every(tx)])
+    every = runs.every(tx)
+    near = nearest(name[:200], [run.name for run in every])
     if near:
         return f"did you mean {near}?"
     names = [run.name for run in runs.not_closed(tx)]
+    if not names and every:
+        return "`orch run list --all` lists those that are closed"
     return f"open runs: {', '.join(names)}" if names else "`orch run init` opens one"

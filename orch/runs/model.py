@@ -81,7 +81,9 @@ class Limits(NamedTuple):
 
 class Task(NamedTuple):
     """One piece of work of a run. `next_base` is where its next attempt starts instead of at the
-    computed base."""
+    computed base; `result_schema` the text of the JSON Schema that its result has to satisfy;
+    `harvest` whether what its workers leave uncommitted is committed for them, None where it does
+    not say."""
 
     id: str
     number: int
@@ -110,6 +112,8 @@ class Task(NamedTuple):
     reason: str | None
     created_at: int
     updated_at: int
+    result_schema: str | None = None
+    harvest: bool | None = None
 
     @property
     def text(self) -> str:
@@ -142,7 +146,16 @@ class Task(NamedTuple):
             "reason": self.reason,
             "created_at": rfc3339(self.created_at),
             "updated_at": rfc3339(self.updated_at),
+            **self.asked_of_the_result,
+            **({} if self.harvest is None else {"harvest": self.harvest}),
         }
+
+    @property
+    def asked_of_the_result(self) -> dict[str, Any]:
+        """The schema, where there is one, as JSON."""
+        return (
+            {} if self.result_schema is None else {"result_schema": json.loads(self.result_schema)}
+        )
 
 
 class Dependency(NamedTuple):

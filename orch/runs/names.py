@@ -2,12 +2,17 @@
 that they mean the same on every file system."""
 
 import re
+import unicodedata
 
 from inbox_orch.shared.errors import usage
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _MOST_LETTERS = 40
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
+# Letters that are no other letter with a mark.
+_SPELLED = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
+)
 
 
 def check_task_key(key: str) -> str:
@@ -23,11 +28,16 @@ def check_task_key(key: str) -> str:
 
 def task_key(title: str) -> str:
     """A key for a task, made of the words of its title."""
-    words = _NOT_IN_SLUG.sub("-", title.lower()).strip("-")[:_MOST_LETTERS].strip("-")
-    return words or "task"
+    return _slug(title, _MOST_LETTERS) or "task"
 
 
 def run_name(title: str, run_id: str) -> str:
     """A readable, unique name: words of the title and the end of the id."""
-    words = _NOT_IN_SLUG.sub("-", title.lower()).strip("-")[:24].strip("-")
-    return f"{words or 'run'}-{run_id[-8:].lower()}"
+    return f"{_slug(title, 24) or 'run'}-{run_id[-8:].lower()}"
+
+
+def _slug(title: str, most: int) -> str:
+    """The words of a title with hyphens between them; of a letter with a mark the letter."""
+    marked = unicodedata.normalize("NFKD", title.lower().translate(_SPELLED))
+    letters = "".join(c for c in marked if not unicodedata.combining(c))
+    return _NOT_IN_SLUG.sub("-", letters).strip("-")[:most].strip("-")

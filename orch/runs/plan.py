@@ -23,7 +23,9 @@ class Link(NamedTuple):
 class TaskSpec(NamedTuple):
     """A task as it is wanted. `depends_on` are tasks by their keys (where one task is added,
     also by their ids), `checks` shell commands that must succeed in the worktree before the work
-    is accepted. What is None is as the run's config says; `mailbox` is then the default one."""
+    is accepted. What is None is as the run's config says; `mailbox` is then the default one, and
+    `harvest`, whether what is left uncommitted is committed, as the dispatch says. `result_schema`
+    is the text of a JSON Schema, as `accepting.checked` gives it back."""
 
     key: str
     title: str
@@ -38,6 +40,8 @@ class TaskSpec(NamedTuple):
     allow_empty: bool = False
     checks: tuple[str, ...] | None = None
     limits: Limits = Limits()
+    result_schema: str | None = None
+    harvest: bool | None = None
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
         """The task with these values masked wherever they stand in its texts."""
@@ -47,6 +51,7 @@ class TaskSpec(NamedTuple):
             title=masked(self.title, secrets),
             body=masked(self.body, secrets),
             checks=self.checks and tuple(masked(check, secrets) for check in self.checks),
+            result_schema=self.result_schema and masked(self.result_schema, secrets),
         )
 
 
@@ -95,11 +100,19 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
         for number, task in enumerate(plan.tasks)
         if task.checks and not task.worktree
     ]
+    found += [
+        Fault(("tasks", number, "harvest"), limits.NOTHING_TO_HARVEST, "leave `harvest` out")
+        for number, task in enumerate(plan.tasks)
+        if task.harvest and not task.worktree
+    ]
     return found + list(_of_cycles(plan.tasks))
 
 
 def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
-    """A planned task with the defaults of its run, by the names of `Task`."""
+    """A planned task with the defaults of its run, by the names of `Task`. `result_schema` and
+    `harvest` are there where the task says them: a key stands for the same as before there was such
+    a thing."""
+    said = {"result_schema": task.result_schema, "harvest": task.harvest}
     return {
         "key": task.key,
         "title": task.title,
@@ -113,6 +126,7 @@ def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
         "allow_empty": task.allow_empty,
         "checks": config.checks_for(task.checks, worktree=task.worktree),
         "limits": config.limits_for(task.limits),
+        **{name: value for name, value in said.items() if value is not None},
     }
 
 
@@ -189,7 +203,9 @@ def planned(
     values: Mapping[str, Any], links: Sequence[Link], config: Config, mailbox: str
 ) -> TaskSpec:
     """What `columns` has made, as a task of a plan again: what is the run's default is None."""
-    own = {name: values[name] for name in TaskSpec._fields if name != "depends_on"}
+    own: dict[str, Any] = {
+        name: values.get(name) for name in TaskSpec._fields if name != "depends_on"
+    }
     for name in ("max_attempts", "max_infra_attempts"):
         if own[name] == getattr(config, name):
             own[name] = None

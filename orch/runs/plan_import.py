@@ -16,7 +16,7 @@ from . import task_rows as tasks
 from .config import Config, config_of
 from .desk import Answer, Desk, keep_base
 from .model import Dependency, Limits, Run
-from .plan import Fault, Link, Opening, Plan
+from .plan import Fault, Link, Opening, Plan, TaskSpec
 from .planning import DEFAULT_LEADER, DEFAULT_MAILBOX, Facts
 
 
@@ -139,6 +139,9 @@ def _refuse(plan: Plan, known: Mapping[str, str], repository: bool) -> None:
         raise Refused(found)
 
 
+_UNSAID = {"result_schema": None, "harvest": None}
+
+
 def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
     """The rows of a plan without faults."""
     config = config_of(run)
@@ -149,7 +152,7 @@ def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
         values = plans.columns(task, config, DEFAULT_MAILBOX)
         values["checks"], values["limits"] = _as_text(values["checks"], values["limits"])
         task_id = ids[task.key]
-        rows.tasks.append({**values, "id": task_id, **common})
+        rows.tasks.append({**_UNSAID, **values, "id": task_id, **common})
         facts = {"from": None, "to": "pending", "key": task.key, "cause": "plan import"}
         rows.events.append(events.Entry("task_pending", task_id, facts))
     for task_id, link in _links(plan, ids):
@@ -187,8 +190,16 @@ def _digest(request: Mapping[str, Any], plan: Plan, key: str | None) -> str:
     """Of the request, only when there is a key; the order of links does not matter."""
     if key is None:
         return ""
-    tasks_asked = [t._replace(depends_on=tuple(sorted(t.depends_on))) for t in plan.tasks]
-    return digest_of({**request, "plan": tasks_asked})
+    return digest_of({**request, "plan": [_as_asked(task) for task in plan.tasks]})
+
+
+def _as_asked(task: TaskSpec) -> list[Any]:
+    """A task as a key stands for it: the same request as ever where it says nothing of what could
+    not be said before, which stands last."""
+    values = list(task._replace(depends_on=tuple(sorted(task.depends_on))))
+    while values[-1] is None:
+        values.pop()
+    return values
 
 
 def _done(run: Run | None, plan: Plan, *, opened: bool) -> dict[str, Any]:

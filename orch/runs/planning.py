@@ -91,6 +91,11 @@ def add_task(desk: Desk, run: Run, spec: TaskSpec, *, key: str | None = None) ->
     task's key is taken), `key_conflict`.
     """
     _check_task(run, spec)
+    if spec.result_schema is not None:
+        # Only here: most tasks have none.
+        from inbox_orch.inbox.services import accepting
+
+        spec = spec._replace(result_schema=accepting.checked(spec.result_schema))
     columns = _columns(run, spec)
     named = [_as_asked(link) for link in spec.depends_on]
     asked = {"run": run.id, "task": spec.key, "to": spec.mailbox, "depends_on": named}
@@ -114,6 +119,8 @@ def _columns(run: Run, spec: TaskSpec) -> dict[str, Any]:
     limits.check_commands(checks)
     if checks and not spec.worktree:
         raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
+    if spec.harvest and not spec.worktree:
+        raise usage(limits.NOTHING_TO_HARVEST, hint="leave --harvest out")
     del columns["key"], columns["mailbox"]
     return columns | {"checks": json.dumps(list(checks)), "limits": json.dumps(clocks.as_json())}
 

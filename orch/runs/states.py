@@ -144,7 +144,7 @@ def refuse(kind: str, name: str, state: str, verb: str, hint: str | None = None)
         hint = _RUN_HINTS.get(state)
     return InboxOrchError(
         "invalid_state",
-        f"{kind} {name} is {state}: it cannot be given to `{verb}`",
+        f"{kind} {name} is {state}: `{verb}` does not apply to it",
         hint=hint or f"`orch {'run show' if kind == 'run' else 'status'}` tells how things stand",
         details={"kind": kind, "name": name, "state": state},
     )

@@ -10,10 +10,13 @@ from inbox_orch.shared.store.engine import Row, Session
 from .model import Dependency, Limits, Task
 
 _COLUMNS = ", ".join(Task._fields)
-_WITHOUT_BODY = _COLUMNS.replace(" body,", " '' AS body,")
+_WITHOUT_BODY = _COLUMNS.replace(" body,", " '' AS body,").replace(
+    " result_schema", " NULL AS result_schema"
+)
 _new_dependency = partial(tuple.__new__, Dependency)
 _CHECKS, _LIMITS = Task._fields.index("checks"), Task._fields.index("limits")
 _WORKTREE, _ALLOW_EMPTY = Task._fields.index("worktree"), Task._fields.index("allow_empty")
+_HARVEST = Task._fields.index("harvest")
 
 
 def insert(tx: Session, values: Mapping[str, Any]) -> None:
@@ -266,6 +269,8 @@ def _task(row: Row, read: dict[str, Any] | None = None) -> Task:
     values = list(row)
     values[_WORKTREE] = bool(values[_WORKTREE])
     values[_ALLOW_EMPTY] = bool(values[_ALLOW_EMPTY])
+    if values[_HARVEST] is not None:
+        values[_HARVEST] = bool(values[_HARVEST])
     checks, clocks = values[_CHECKS], values[_LIMITS]
     read = {} if read is None else read
     if checks not in read:

@@ -56,6 +56,7 @@ from .reading import (
     TaskEdited,
     TaskList,
     TaskRemoved,
+    Traced,
 )
 from .results import (
     Answered,
@@ -113,6 +114,7 @@ COMMANDS: dict[str, Contract] = {
     "diff": Contract((Changed,)),
     "logs": Contract((Logged,), lines=(LogLine,)),
     "events": Contract((EventsTold,), lines=(RunEvent,)),
+    "trace": Contract((Traced,)),
     "board": Contract(()),
     "timeline": Contract((Timeline,)),
     "report": Contract((Report,)),

@@ -116,7 +116,8 @@ class Exchange(Shape):
 
 
 class Report(Shape):
-    """`report`. `text`: the page, unless it was written to the file `path`."""
+    """`report`. `needs`: the keys of the tasks that go no further without somebody, the most
+    urgent first; `text`: the page, unless it was written to the file `path`."""
 
     run: Run
     outcome: Outcome
@@ -124,6 +125,7 @@ class Report(Shape):
     items: list[Told]
     truncated: bool
     next_cursor: None
+    needs: list[Key]
     questions: list[Exchange]
     cost: Cost
     stale: bool

@@ -24,7 +24,7 @@ class MailboxLimit(Shape):
 
 class Config(Shape):
     """What a run was opened with. `environment`: for set-up and checks; the values of
-    `secrets` are masked. `harvest` and `notify` are there
+    `secrets` are masked. `harvest`, `notify` and `otel` are there
     where they are used."""
 
     copied: list[str] = Field(alias="copy")
@@ -41,6 +41,7 @@ class Config(Shape):
     cancel_grace_seconds: Annotated[float, Field(ge=0)]
     harvest: bool = False
     notify: list[str] = Field([])
+    otel: bool = False
 
 
 class PlanImported(Shape):

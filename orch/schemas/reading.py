@@ -1,7 +1,9 @@
 """The `data` and the lines of the commands that read what tasks came to, and of those that change
 tasks in place."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from inbox_orch.inbox.schemas import Author, Count, Event, Name, Serial, Shape, Time
 
@@ -105,6 +107,14 @@ class RunEvent(Event):
 
     type: Literal["event"]
     key: Key | None
+
+
+class Traced(Shape):
+    """`trace`. `trace`: its id, 32 hexadecimal digits; `spans`: how many were exported."""
+
+    run: Run
+    trace: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    spans: Count
 
 
 class EventsTold(Shape):

@@ -87,7 +87,9 @@ class IntegrationConflict(Shape):
 
 
 class Task(Shape):
-    """One piece of work of a run."""
+    """One piece of work of a run. `harvest`, whether what its workers leave uncommitted is
+    committed for them, and `result_schema`, what its result has to satisfy, are there where the
+    task says them; the schema not in lists."""
 
     id: Ulid
     key: Key
@@ -113,6 +115,8 @@ class Task(Shape):
     reason: str | None
     created_at: Time
     updated_at: Time
+    result_schema: dict[str, Any] | None = None
+    harvest: bool = False
 
 
 class Standing(Task):

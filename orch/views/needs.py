@@ -1,9 +1,25 @@
 """Which tasks go no further without somebody, and what each needs. Rules over values."""
 
+from collections.abc import Mapping
+
 from ..runs.readiness import Standing
 
 NEEDY = ("blocked", "failed", "base_conflict", "unreachable")
 """The standings of those, the most urgent first."""
+
+
+_COULD_STILL_BE_DONE = ("ready", "waiting", "backing_off")
+
+
+def told_counts(counts: Mapping[str, int], run_state: str) -> dict[str, int]:
+    """How many tasks stand how, as people are told of it: in a run that is closed, what could still
+    have been done is `not done`."""
+    found: dict[str, int] = {}
+    for state, number in counts.items():
+        is_left = run_state == "closed" and state in _COULD_STILL_BE_DONE
+        word = "not done" if is_left else state
+        found[word] = found.get(word, 0) + number
+    return found
 
 
 def what_it_needs(standing: Standing) -> str | None:
@@ -16,6 +32,19 @@ def what_it_needs(standing: Standing) -> str | None:
         return f"conflict in {', '.join(standing.conflict_paths)}"
     if standing.state == "unreachable":
         return f"because of {', '.join(standing.because)}"
+    return None
+
+
+def way_out(standing: Standing, run_name: str) -> str | None:
+    """What somebody can do about it, as a call; None where there is nothing to be done about the
+    task itself."""
+    key = standing.task.key
+    if standing.state == "blocked":
+        return f"`orch answer --run {run_name} {key} --body TEXT` answers"
+    if standing.state == "failed":
+        return f"`orch retry --run {run_name} {key}` tries again"
+    if standing.state == "base_conflict":
+        return f"merge by hand, then `orch dispatch --run {run_name} {key} --base COMMIT`"
     return None
 
 

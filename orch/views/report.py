@@ -4,33 +4,62 @@ Reads only, but for folding in what happened on the bus. How it looks is the aff
 `orch/pictures`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.inbox.domain.model import Message
+from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 
-from ..attempts import fold, moving
+from ..attempts import fold, moving, verify
 from ..attempts import rows as attempts
-from ..git.repository import Changed, Repository
+from ..git import diffs
+from ..git.diffs import ChangedFile
 from ..runs import costs
 from ..runs.costs import Cost
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
-from ..runs.readiness import Picture
+from ..runs.readiness import Picture, Standing
+from .needs import first_needed, way_out, what_it_needs
 from .work import Work, as_json, works_of
 
 
+class Changed(NamedTuple):
+    """How much one commit changes against another; lines of text files alone."""
+
+    files: int
+    added_lines: int
+    removed_lines: int
+
+
 class Told(NamedTuple):
-    """One attempt: what it changed against its base, what its worker says that it cost."""
+    """One attempt: the `files` that it changed against its base (None where there is no commit, or
+    git does not have it any more), what its worker says that it cost."""
 
     key: str
     attempt: Attempt
     end_ms: int
-    changed: Changed | None
+    files: tuple[ChangedFile, ...] | None
     cost: Cost | None
     work: Work | None = None
+
+    @property
+    def changed(self) -> Changed | None:
+        """How much it changed."""
+        if self.files is None:
+            return None
+        added = sum(file.added or 0 for file in self.files)
+        return Changed(len(self.files), added, sum(file.removed or 0 for file in self.files))
+
+    @property
+    def commits_are_gone(self) -> bool:
+        """Whether it had commits that cannot be looked at any more."""
+        return self.files is None and _span(self.attempt) is not None
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, or has taken up to now."""
+        return (self.end_ms - self.attempt.created_at) / 1000
 
     @property
     def harvested(self) -> attempts.Harvested | None:
@@ -52,7 +81,7 @@ class Told(NamedTuple):
             "reason": self.attempt.reason,
             "begin": rfc3339(self.attempt.created_at),
             "end": rfc3339(self.attempt.ended_at),
-            "seconds": (self.end_ms - self.attempt.created_at) / 1000,
+            "seconds": self.seconds,
             "commits": self.attempt.commits_ahead,
             "changed": None if self.changed is None else self.changed._asdict(),
             "cost": None if self.cost is None else self.cost.as_json(),
@@ -75,8 +104,26 @@ class Exchange(NamedTuple):
         }
 
 
+class Need(NamedTuple):
+    """A task that goes no further without somebody: `why`, what to do about it, and the question of
+    its worker, if it has put one."""
+
+    standing: Standing
+    why: str
+    way_out: str | None
+    exchange: Exchange | None
+
+
+class Result(NamedTuple):
+    """A task that has succeeded; `told` is the attempt that was accepted, if it is told of."""
+
+    standing: Standing
+    told: Told | None
+
+
 class Report(NamedTuple):
-    """A run as a whole. `left_out` older attempts are not among those told."""
+    """A run as a whole. `left_out` older attempts are not among those told; `obstacle` is why
+    submitted work cannot be looked at now."""
 
     run: Run
     picture: Picture
@@ -85,10 +132,46 @@ class Report(NamedTuple):
     left_out: int
     now_ms: int
     stale: bool
+    obstacle: str | None = None
 
     @property
     def heading(self) -> str:
         return f"{self.run.title} ({self.run.name}): {self.picture.outcome}"
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The tasks that go no further without somebody, the most urgent first. In a closed run
+        nothing can be done about them as it is."""
+        asked = {e.name.rpartition("/")[0]: e for e in self.exchanges if e.answer is None}
+        is_closed = self.run.state == "closed"
+        found = []
+        for standing in sorted(self.picture.standings, key=lambda s: first_needed(s.state)):
+            why = what_it_needs(standing)
+            if why is not None:
+                out = None if is_closed else way_out(standing, self.run.name)
+                question = asked.get(standing.task.key) if standing.state == "blocked" else None
+                found.append(Need(standing, why, out, question))
+        return tuple(found)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """The tasks that have succeeded, in the order of their making."""
+        told = {each.attempt.id: each for each in self.told}
+        return tuple(
+            Result(standing, told.get(str(standing.task.accepted_attempt)))
+            for standing in self.picture.standings
+            if standing.state == "succeeded"
+        )
+
+    @property
+    def others(self) -> tuple[Told, ...]:
+        """The attempts that are told of and are no task's result, in the order of their tasks."""
+        accepted = {each.told.attempt.id for each in self.results if each.told is not None}
+        rest = (told for told in self.told if told.attempt.id not in accepted)
+        numbers = {s.task.id: s.task.number for s in self.picture.standings}
+        return tuple(
+            sorted(rest, key=lambda told: (numbers[told.attempt.task_id], told.attempt.number))
+        )
 
     @property
     def cost(self) -> Cost:
@@ -111,6 +194,7 @@ class Report(NamedTuple):
             "items": [told.as_json() for told in self.told],
             "truncated": self.left_out > 0,
             "next_cursor": None,
+            "needs": [need.standing.task.key for need in self.needs],
             "questions": [exchange.as_json() for exchange in self.exchanges],
             "cost": self.cost.as_json(),
             "stale": self.stale,
@@ -125,51 +209,63 @@ def report(desk: Desk, run: Run, *, most: int) -> Report:
         picture = moving.picture(desk, snapshot, run, now_ms)
         every = attempts.of_run(snapshot, run.id)
     shown = every[-most:]
-    repository = _repository_if_there(desk, picture.run)
-    works = works_of(desk, shown)
+    files, works = _files_of(desk, picture.run, shown), works_of(desk, shown)
+    threads = desk.bus.threads([str(a.thread_id) for a in shown if a.thread_id is not None])
     told, exchanges = [], []
     for attempt in shown:
-        messages = _messages_of(desk, attempt)
-        one = _attempt_told(picture, attempt, messages, repository, now_ms)
-        told.append(one._replace(work=works.get(attempt.id)))
+        messages = _messages_of(desk, threads.get(str(attempt.thread_id)))
+        span, one = _span(attempt), _attempt_told(picture, attempt, messages, now_ms)
+        changed = None if span is None else files.get(span)
+        told.append(one._replace(work=works.get(attempt.id), files=changed))
         exchanges += _exchanges(told[-1].name, messages)
     exchanges.sort(key=lambda exchange: exchange.question.id)
-    left_out = len(every) - len(shown)
-    return Report(picture.run, picture, tuple(told), tuple(exchanges), left_out, now_ms, stale)
+    obstacle, left_out = _obstacle(desk, picture.run), len(every) - len(shown)
+    return Report(
+        picture.run, picture, tuple(told), tuple(exchanges), left_out, now_ms, stale, obstacle
+    )
 
 
-def _repository_if_there(desk: Desk, run: Run) -> Repository | None:
+def _obstacle(desk: Desk, run: Run) -> str | None:
     try:
-        return desk.repository(run)
-    except InboxOrchError:
+        return verify.obstacle(desk, run)
+    except InboxOrchError as error:
+        return error.message
+
+
+def _span(attempt: Attempt) -> tuple[str, str] | None:
+    """The base and the last commit of an attempt; None without them."""
+    if attempt.head_commit is None or attempt.base_commit is None:
         return None
+    return attempt.base_commit, attempt.head_commit
 
 
-def _messages_of(desk: Desk, attempt: Attempt) -> Sequence[Message]:
+def _files_of(
+    desk: Desk, run: Run, shown: Sequence[Attempt]
+) -> Mapping[tuple[str, str], tuple[ChangedFile, ...]]:
+    """What the attempts have changed, as far as it is there."""
+    try:
+        repository = desk.repository(run)
+    except InboxOrchError:
+        return {}
+    spans = {span for attempt in shown if (span := _span(attempt)) is not None}
+    return diffs.files_between(repository, spans)
+
+
+def _messages_of(desk: Desk, thread: Thread | None) -> Sequence[Message]:
     """Of its thread; none while that is sealed, as a reviewer's is."""
-    if attempt.thread_id is None:
-        return ()
-    thread = desk.bus.threads([attempt.thread_id])[attempt.thread_id]
-    return () if thread.sealed else desk.bus.messages(thread.id)
+    return () if thread is None or thread.sealed else desk.bus.messages(thread.id)
 
 
 def _attempt_told(
-    picture: Picture,
-    attempt: Attempt,
-    messages: Sequence[Message],
-    repository: Repository | None,
-    now_ms: int,
+    picture: Picture, attempt: Attempt, messages: Sequence[Message], now_ms: int
 ) -> Told:
-    changed = None
-    if repository is not None and attempt.head_commit and attempt.base_commit:
-        changed = repository.changed(attempt.head_commit, attempt.base_commit)
     results = [message for message in messages if message.kind == "result"]
     end_ms = max(now_ms if attempt.ended_at is None else attempt.ended_at, attempt.created_at)
     return Told(
         picture.of(attempt.task_id).task.key,
         attempt,
         end_ms,
-        changed,
+        None,
         costs.cost_in(results[-1].payload) if results else None,
     )
 

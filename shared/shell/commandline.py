@@ -17,9 +17,11 @@ from .output import Output
 from .shell import Shell as Shell
 from .shell import helpful
 from .shell import shell_of as shell_of
+from .value_types import DOCUMENT as DOCUMENT
 from .value_types import NAME as NAME
 from .value_types import PATH as PATH
 from .value_types import TEXT as TEXT
+from .value_types import Choice as Choice
 from .value_types import Number as Number
 from .value_types import Text as Text
 from .values import given_again
@@ -211,6 +213,7 @@ class Program(click.Group):
         self.examples = tuple(examples)
         _read_as_text(self.params)
         self.params.extend(_common_options(agent=True))
+        self._is_whole = version
         if version:
             self.params.append(_version_option())
 
@@ -264,14 +267,15 @@ class Program(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Usage, examples, text, commands, options, exit codes."""
+        """Usage, examples, text, commands, options; exit codes of the program as a whole alone."""
         self.format_usage(ctx, formatter)
         _write_examples(formatter, self.examples)
         self.format_help_text(ctx, formatter)
         self.format_commands(ctx, formatter)
         click.Command.format_options(self, ctx, formatter)
-        with formatter.section("Exit codes"):
-            formatter.write_dl([(str(code), text) for code, text in EXIT_MEANINGS.items()])
+        if self._is_whole:
+            with formatter.section("Exit codes"):
+                formatter.write_dl([(str(code), text) for code, text in EXIT_MEANINGS.items()])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Only the options: `format_help` writes the commands itself."""

@@ -18,6 +18,8 @@ VARIABLES = {
     "INBOX_DEBUG": "not empty: a bug shows its traceback on stderr",
     "ORCH_RUN": "the run, where `--run` does not name one",
     "ORCH_COUNCIL": "the council, where `--council` does not name one",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "where `orch drive`, `orch do` and `orch trace` export "
+    "the trace of a run, if the optional part `otel` is installed",
     "XDG_STATE_HOME": "where `orch` puts worktrees, and `inbox setup` its records; "
     "`~/.local/state`",
     "NO_COLOR": "not empty: no colour and no other escape sequence; `orch board` has no colours",

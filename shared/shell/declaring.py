@@ -12,6 +12,7 @@ from ..later import Later
 from .output import Output
 from .shell import Context as Context
 from .shell import shell_of as shell_of
+from .values import DOCUMENT as DOCUMENT
 from .values import NAME as NAME
 from .values import PATH as PATH
 from .values import TEXT as TEXT

@@ -81,6 +81,8 @@ def _error_for(raised: BaseException) -> InboxOrchError:
 
 
 def _report(output: Output, error: InboxOrchError) -> int:
+    if error.code in ("interrupted", "terminated") and not output.as_json:
+        error.hint = None  # who has pressed Ctrl-C need not be told in two lines that it worked
     try:
         output.error(error)
     except InboxOrchError as unwritten:

@@ -24,6 +24,17 @@ def given_text(text: str | None, path: str | None, most_bytes: int) -> str | Non
     return decode_body(read_input(path, most_bytes), most_bytes)
 
 
+def given_document(given: str | None, most_bytes: int) -> str | None:
+    """The JSON that an option gives: itself, or a file that has it, or `-`. Error `usage`."""
+    if given is None or given.lstrip().startswith("{"):
+        return given
+    content = read_input(given.removeprefix("@"), most_bytes)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise usage(f"{printable(given)} is not UTF-8: byte {error.start}") from error
+
+
 # What a shell takes for the end of a text is often quoted where the text begins, and then ends up
 # in it: `EOF'`, or an indented `EOF`.
 _DELIMITER = re.compile(

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import usage
 from ..later import Later
 from . import values
+from .nearest import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -52,7 +54,10 @@ class Text(values.Text, click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list["CompletionItem"]:
-        """The names in the database that begin so, as the program knows them."""
+        """The names in the database that begin so, as the program knows them; for a document the
+        shell's own completion of files."""
+        if self.document:
+            return PATH.shell_complete(ctx, param, incomplete)
         found: list[CompletionItem] = _completion.suggestions(ctx, param, incomplete)
         return found
 
@@ -75,8 +80,23 @@ class FilePath(values.FilePath, click.ParamType[str]):
         return [CompletionItem(incomplete, type="file")]
 
 
+class Choice(click.Choice[str]):
+    """One of a few words; the nearest of them is the hint for a wrong one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word; error `usage` with click's message."""
+        try:
+            return str(super().convert(value, param, ctx))
+        except click.BadParameter as wrong:
+            near = nearest(str(value), map(str, self.choices))
+            if near is None:
+                raise
+            raise usage(wrong.format_message(), hint=f"did you mean {near}?") from wrong
+
+
 TEXT = Text()
 NAME = Text(names=True)
+DOCUMENT = Text(names=True, document=True)
 PATH = FilePath()
 
 
@@ -89,8 +109,9 @@ def for_click(kind: object) -> object:
             kind.low, kind.high, whole=kind.whole, seconds=kind.seconds, forever=kind.forever
         )
     if isinstance(kind, values.Choice):
-        return click.Choice(kind.words)
-    return {values.TEXT: TEXT, values.NAME: NAME, values.PATH: PATH}.get(kind, kind)
+        return Choice(kind.words)
+    ours = {values.TEXT: TEXT, values.NAME: NAME, values.DOCUMENT: DOCUMENT, values.PATH: PATH}
+    return ours.get(kind, kind)
 
 
 def _called(parameter: click.Parameter | None) -> str | None:

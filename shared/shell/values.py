@@ -88,11 +88,12 @@ class Text:
     or a mailbox say, and an empty one is refused: so is every option that does not say otherwise.
 
     In a locale that is not UTF-8, Python decodes the command line by that locale; the bytes
-    are what counts. Error `usage` with the offset of the first wrong byte.
+    are what counts. Error `usage` with the offset of the first wrong byte. With `document` it is
+    JSON, or names the file that has it.
     """
 
-    def __init__(self, *, names: bool = False) -> None:
-        self.names = names
+    def __init__(self, *, names: bool = False, document: bool = False) -> None:
+        self.names, self.document = names, document
 
     def read(self, text: str, called: str | None) -> str:
         """The text."""
@@ -133,4 +134,5 @@ class Choice:
 
 TEXT = Text()
 NAME = Text(names=True)
+DOCUMENT = Text(names=True, document=True)
 PATH = FilePath()

@@ -220,12 +220,10 @@ class Engine(Protocol):
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
         """Do something wholly or not at all."""
 
-    def snapshot(self) -> AbstractContextManager[Session]:
-        """Read several things as of one commit. Inside a transaction: its own view."""
-
-    def read_as_newest(self, yes: bool = True) -> None:
-        """From now on snapshots have the schema of this release, also where the store itself has
-        an older one and is left as it is."""
+    def snapshot(self, *, as_it_is: bool = False) -> AbstractContextManager[Session]:
+        """Read several things as of one commit. Inside a transaction: its own view. It has the
+        schema of this release, also where the store has an older one and is left as it is, unless
+        `as_it_is` asks for that."""
 
     def version(self) -> int:
         """A number that changes when somebody else has committed, and not with an own commit."""

@@ -56,11 +56,16 @@ class Layout(NamedTuple):
         """The file that keeps room for a full disk."""
         return self.gate.removesuffix("gate") + "reserve"
 
+    @property
+    def tracing(self) -> str:
+        """The file that whoever exports a trace locks."""
+        return self.gate.removesuffix("gate") + "tracing"
+
     def holds(self, path: str) -> bool:
         """Whether a path leads to a file of this database, or into the folder of any project's:
         writing there by any other way than SQLite's would lose what is stored."""
         real = os.path.realpath(path)
-        if real in (*self.sqlite_files, self.gate, self.reserve):
+        if real in (*self.sqlite_files, self.gate, self.reserve, self.tracing):
             return True
         if FOLDER_NAME in real.split(os.sep):
             return True

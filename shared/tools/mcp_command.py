@@ -11,14 +11,13 @@ from typing import Any
 
 import click
 
-from ..errors import InboxOrchError, usage
+from ..errors import usage
 from ..shell.blocks import Table
 from ..shell.commandline import Shell, Verb, shell_of
+from .cutting import rest_tool
 from .tool_calls import Place
 from .tools import Described, Tool, described
 from .wording import Wording, worded, wording_of
-
-EXTRA = "inbox-orch[mcp]"
 
 
 def mcp_command(
@@ -50,7 +49,7 @@ def mcp_command(
         found = worded(found, wording)
         shell = shell_of(context)
         if listing:
-            _list(shell, found)
+            _list(shell, (*found, rest_tool(name)))
         else:
             place = Place(program, _options(shell))
             _serve(shell, place, instructions(context), found, wording)
@@ -84,19 +83,17 @@ def _serve(
     if shell.json:
         raise usage("--json goes with --tools", hint="a server speaks its own protocol")
     if find_spec("mcp") is None:
-        raise InboxOrchError(
-            "extra_missing",
-            "serving tools needs the optional part `mcp`, which is not installed",
-            hint=f"pip install '{EXTRA}', or uv tool install '{EXTRA}'",
-            details={"extra": EXTRA},
-        )
+        from ..shell.extras import missing
+
+        raise missing("mcp", "serving tools")
     if sys.stdin is None:
         raise usage("standard input is closed", hint="the client's messages come from there")
     if sys.stdin.isatty():
         shell.output.notice("serving a client on standard input; --tools lists the tools")
     from .serving import Offer, serve
 
-    serve(Offer(place, version("inbox-orch"), instructions, found, wording))
+    rest = rest_tool(place.name)
+    serve(Offer(place, version("inbox-orch"), instructions, found, wording, rest))
 
 
 def _options(shell: Shell) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from pydantic import ValidationError
 
 from ..errors import EXIT_CODES
 from ..shell.json_words import once_each, words_of
+from .cutting import Rests
 from .tool_calls import Answer, Call, Delivery, Place, carry_out
 from .tools import Described, lean, outline
 from .wording import Wording
@@ -40,13 +41,15 @@ _MOST_DIGITS = 300
 
 
 class Offer(NamedTuple):
-    """What is served: the tools of one program, and what a client is told about them."""
+    """What is served: the tools of one program, and what a client is told about them; `rest` is the
+    one that reads on in results that were cut."""
 
     place: Place
     version: str
     instructions: str
     tools: tuple[Described, ...]
     wording: Wording
+    rest: Described
 
 
 def serve(offer: Offer) -> None:
@@ -68,6 +71,7 @@ class _Service:
     def __init__(self, offer: Offer) -> None:
         self._offer = offer
         self._by_name = {about.name: about for about in offer.tools}
+        self._rests = Rests(offer.rest.name)
         self._wire = _Wire()
         self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
         # With each, what is set when its command has come to its end.
@@ -104,11 +108,15 @@ class _Service:
     async def _list(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool_of(about) for about in self._offer.tools])
+        told = (*self._offer.tools, self._offer.rest)
+        return types.ListToolsResult(tools=[_tool_of(about) for about in told])
 
     async def _call(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
+        if params.name == self._offer.rest.name:
+            read_on = self._rests.answer(params.arguments or {})
+            return _result_of(_content_of(read_on, self._offer.wording), ok=read_on["ok"])
         about = self._by_name.get(params.name)
         if about is None:
             raise MCPError(_TAKEN_ABACK, f"there is no tool {params.name!r}")
@@ -124,7 +132,9 @@ class _Service:
             self._wire.forget(context.request_id)
             call.give_up()
             raise
-        return _result_of(call.answer, self._offer.wording)
+        assert call.answer is not None, "a command has answered nothing"
+        content = _content_of(call.answer, self._offer.wording)
+        return _result_of(self._rests.shortened(content), ok=call.answer["ok"])
 
     async def _end_of_answered(self) -> None:
         """A command has something to do once its answer has been written. A client that has read
@@ -213,9 +223,8 @@ def _tool_of(about: Described) -> types.Tool:
     )
 
 
-def _result_of(answer: Answer | None, wording: Wording) -> types.CallToolResult:
+def _content_of(answer: Answer, wording: Wording) -> dict[str, Any]:
     """The data, or the error with the data beside it, and its hint in the words of tools."""
-    assert answer is not None, "a command has answered nothing"
     content: dict[str, Any] = lean(answer.get("data", {}))
     if not answer["ok"]:
         error = dict(answer["error"])
@@ -225,11 +234,15 @@ def _result_of(answer: Answer | None, wording: Wording) -> types.CallToolResult:
             "error": {**lean(error), "exit_code": EXIT_CODES[error["code"]]},
             **({"data": content} if "data" in answer else {}),
         }
+    return content
+
+
+def _result_of(content: dict[str, Any], *, ok: bool) -> types.CallToolResult:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],
         structured_content=content,
-        is_error=not answer["ok"],
+        is_error=not ok,
     )
 
 

@@ -22,7 +22,7 @@ MOST_WAIT_SECONDS = 50
 DEFAULT_WAIT_SECONDS = 45
 
 # What is theirs who wrote it, and handed on as it is.
-VERBATIM = frozenset({"config", "data", "details", "payload"})
+VERBATIM = frozenset({"config", "data", "details", "payload", "result_schema"})
 _ENVIRONMENT = re.compile(r"\s*\[env: \w+\]")
 _FILE = "_file"
 # The keywords of JSON Schema that say how a value is built, and those with names of the caller's.
@@ -40,8 +40,9 @@ class Tool(NamedTuple):
     given, unless a variable of the command's gives them. `fixed`: options that are always given.
     `defaults`: other ones than the command's. `waits`: by default, too. `reads`: changes nothing.
     `destroys`: ends what others do. `repeats`: has no further effect when it is called again.
-    `result`: which of the command's results. `undo`: the words that take a result back which
-    was not received. `texts`: the arguments for files of text, where others are of objects.
+    `result`: which of the command's results; `either`: or the one after it. `undo`: the words that
+    take a result back which was not received. `texts`: the arguments for files of text, where
+    others are of objects.
     """
 
     command: str
@@ -56,6 +57,7 @@ class Tool(NamedTuple):
     destroys: bool = False
     repeats: bool = False
     result: int = 0
+    either: bool = False
     about: str | None = None
     undo: Callable[[Result], Sequence[str]] | None = None
     texts: frozenset[str] = frozenset()
@@ -74,6 +76,11 @@ class Argument(NamedTuple):
     def many(self) -> bool:
         """Whether it is a list."""
         return self.parameter.nargs == -1 or bool(getattr(self.parameter, "multiple", False))
+
+    @property
+    def document(self) -> bool:
+        """Whether it is an object that the command takes as JSON."""
+        return bool(getattr(self.parameter.type, "document", False))
 
     @property
     def flag(self) -> bool:
@@ -109,13 +116,16 @@ def described(
     command = command_of(program, tool)
     arguments = tuple(_arguments(tool, command))
     words = tool.command.replace("-", "_").split()
+    given = gives(tool.command, tool.result)
+    if tool.either:
+        given = _common(given, gives(tool.command, tool.result + 1))
     return Described(
         tool,
         tool.name or "_".join((program.name or "", *words)),
         tool.about or _plain(command.help),
         arguments,
         _takes(tool, arguments, about_arguments),
-        lean_schema(gives(tool.command, tool.result)),
+        lean_schema(given),
     )
 
 
@@ -192,6 +202,8 @@ def _type_of(argument: Argument) -> dict[str, Any]:
     kind = argument.parameter.type
     if argument.file:
         return {"type": "string" if argument.text else "object"}
+    if argument.document:
+        return {"type": "object"}
     if argument.flag:
         return {"type": "boolean"}
     if isinstance(kind, click.Choice):
@@ -253,6 +265,8 @@ def _values(
     value = given[argument.name]
     if argument.file:
         return [in_a_file(_text(argument, value) if argument.text else _object(argument, value))]
+    if argument.document:
+        return [_object(argument, value)]
     if argument.flag:
         if not isinstance(value, bool):
             raise _wrong(argument, "true or false")
@@ -333,6 +347,18 @@ def lean_schema(schema: Any) -> Any:
         required = [n for n in schema.get("required", ()) if not _may_be_left_out(properties[n])]
         shorter["required"] = required
     return shorter
+
+
+def _common(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """What two schemas of objects say alike of their properties."""
+    also, required = other["properties"], other.get("required", ())
+    alike = {name: each for name, each in one["properties"].items() if also.get(name) == each}
+    return {
+        "$defs": {**one.get("$defs", {}), **other.get("$defs", {})},
+        "type": "object",
+        "properties": alike,
+        "required": [n for n in alike if n in one.get("required", ()) and n in required],
+    }
 
 
 def _may_be_left_out(schema: Mapping[str, Any]) -> bool:

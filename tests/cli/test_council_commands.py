@@ -195,6 +195,17 @@ def test_a_number_that_no_group_has_is_not_found(project, name):
     )
 
 
+def test_people_read_words_and_a_pipe_has_the_terms_that_are_counted(project):
+    orch_cells_council.counted(project)
+    (first, *_) = project.orch("council", "suggest", "--json").data["items"]
+
+    piped = project.orch("council", "suggest").text.splitlines()[0].split("\t")
+    shown = project.orch("council", "suggest", FORCE_COLOR="1", NO_COLOR="1", COLUMNS="200").text
+
+    assert piped[-1] == ",".join(first["shared"]) == "sqlite,file,lost,noth,two,write"
+    assert "  sqlite, file, lost, nothing, two, write\n" in shown
+
+
 def test_what_suggest_prints_is_what_apply_takes(project):
     orch_cells_council.counted(project)
     printed = json.loads(project.orch("council", "suggest", "--json").stdout)

@@ -13,17 +13,23 @@ from pathlib import Path
 import pytest
 
 from support.lengths import LONG
-from support.rehearsals import SHELLS, Script, bare, installed
+from support.rehearsals import LISTENED_TO, SHELLS, Script, bare, installed
 from support.standins import stand_ins
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FIRST_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "start").glob("*.md"))]
 _BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 _HEADING = re.compile(r"^#+ (.+?)\s*$", re.MULTILINE)
 # `$(a | b)`, `eval "$(a)"`, and a variable called `status`, which zsh has itself.
 _HIDING = re.compile(r"\$\([^()]*\|[^()]*\)|eval \"\$\(|^ *status=", re.MULTILINE)
+# What stands where a command does, once what is in quotes is gone.
+_CALLED = re.compile(
+    r"(?:^|[|;&(]|\b(?:then|do|else)\b)[ ]*(?:\w+=\S*[ ]+)*([A-Za-z_][\w.-]*)(?![\w.=-])", re.M
+)
+_QUOTED = re.compile(r"'[^']*'")
 # The coding agents of the guide are not there in a test. This one does the task on its standard
 # input, as each of them would: whatever it is to write, it writes.
 _AGENT = """\
@@ -63,10 +69,10 @@ def agents(tmp_path: Path) -> Path:
     return folder
 
 
-def commands_for(shell: str, folder: Path) -> contextlib.AbstractContextManager[str]:
-    """Where a shell finds our commands: one has them as they are installed; in the others, where
-    only the shell is another one, warm processes stand in for them."""
-    if shell == SHELLS[0]:
+def commands_for(page: Path, shell: str, folder: Path) -> contextlib.AbstractContextManager[str]:
+    """Where a shell finds our commands: on the pages that everybody begins with, one shell has them
+    as they are installed; otherwise warm processes stand in for them."""
+    if shell == SHELLS[0] and page in FIRST_PAGES:
         return contextlib.nullcontext(str(Path(sys.executable).parent))
     return stand_ins(folder / "stand-ins")
 
@@ -92,7 +98,7 @@ def test_every_command_of_the_page_works_and_a_failure_of_any_ends_it(
             path = project.parent / f"block{number}.py"
             path.write_text(text)
             script.append(shlex.join([sys.executable, "-P", str(path)]))
-    with commands_for(shell, tmp_path) as commands:
+    with commands_for(page, shell, tmp_path) as commands:
         rehearsed = Script(
             shell,
             ["-c", "\n".join(script)],
@@ -105,9 +111,27 @@ def test_every_command_of_the_page_works_and_a_failure_of_any_ends_it(
 
     assert done.returncode == 0, done.stdout + done.stderr
     if page.name != "python.md":
-        # In the short form each shell has its share of the commands.
-        share = {} if LONG else {"first": SHELLS.index(shell), "step": len(SHELLS)}
+        # In the short form each shell that is here has its share of the commands.
+        here = [each for each in SHELLS if shutil.which(each) is not None]
+        share = {} if LONG else {"first": here.index(shell), "step": len(here)}
         assert list(rehearsed.surprises(**share)) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*PAGES, ROOT / "docs" / "leader.sh"],
+    ids=lambda p: str(p.relative_to(ROOT)),
+)
+def test_every_program_of_a_page_is_one_that_can_be_made_to_fail(path: Path):
+    """A shell's own commands end a script by themselves, and need no stand-in."""
+    texts = [t for language, t in blocks_of(path) if language == "sh"]
+    texts = [path.read_text()] if path.suffix == ".sh" else texts
+    called = {word for text in texts for word in _CALLED.findall(_QUOTED.sub("''", text))}
+    programs = {word for word in called if shutil.which(word, path=installed()) is not None}
+    builtins = {"[", "cd", "echo", "export", "false", "kill", "printf", "read", "test", "true"}
+
+    assert programs - builtins <= set(LISTENED_TO)
+    assert (path.suffix == ".md" and not texts) or programs
 
 
 @pytest.mark.parametrize(

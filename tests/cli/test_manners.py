@@ -2,6 +2,7 @@
 no longer than its caller's patience, and says little when there is nothing to say."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,3 +137,21 @@ def test_warnings_of_python_never_mix_with_the_value(project: Project, warnings:
         forced = project.json(*line, PYTHONWARNINGS=warnings, PYTHONDEVMODE="1")
         assert forced.stdout == plain.stdout
         assert forced.value == plain.value
+
+
+def empty_words(text: str) -> Iterator[str]:
+    """What the tables of a source say when they are empty."""
+    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    for call in calls:
+        if isinstance(call.func, ast.Name) and call.func.id == "Table":
+            given = [*call.args[2:3], *(k.value for k in call.keywords if k.arg == "empty")]
+            for within in (each for value in given for each in ast.walk(value)):
+                if isinstance(within, ast.Constant) and isinstance(within.value, str):
+                    yield within.value
+
+
+def test_an_empty_table_says_so_in_one_style():
+    said = {words for path in SOURCES for words in empty_words(path.read_text())}
+
+    assert len(said) > 10
+    assert [w for w in said if not re.fullmatch(r"[a-z][a-z, ]+[a-z]", w)] == []

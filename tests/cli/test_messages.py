@@ -73,6 +73,10 @@ def test_a_mailbox_that_is_nearly_right_is_recognised(project: Project):
     ("orch task show LEXER", "lexer"),
     ("orch dispatch parsr", "parser"),
     ("orch dep add parser --on lexr", "lexer"),
+    ("orch status --state waitng", "waiting"),
+    ("orch task list --state WAITING", "waiting"),
+    ("orch timeline --format sgv", "svg"),
+    ("inbox list --state pendng", "pending"),
 ])  # fmt: skip
 def test_what_is_nearly_right_is_recognised(enterprise: Enterprise, line: str, meant: str):
     program, *words = line.split()
@@ -129,6 +133,34 @@ def test_help_of_a_command_is_what_the_command_says_itself(enterprise: Enterpris
         enterprise.orch("help", "run", "init").text == enterprise.orch("run", "init", "--help").text
     )
     assert enterprise.run("help").text == enterprise.run("--help").text
+
+
+def test_exit_codes_stand_in_the_help_of_the_whole_program_alone(enterprise: Enterprise):
+    """A group of commands repeated all of them, which nobody had asked for."""
+    texts = {words: enterprise.orch(*words, "--help").text for words in ((), ("run",))}
+
+    assert {words: "Exit codes" in text for words, text in texts.items()} == {
+        (): True,
+        ("run",): False,
+    }
+    assert enterprise.orch("help", "run").text == texts["run",]
+
+
+@pytest.mark.parametrize(
+    "words, hint",
+    [
+        (["echo hi"], "nothing was claimed; a line for the shell is written `-- sh -c 'echo hi'`"),
+        (["ehco"], "nothing was claimed; check its name, PATH and its executable bit"),
+        (["a b", "c"], "nothing was claimed; check its name, PATH and its executable bit"),
+    ],
+)
+def test_a_line_in_quotes_in_the_place_of_a_command_leads_to_the_shell(
+    project: Project, words: list[str], hint: str
+):
+    ended = project.run("work", "--agent", "w1", "--mailbox", "w1", "--once", "--", *words)
+
+    said = f"inbox: the command '{words[0]}' is not found\nhint: {hint}\n"
+    assert (ended.code, ended.stderr.decode()) == (2, said)
 
 
 @pytest.mark.parametrize("called", ["orch", "orch run", "orch council group", "inbox skill"])

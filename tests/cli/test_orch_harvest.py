@@ -15,15 +15,18 @@ def project(tmp_path: Path) -> Enterprise:
     return Enterprise(tmp_path / "project")
 
 
-def left_in(project: Enterprise, *arguments: str, config: str | None = None) -> dict:
-    """An attempt that `dispatch` was called for with these arguments, done, with a file that was
-    left; as `attempt show` has it after it was looked at."""
+def left_in(
+    project: Enterprise, *arguments: str, config: str | None = None, task: tuple[str, ...] = ()
+) -> dict:
+    """An attempt that `dispatch` was called for with these arguments, at a task that was added
+    with those of `task`, done, with a file that was left; as `attempt show` has it after it was
+    looked at."""
     given = []
     if config is not None:
         (project.folder.parent / "run.yaml").write_text(config)
         given = ["--config", str(project.folder.parent / "run.yaml")]
     assert project.orch("run", "init", "--title", "A run", *given).code == 0
-    assert project.orch("task", "add", "--task", "a", "--title", "Do a").code == 0
+    assert project.orch("task", "add", "--task", "a", "--title", "Do a", *task).code == 0
     done = project.orch("dispatch", "--json", *arguments)
     (item,) = done.value["data"]["items"]
     Path(item["worktree"], "new.txt").write_text("new\n")
@@ -36,18 +39,60 @@ def left_in(project: Enterprise, *arguments: str, config: str | None = None) -> 
 
 
 @pytest.mark.parametrize(
-    "arguments, config, state",
+    "arguments, config, task, state",
     [
-        ((), None, "rejected"),
-        (("--harvest",), None, "succeeded"),
-        ((), "harvest: true\n", "succeeded"),
-        (("--no-harvest",), "harvest: true\n", "rejected"),
-        ((), "harvest: false\n", "rejected"),
-        (("--harvest",), "harvest: false\n", "succeeded"),
+        ((), None, (), "rejected"),
+        (("--harvest",), None, (), "succeeded"),
+        ((), "harvest: true\n", (), "succeeded"),
+        (("--no-harvest",), "harvest: true\n", (), "rejected"),
+        ((), "harvest: false\n", (), "rejected"),
+        (("--harvest",), "harvest: false\n", (), "succeeded"),
+        ((), None, ("--harvest",), "succeeded"),
+        ((), "harvest: true\n", ("--no-harvest",), "rejected"),
+        (("--no-harvest",), None, ("--harvest",), "rejected"),
     ],
 )
-def test_whoever_says_it_last_decides(project: Enterprise, arguments, config, state):
-    assert left_in(project, *arguments, config=config)["state"] == state
+def test_whoever_says_it_last_decides(project: Enterprise, arguments, config, task, state):
+    assert left_in(project, *arguments, config=config, task=task)["state"] == state
+
+
+def test_a_task_says_it_in_its_json_and_in_a_plan(project: Enterprise):
+    project.tasks("a", "b", "c")
+    assert project.orch("task", "edit", "b", "--no-harvest").stdout == b"b\tharvest\n"
+    assert project.orch("task", "edit", "c", "--harvest").code == 0
+
+    items = project.orch("status", "--json").value["data"]["items"]
+    assert [item.get("harvest") for item in items] == [None, False, True]
+    assert "harvest" not in items[0], "a task that does not say it is as before there was that"
+    plan = project.folder.parent / "plan.yaml"
+    plan.write_bytes(project.orch("plan", "export").stdout)
+    assert plan.read_text().count("harvest: ") == 2
+    again = project.orch("plan", "import", str(plan), "--new-run", "--json")
+    name = again.value["data"]["run"]["name"]
+    assert project.orch("plan", "export", "--run", name).stdout == plan.read_bytes()
+
+
+def test_without_a_worktree_there_is_nothing_to_harvest(project: Enterprise):
+    project.tasks("a")
+    line = ("task", "add", "--task", "b", "--title", "B", "--no-worktree")
+
+    refused = project.orch(*line, "--harvest")
+    assert (refused.code, b"leave --harvest out" in refused.stderr) == (2, True)
+    assert project.orch(*line).code == 0
+    assert project.orch("task", "edit", "b", "--harvest").code == 2
+
+
+@pytest.mark.parametrize("said, state", [((), "failed"), (("--harvest",), "succeeded")])
+def test_a_drive_with_workers_leaves_it_to_the_task(project: Enterprise, said, state):
+    assert project.orch("run", "init", "--title", "A run").code == 0
+    for key, own in (("a", ("--no-harvest",)), ("b", ())):
+        line = ("task", "add", "--task", key, "--title", key, "--max-attempts", "1")
+        assert project.orch(*line, *own).code == 0
+
+    project.orch("drive", "--worker", "echo 1 > new.txt", *said)
+
+    items = project.orch("status", "--json").value["data"]["items"]
+    assert [item["standing"] for item in items] == [state, "succeeded"]
 
 
 def test_without_it_no_word_of_it_is_anywhere(project: Enterprise):

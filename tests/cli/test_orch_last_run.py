@@ -99,6 +99,17 @@ def test_who_changes_something_is_given_no_run_that_was_not_named(project: Enter
     assert project.contents() == before
 
 
+def test_where_all_runs_are_closed_a_wrong_name_leads_to_their_list(tmp_path):
+    project = Enterprise(tmp_path / "project")
+    name = project.open_run()
+    assert project.orch("status", "--run", "xyz", "--json").error["hint"] == f"open runs: {name}"
+
+    project.orch("run", "close")
+
+    hint = project.orch("status", "--run", "xyz", "--json").error["hint"]
+    assert hint == "`orch run list --all` lists those that are closed"
+
+
 def test_an_open_run_is_taken_before_any_that_is_closed(project: Enterprise):
     name = opened(project, "Open")
 

@@ -47,7 +47,9 @@ async def error(client, tool: str, **given):
 @with_sdk
 def test_a_task_goes_from_one_client_to_another_and_back(project: Project):
     async def talk(leader, worker):
-        assert {t.name for t in (await worker.list_tools()).tools} == set(tools_of("inbox"))
+        assert {t.name for t in (await worker.list_tools()).tools} == {
+            *tools_of("inbox"), "inbox_rest"
+        }  # fmt: skip
         await call(leader, "send", to="workers", subject="Add", body="1 + 1", payload={"a": []})
         claimed = await call(worker, "claim", mailbox=["workers"])
         assert claimed["messages"][0]["payload"] == {"a": []}
@@ -69,6 +71,35 @@ def test_a_task_goes_from_one_client_to_another_and_back(project: Project):
         result = (await call(leader, "fetch", wait=50))["items"][-1]["message"]
         assert (result["kind"], result["body"]) == ("result", "10")
         assert (await call(leader, "fetch")).get("items", []) == []
+
+    with_clients(project.folder, ["leader", "w1"], talk)
+
+
+@with_sdk
+def test_a_schema_goes_along_and_a_long_result_is_had_in_parts(project: Project):
+    schema = {"properties": {"n": {}}, "required": ["n"], "additionalProperties": False}
+    long = "0123456789" * 30_000
+
+    async def talk(leader, worker):
+        await call(leader, "send", to="w1", subject="s", body=long, schema=schema)
+        claimed = await call(worker, "claim")
+        assert claimed["result_schema"] == schema
+        (cut,) = claimed["cut"]
+        assert (cut["at"], cut["bytes"]) == ("messages[0].body", 300_000)
+        assert len(json.dumps(claimed)) < 65_536
+        text, offset = claimed["messages"][0]["body"][: cut["shown"]], cut["shown"]
+        while offset is not None:
+            part = await call(worker, "rest", ref=cut["ref"], offset=offset)
+            text, offset = text + part["text"], part.get("next")
+        assert text == long
+        assert (await error(worker, "inbox_rest", ref="r7"))["exit_code"] == 3
+
+        held = {"thread": claimed["thread"]["id"], "token": claimed["lease"]["token"]}
+        refused = await error(worker, "inbox_done", **held, payload={"m": 1})
+        assert (refused["code"], refused["exit_code"]) == ("result_refused", 2)
+        assert "call inbox_done again" in refused["hint"]
+        assert len(refused["details"]["problems"]) == 2
+        await call(worker, "done", **held, payload={"n": 1})
 
     with_clients(project.folder, ["leader", "w1"], talk)
 
@@ -262,7 +293,7 @@ def test_a_leader_dispatches_answers_and_waits(tmp_path: Path):
 
     async def talk(client):
         listed = (await client.list_tools()).tools
-        assert {tool.name for tool in listed} == set(tools_of("orch"))
+        assert {tool.name for tool in listed} == {*tools_of("orch"), "orch_rest"}
         assert {tool.name for tool in listed if tool.annotations.read_only_hint} >= {"orch_status"}
         ready = (await client.call_tool("orch_ready", {})).structured_content
         assert [item["key"] for item in ready["items"]] == ["a"]
@@ -277,6 +308,10 @@ def test_a_leader_dispatches_answers_and_waits(tmp_path: Path):
         assert (await client.call_tool("orch_blocked", {})).structured_content["items"] == []
         shown = (await client.call_tool("orch_task_show", {"task": "a"})).structured_content
         assert shown["task"]["key"] == "a"
+        brief = await client.call_tool("orch_status", {"brief": True, "state": ["waiting"]})
+        assert [row["key"] for row in brief.structured_content["items"]] == ["b"]
+        whole = (await client.call_tool("orch_status", {})).structured_content
+        assert len(whole["items"]) == 2 and "name" in whole["run"]
         assert (await error(client, "orch_task_show", task="c"))["exit_code"] == 3
         await builds_and_asks(client)
 
@@ -395,7 +430,8 @@ def test_without_the_optional_part_the_command_names_it(project: Project):
         [sys.executable, "-P", "-c", code], cwd=project.folder, capture_output=True, text=True
     )
     assert done.returncode == 6
-    assert "inbox-orch[mcp]" in done.stderr
+    hint = done.stderr.split("hint: ")[1]
+    assert sys.executable in hint and "'mcp>=" in hint
 
 
 @pytest.mark.parametrize("program", ["inbox", "orch"])
@@ -404,8 +440,8 @@ def test_listing_the_tools_needs_no_part_that_is_optional(project: Project, prog
     done = subprocess.run(
         line, cwd=project.folder, capture_output=True, text=True, env={**os.environ}
     )
-    assert {item["name"] for item in json.loads(done.stdout)["data"]["items"]} == set(
-        tools_of(program)
-    )
+    assert {item["name"] for item in json.loads(done.stdout)["data"]["items"]} == {
+        *tools_of(program), f"{program}_rest"
+    }  # fmt: skip
     loaded = {row.rsplit("|", 1)[-1].strip() for row in done.stderr.splitlines()}
     assert not {"mcp", "mcp_types", "anyio", "asyncio"} & loaded

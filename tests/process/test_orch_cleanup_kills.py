@@ -122,7 +122,7 @@ def test_a_cleanup_killed_between_two_calls_of_git_is_finished_or_undone(
     assert calls > 30
     ends = set()
     # In the long form every second one in each of the two: the other moment meets the others.
-    stride = 2 if LONG else 6
+    stride = 2 if LONG else 12
     for number in range(1 if moment == "before" else stride // 2 + 1, calls + 1, stride):
         scene.put_back()
         done = killed_by_git(scene, folder, number, moment, *line)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -35,7 +36,7 @@ class Drive:
 
     def __init__(self, project: Enterprise, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            [command_path("orch"), "drive", *arguments],
+            [command_path("orch"), "drive", "--json", *arguments],
             cwd=project.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -120,7 +121,7 @@ def test_each_line_comes_as_it_happens_and_the_last_is_the_outcome(project: Ente
         assert drive.end() == 11
 
 
-def test_a_pipe_gets_json_lines_also_without_asking_for_them(project: Enterprise):
+def test_the_last_line_has_how_every_task_ended(project: Enterprise):
     project.tasks("a", "b")
     with driving(project, "--wait", "50") as drive:
         act(project, drive.until("dispatched", "a"), "done")
@@ -142,6 +143,43 @@ def test_a_failure_half_way_is_the_last_line_too(project: Enterprise):
         last = drive.until("outcome")
         assert last["error"]["code"] == "dirty_repository"
         assert drive.end() == 9
+
+
+def test_a_pipe_gets_a_short_line_for_each_thing_that_happened(project: Enterprise):
+    project.tasks("a")
+    project.orch("task", "add", "--task", "b", "--title", "Do b", "--max-attempts", "1")
+    worker = "case $PWD in *a-1) echo 1 > one ;; *) echo Boom >&2; exit 1 ;; esac"
+
+    ended = project.orch("drive", "--worker", worker, "--to", "w", "--slots", "2")
+
+    assert ended.code == 11, ended
+    lines = [line.split("\t") for line in ended.stdout.decode().splitlines()]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line[0]) for line in lines)
+    assert [tuple(line[1:]) for line in lines if line[1] == "a"] == [
+        ("a", "dispatched", "attempt 1 is with `w`"),
+        ("a", "attempt_submitted", "attempt 1 was handed in"),
+        ("a", "task_succeeded", "succeeded"),
+    ]
+    begun, failed = [tuple(line[2:]) for line in lines if line[1] == "b"]
+    assert begun == ("dispatched", "attempt 1 is with `w`")
+    assert failed[0] == "task_failed", "that its attempt failed is told with it"
+    assert failed[1].startswith("failed for good: attempt 1 failed: ")
+    (last,) = (line for line in lines if line[1] == "")
+    assert last == lines[-1]
+    assert (last[2], last[3].split(": ")[1]) == ("outcome", "partial. 1 succeeded, 1 failed")
+    assert max(map(len, ended.stdout.splitlines())) < 400
+    assert b"hint: `orch status` shows" in ended.stderr
+
+
+def test_a_failure_in_a_pipe_is_told_where_every_failure_is(project: Enterprise):
+    project.tasks("a")
+    (project.folder / "README.md").write_text("changed")
+
+    ended = project.orch("drive")
+
+    assert (ended.code, ended.stdout.count(b"\n")) == (9, 1)
+    assert b"\toutcome\t" in ended.stdout
+    assert b"hint: commit them" in ended.stderr
 
 
 # -- waking ----------------------------------------------------------------------------------
@@ -277,8 +315,8 @@ def test_a_terminal_shows_lines_above_a_picture_that_is_drawn_anew(project: Ente
 
     assert "\x1b[F\x1b[2K" in text
     assert "\x1b[J" not in text, "a terminal may keep a screen that is erased whole"
-    assert "of 2 over" in text
-    assert text.index("task succeeded") < text.rindex("2 succeeded")
+    assert "of 2 finished" in text
+    assert text.index("a  succeeded") < text.rindex("2 succeeded")
     assert "\x1b[?25l" not in text, "the cursor stays, also when it is killed"
     assert "{" not in text
 

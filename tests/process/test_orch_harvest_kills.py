@@ -120,7 +120,7 @@ def prepared(tmp_path: Path) -> Harvesting:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_whichever_call_of_git_it_dies_at(prepared: Harvesting, tmp_path: Path, moment: str):
-    every = 1 if killing.KILL_EVERY == 1 else 7
+    every = 1 if killing.KILL_EVERY == 1 else 13
     number = 1
     while True:
         prepared.put_back()

@@ -11,7 +11,10 @@ from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.timing import PATIENCE_SECONDS
 
-HEAVY = {"asyncio", "git", "pydantic", "rich", "sqlite_utils", "textual", "ulid", "yaml"}
+HEAVY = {
+    *("asyncio", "git", "opentelemetry", "pydantic", "rich", "sqlite_utils", "textual"),
+    *("ulid", "yaml"),
+}
 # Each takes 0.2 to 3 ms, and what only looks at a run needs none of them.
 ELSEWHERE = {"difflib", "glob", "hashlib", "random", "shutil", "subprocess", "tempfile"}
 OURS = "inbox_orch.orch."
@@ -103,3 +106,12 @@ def test_only_a_document_loads_what_reads_documents(project):
     found = loaded(project.folder, "plan", "import", "plan.yaml")
 
     assert found & HEAVY == {"pydantic", "ulid", "yaml"}
+
+
+def test_a_drive_loads_nothing_to_export_with(project, monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+
+    found = loaded(project.folder, "drive", "--wait", "0", ends_with=9)  # plan.yaml is uncommitted
+    assert found & {"logging", "opentelemetry", f"{OURS}leader.otlp"} <= {"logging"}
+    assert not any(name.startswith("opentelemetry.") for name in found)

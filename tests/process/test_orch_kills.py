@@ -124,7 +124,7 @@ def scene(prepared: Dispatch) -> Dispatch:
 def kill_at_every_step(folder: str) -> None:
     """The body of the test, in a process of its own."""
     scene = Dispatch(Path(folder))
-    kill_everywhere(scene, scene.dispatch, every_one_before=30)
+    kill_everywhere(scene, scene.dispatch, every_one_before=12)
 
 
 def test_a_dispatch_killed_at_any_step_is_made_whole(tmp_path: Path):

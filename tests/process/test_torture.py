@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 PROGRAM = Path(__file__).resolve().parents[2] / "script" / "torturing" / "__main__.py"
-MINUTES = float(os.environ.get("TORTURE_MINUTES", "0.2"))
+MINUTES = float(os.environ.get("TORTURE_MINUTES", "0.1"))
 LONG = "TORTURE_MINUTES" in os.environ
 
 

@@ -14,7 +14,7 @@ from support.ledgers import all_events
 from support.processes import Child, Clerk, Gun, close_all, crew
 
 PAIRS = 6
-ROUNDS_OF_A_PAIR = 50
+ROUNDS_OF_A_PAIR = 25
 AROUND_SECONDS = 0.05
 # Far more than a busy machine needs, and far less than a wait that is missed would take.
 WAIT_SECONDS = 20.0

@@ -196,3 +196,28 @@ def test_one_thread_gives_one_final_event(project):
     thread = project.send()
     work_once(project, "true")
     assert kinds(project, thread) == ["thread_sent", "thread_claimed", "thread_done"]
+
+
+SCHEMA = '{"type": "object", "required": ["verdict"]}'
+
+
+def test_a_result_that_the_schema_accepts_is_handed_in(project):
+    thread = project.send(schema=SCHEMA)
+    _, finished = work_once(
+        project, """grep -q '"required":."verdict"' && echo '{"verdict": 1}' > "$INBOX_RESULT" """
+    )
+    assert finished["outcome"] == "done"
+    assert last_message(project, thread).payload == '{"verdict": 1}\n'
+
+
+@pytest.mark.parametrize("options, state", [((), "failed"), (("--retry-in", "60"), "pending")])
+def test_a_result_that_the_schema_refuses_is_a_failure_that_says_why(project, options, state):
+    thread = project.send(schema=SCHEMA)
+    code, finished = work_once(project, "echo hello", *options)
+    shown = show(project, thread)
+    outcome = {"failed": "failed", "pending": "handed_back"}[state]
+    assert (code, finished["outcome"], shown.thread.state) == (0, outcome, state)
+    body = shown.messages[-1].body
+    assert "does not accept the result: $: expected JSON" in body
+    assert body.endswith("The command ended with exit status 0.\n\nhello\n")
+    assert content(project, thread, "stdout") == b"hello\n"

@@ -15,7 +15,7 @@ from inbox_orch.orch.runs.model import Run
 from support.chambers import BRIEF
 from support.runs import Site, commit
 
-BUS, SCHEDULER, WHOLE_SCHEDULER, COUNCIL = 1, 2, 3, 4
+BUS, SCHEDULER, WHOLE_SCHEDULER, COUNCIL, TASK_HARVEST = 1, 2, 3, 4, 5
 
 
 def fill(site: Site, version: int) -> None:
@@ -27,6 +27,8 @@ def fill(site: Site, version: int) -> None:
             _use_whole_scheduler(site, run)
     if version >= COUNCIL:
         _hold_council(site)
+    if version >= TASK_HARVEST:
+        site.add(site.open_run(), "harvested", harvest=True)
 
 
 def _talk(site: Site) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from inbox_orch.migrations import SCHEMA_VERSION
-from sqlite.old_databases import as_of, fill
+from sqlite.old_databases import WHOLE_SCHEDULER, as_of, fill
 from support.commands import Project, run
 from support.runs import Site
 
@@ -49,9 +49,10 @@ ORCH_LOOKS = [
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A site with something of everything that the step before the newest could hold."""
+    """A site with something of everything that a scheduler without councils could hold: those are
+    runs, too, and would be a second one that is open."""
     made = Site(tmp_path_factory.mktemp("filled"))
-    fill(made, SCHEMA_VERSION - 1)
+    fill(made, WHOLE_SCHEDULER)
     made.close()
     return made
 
@@ -76,6 +77,11 @@ def _a_thread(path):
         return connection.execute("SELECT id FROM thread LIMIT 1").fetchone()[0]
 
 
+def _a_run(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT name FROM run ORDER BY id LIMIT 1").fetchone()[0]
+
+
 def test_what_looks_at_the_bus_reads_an_older_schema_and_leaves_it(older):
     project, version = older
     thread = _a_thread(project.path)
@@ -88,9 +94,9 @@ def test_what_looks_at_the_bus_reads_an_older_schema_and_leaves_it(older):
 
 def test_what_looks_at_runs_reads_an_older_schema_and_leaves_it(older):
     project, version = older
+    chosen = {} if version == 1 else {"ORCH_RUN": _a_run(project.path)}
     for words in ORCH_LOOKS:
-        chosen = ("--run", "r") if version == 1 else ()
-        outcome = run("--json", *words, folder=project.folder, program="orch")
+        outcome = run("--json", *words, folder=project.folder, program="orch", **chosen)
         assert outcome.code in (0, 3, 4, 11), (words, outcome, chosen)
         assert b"internal" not in outcome.stdout, (words, outcome)
         assert _version(project.path) == version, words

@@ -25,7 +25,8 @@ def set_version(path, version):
 
 
 def test_there_is_a_step_for_every_version():
-    assert len(STEPS.pending(Database(memory=True))) == SCHEMA_VERSION
+    with contextlib.closing(Database(memory=True)) as empty:
+        assert len(STEPS.pending(empty)) == SCHEMA_VERSION
 
 
 def test_all_steps_one_by_one_lead_to_the_schema_of_a_new_database(tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 
 from inbox_orch.orch.runs import plan as plans
+from inbox_orch.orch.runs import plan_import
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Limits
 from inbox_orch.orch.runs.plan import Link, Opening, Plan, TaskSpec
@@ -192,6 +193,8 @@ def test_an_exported_run_imports_again_to_an_equal_run(site):
         task("e", checks=()),
         task("f", checks=("a", "b"), mailbox="gpu", kind="x", priority=-3, allow_empty=True),
         task("g", max_attempts=3, limits=Limits(queue_seconds=1), worktree=False),
+        task("h", harvest=True),
+        task("i", harvest=False),
     )
     site.scheduler.plan_import(run, plan(*tasks))
     exported = site.scheduler.plan_export(run)
@@ -203,11 +206,28 @@ def test_an_exported_run_imports_again_to_an_equal_run(site):
     copy = site.scheduler.runs()[-1]
     assert site.scheduler.plan_export(copy) == exported
     assert copy.config == run.config
-    for name in "abcdefg":
+    for name in "abcdefghi":
         first, second = site.task(run, name)._asdict(), site.task(copy, name)._asdict()
         for apart in ("id", "number", "run_id", "created_at", "updated_at"):
             del first[apart], second[apart]
         assert first == second
+
+
+def test_a_key_stands_for_the_same_as_before_tasks_could_say_harvest(site, monkeypatch):
+    asked = []
+
+    def digest_of(request):
+        asked.append(request)
+        return "0" * 64
+
+    monkeypatch.setattr(plan_import, "digest_of", digest_of)
+    run = site.open_run()
+    site.scheduler.plan_import(run, plan(task("a"), task("b", harvest=True)), key="k")
+
+    before, said = asked[0]["plan"]
+    names = [name for name in TaskSpec._fields if name != "harvest"]
+    assert before == [getattr(task("a"), name) for name in names]
+    assert said == [*(getattr(task("b"), name) for name in names), True]
 
 
 def test_the_value_of_a_secret_is_not_exported(site):

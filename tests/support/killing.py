@@ -20,7 +20,7 @@ KILL_EVERY = int(os.environ.get("KILL_EVERY", "37"))
 """What steps long operations of the scheduler are killed at: 1 is every one, which takes minutes.
 A prime number, so that it has no part in how the steps repeat."""
 
-EVERY_STEP_UNTIL = 40
+EVERY_STEP_UNTIL = 20
 """Up to here every step of an operation of the bus is tried, also in the short form."""
 
 _write = os.write

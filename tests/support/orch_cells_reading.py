@@ -23,6 +23,11 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
     "task list": reader("task", "list"),
     "show": {**of_an_attempt("show"), "not_found": after(with_tasks("a"), "show", "zzz")},
     "events": reader("events"),
+    "trace": {
+        **reader("trace"),
+        "ok": after(with_tasks("a"), "trace"),
+        "busy": read_while_busy(after(with_tasks("a"), "trace")),
+    },
     "diff": of_an_attempt("diff"),
     "logs": of_an_attempt("logs"),
 }

@@ -15,7 +15,7 @@ from support.timing import PATIENCE_SECONDS
 SHELLS = ("bash", "dash", "zsh")
 INJECTED = 42
 """The exit code of the command that is made to fail."""
-_LISTENED_TO = (
+LISTENED_TO = (
     *("inbox", "orch", "git", "python3", "sh", "cat", "mv", "cp", "rm", "ls", "chmod", "mkdir"),
     *("sed", "grep", "wc", "cut", "head", "tail", "tr", "cksum"),
 )
@@ -86,7 +86,7 @@ class Script:
         self._place = folder.parent / "rehearsal"
         for name in ("listeners", "prompters", "kept"):
             (self._place / name).mkdir(parents=True)
-        for name in _LISTENED_TO:
+        for name in LISTENED_TO:
             _program(self._place / "listeners" / name, _LISTENER)
         self._path = path
         self._environment = {
@@ -104,7 +104,7 @@ class Script:
         for call in (self._place / "log").read_text().split():
             self._heard[_key(call)] = self.words(call)
             self._keep(call)
-        for name in _LISTENED_TO:
+        for name in LISTENED_TO:
             _program(self._place / "prompters" / name, self._prompter(name))
         self._folders = self._told_folders()
         return done

@@ -18,7 +18,7 @@ from inbox_orch.inbox.setup import jsontext
 from inbox_orch.inbox.setup.facts import Part, agents
 from inbox_orch.inbox.setup.run import Result, check, install, place_of, undo
 from support.commands import Outcome, run
-from support.killing import killed_before, settle
+from support.killing import EVERY_STEP_UNTIL, KILL_EVERY, killed_before, settle
 
 FORMS = json.loads((Path(__file__).parents[1] / "data" / "setup" / "forms.json").read_text())
 SCOPES = ("project", "user")
@@ -227,9 +227,8 @@ def _killed(
 ) -> int:
     prepared = folder / "prepared"
     shutil.copytree(folder / "desk", prepared, symlinks=True)
-    step, survived = 0, False
-    while not survived:
-        step += 1
+    step, survived = 1, False
+    while True:
         for go_on in (installing, undoing):
             _restore(prepared, folder / "desk")
             with desk.entered():
@@ -239,6 +238,9 @@ def _killed(
                 except BaseException as error:
                     error.add_note(f"{act.__name__} killed before step {step}, {go_on.__name__}")
                     raise
+        if survived:
+            break
+        step += 1 if step < EVERY_STEP_UNTIL // 2 or KILL_EVERY == 1 else 3
     _restore(prepared, folder / "desk")
     shutil.rmtree(prepared)
     return step

@@ -128,7 +128,7 @@ def test_every_verb_in_every_state_is_allowed_or_refused_as_the_table_says(verb,
         states.require(verb, state, "T")
     assert caught.value.as_json() == {
         "code": "invalid_state",
-        "message": f"thread T is {state}: it cannot be given to `{verb}`",
+        "message": f"thread T is {state}: `{verb}` does not apply to it",
         "hint": HINTS[state],
         "retryable": False,
         "details": {"thread": "T", "state": state},

@@ -72,6 +72,36 @@ def test_who_did_not_mention_something_is_not_said_to_be_against_it():
     assert "against it" not in text
 
 
+def test_what_items_share_is_told_in_whole_words():
+    lease, fence = ("lease expiry", "deadlines"), ("fencing", "disk", "epoch policy")
+    items = [
+        item("a/x", "Expire a lease by the clock of its holder", lease),
+        item("b/y", "Let a lease expire by the holder's clock", lease),
+        item("b/z", "Do not fence the disk", fence, stance="avoid"),
+        item("c/w", "Fence the disk", fence, stance="do"),
+    ]
+
+    counted = tally(council_of(items))
+
+    text = markdown(counted, {})
+    (merge,) = (merge for group in counted.groups for merge in group.merges)
+    assert merge.shared[:3] == ("deadlin", "expiri", "leas")
+    assert "likeness, 902 (deadlines, expiry, lease, clock, expire)" in text
+    (contested,) = counted.contested
+    assert contested.evidence.endswith("both about disk epoch fenc polici")
+    assert "both about disk epoch fencing policy; likeness" in text
+
+
+def test_how_items_were_grouped_is_told_in_sentences():
+    text = markdown(tally(council_of(three_alike())), {})
+
+    assert (
+        "Items are one group when each two of them score at least 170 of 1000. Keywords give 80 % "
+        "of a score, the rest of the text 20 %; keywords count less when the shorter text has more "
+        "than 20 different terms, and texts when it has more than 70. "
+    ) in text
+
+
 def test_nothing_that_reviewers_wrote_is_markup():
     hostile = item("a/x", "Enable WAL mode " + HOSTILE, WAL, proposal=HOSTILE, about=HOSTILE)
     council = council_of([hostile])

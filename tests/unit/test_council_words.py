@@ -207,6 +207,21 @@ def test_shared_terms_come_keywords_first_the_most_telling_first_then_by_letters
     assert found.shared(0, 2) == ("appl", "eta")
 
 
+@pytest.mark.parametrize(
+    "texts, whole",
+    [
+        (["expiry lease fences", "Fence the LEASES", "fence it"],
+         {"expiri": "expiry", "leas": "lease", "fenc": "fence"}),
+        # The most frequent form, of two equal ones the first.
+        (["leases", "lease"], {"leas": "leases"}),
+        (["leases lease lease"], {"leas": "lease"}),
+        (["the and of", "", "journalMode"], {"journal": "journal", "mode": "mode"}),
+    ],
+)  # fmt: skip
+def test_a_stem_is_told_as_it_was_written_most_often(texts, whole):
+    assert words.whole(texts) == whole
+
+
 def opposition(one: Item, other: Item) -> str | None:
     forward = likeness_of(one, other)
 

@@ -81,3 +81,12 @@ def test_processes_forked_in_the_same_millisecond_make_different_ids(monkeypatch
         return ids.new_thread_id()
 
     assert len({of_a_child() for _ in range(200)}) == 200
+
+
+@pytest.mark.parametrize(
+    "number, said",
+    [(0, "0 seats are"), (1, "1 seat is"), (2, "2 seats are"), (1200, "1,200 seats are")],
+)
+def test_one_of_a_thing_is_not_told_as_several(number: int, said: str):
+    assert ids.counted(number, "seat is", "seats are") == said
+    assert ids.counted(number, "seat") == said.rpartition(" ")[0]

@@ -83,6 +83,8 @@ def test_every_import_contract_is_kept(tree: Path):
         ("protocol", "inbox/cli/mcp.py", "from mcp_types import Tool"),
         ("board", "orch/leader/board.py", "def late():\n    from textual.app import App"),
         ("board", "orch/cli/board.py", "import textual"),
+        ("schemas", "inbox/services/holding.py", "import jsonschema"),
+        ("telemetry", "orch/leader/trace.py", "def late():\n    import opentelemetry.sdk"),
         ("git", "orch/views/__init__.py", "from git import Repo"),
         ("git", "shared/errors.py", "import git.exc"),
     ],

@@ -143,7 +143,7 @@ def test_every_transition_of_a_table_is_allowed_and_no_other(kind):
 def test_a_refusal_says_what_to_do_next(kind, state, hint, expected):
     assert states.refuse(kind, "N", state, "dispatch", hint).as_json() == {
         "code": "invalid_state",
-        "message": f"{kind} N is {state}: it cannot be given to `dispatch`",
+        "message": f"{kind} N is {state}: `dispatch` does not apply to it",
         "hint": expected,
         "retryable": False,
         "details": {"kind": kind, "name": "N", "state": state},

@@ -78,7 +78,10 @@ def test_no_two_attempts_share_a_folder_or_a_branch(attempts: list[tuple[str, in
     [
         ("Log In", "log-in"),
         ("  --A  &  B--  ", "a-b"),
-        ("Ärger über 3 Dinge", "rger-ber-3-dinge"),
+        ("Ärger über 3 Dinge", "arger-uber-3-dinge"),
+        ("A\u0308rger", "arger"),
+        ("Größe, œuvre, Łódź, İş", "grosse-oeuvre-lodz-is"),
+        ("日本語", "run"),
         ("x" * 30, "x" * 24),
         ("x" * 23 + " yz", "x" * 23),
         ("..." + "x" * 30, "x" * 24),
@@ -87,6 +90,11 @@ def test_no_two_attempts_share_a_folder_or_a_branch(attempts: list[tuple[str, in
 )
 def test_a_run_has_the_words_of_its_title_in_its_name(title: str, name: str):
     assert names.run_name(title, ULID) == f"{name}-{ULID[-8:].lower()}"
+
+
+def test_a_task_has_the_letters_of_its_title_in_its_key():
+    assert names.task_key("Größe ändern") == "grosse-andern"
+    assert names.task_key("日本語") == "task"
 
 
 def test_an_attempt_is_named_after_its_run_its_task_and_its_number():

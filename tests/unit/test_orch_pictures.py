@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from inbox_orch.orch.pictures import layout, notations, svg, text, timeline
 from inbox_orch.orch.pictures.drawing import COLOURS, Drawing, Edge, Node
+from inbox_orch.orch.pictures.page import page
 from inbox_orch.orch.pictures.widths import cells, fitted
+from inbox_orch.orch.runs import readiness
+from inbox_orch.orch.runs.model import Run, Task
 from inbox_orch.orch.runs.states import ATTEMPT_STATES
 from inbox_orch.orch.schemas.things import StandingState
+from inbox_orch.orch.views.report import Report
 
 STATES = StandingState.__args__
 SVG = "{http://www.w3.org/2000/svg}"
@@ -203,6 +207,44 @@ def test_the_bars_of_a_timeline_lie_inside_the_picture_and_in_rows_of_their_own(
 ])  # fmt: skip
 def test_durations_are_short(seconds, text):
     assert timeline.how_long(seconds) == text
+
+
+@pytest.mark.parametrize("seconds, text", [
+    (0, "under 1 s"), (0.999, "under 1 s"), (1, "1 s"), (59.4, "59 s"), (59.5, "1 min"),
+    (125, "2 min 5 s"), (3600, "1 h"), (3659, "1 h"), (3661, "1 h 1 min"), (86400, "1 day"),
+    (90000, "1 day 1 h"), (176_400, "2 days 1 h"),
+])  # fmt: skip
+def test_durations_are_said_as_people_say_them(seconds, text):
+    assert timeline.spoken(seconds) == text
+
+
+def test_a_bar_of_less_than_a_second_does_not_say_zero():
+    bars = [timeline.Bar("a/1", "failed", 0, 300, False)]
+
+    *_, last = timeline.timeline_lines("run", bars)
+    assert "".join(piece for piece, _ in last).split() == ["a/1", "█" * 36, "<1s", "failed"]
+    drawn = ElementTree.fromstring(timeline.timeline_svg("run", bars))
+    assert [t.text for t in drawn.iter(f"{SVG}title")] == ["run", "a/1: failed, <1s"]
+
+
+@pytest.mark.parametrize("number, is_folded", [(60, False), (61, True)])
+def test_the_pictures_of_many_tasks_are_folded_away(number: int, is_folded: bool):
+    run = Run(**dict.fromkeys(Run._fields))._replace(
+        name="r", title="R", state="open", leader="l", created_at=0
+    )
+    empty = Task(**dict.fromkeys(Task._fields))
+    tasks = [
+        empty._replace(id=f"{n:03}", key=f"k{n}", title="T", number=n, state="pending")
+        for n in range(number)
+    ]
+    standings = readiness.picture(run, tasks, (), {}, 0)
+
+    text = page(Report(run, standings, (), (), 0, 0, False))
+
+    folded = f"<details><summary>{number} tasks, 0 dependencies</summary><figure><svg"
+    assert (folded in text) == is_folded
+    assert text.count("<svg") == text.count("<figure>") == 1
+    assert text.count('<a href="#task-') == number
 
 
 def test_a_timeline_over_several_days_says_which_days():

@@ -112,6 +112,15 @@ def test_a_task_without_a_worktree_has_no_place_for_checks():
     ]
 
 
+def test_a_task_without_a_worktree_leaves_nothing_to_be_harvested():
+    tasks = [a_task("a", harvest=True), a_task("b", worktree=False, harvest=False)]
+    wrong = a_task("c", worktree=False, harvest=True)
+
+    assert found(*tasks, wrong) == [
+        Fault(("tasks", 2, "harvest"), limits.NOTHING_TO_HARVEST, "leave `harvest` out")
+    ]
+
+
 def test_a_cycle_is_told_at_the_link_that_closes_it():
     tasks = [a_task("free"), a_task("a", "free", "c"), a_task("b", "a"), a_task("c", "b")]
 
@@ -157,6 +166,7 @@ def test_what_a_task_does_not_say_is_as_the_run_has_it():
         "allow_empty": False,
         "checks": ("make",),
         "limits": Limits(run_seconds=9.0),
+        "harvest": None,
     }
 
 
@@ -170,6 +180,7 @@ OWN = {
     "allow_empty": True,
     "checks": (),
     "limits": Limits(run_seconds=1.0, block_seconds=2.0),
+    "harvest": False,
 }
 
 

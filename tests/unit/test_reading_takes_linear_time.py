@@ -25,10 +25,12 @@ from inbox_orch.orch.documents.plan import read_plan
 from inbox_orch.orch.runs.names import run_name
 from inbox_orch.shared.errors import InboxOrchError
 from support.councils import BRIEF_SHA256, COUNCIL_ID, DECISIONS, reply
+from support.lengths import LONG
 
-HALF, WHOLE = 64 * 1024, 128 * 1024 - 2048
+WHOLE = (128 if LONG else 64) * 1024 - 2048
+HALF = WHOLE // 2 + 1024
 SECONDS = 2.0
-"""Far more than any reader needs for 128 KiB, far less than one needs that reads in squares."""
+"""Far more than any reader needs for the whole, far less than one needs that reads in squares."""
 
 UNITS = {
     "blanks": " ",
@@ -243,4 +245,4 @@ def test_texts_made_against_a_reader_are_read_in_linear_time(reader, shape):
         half, whole = (seconds_of(reader, shape(size)) for size in (HALF, WHOLE))
         if whole < SECONDS and (whole < SECONDS / 10 or whole < 3 * half):
             return
-    pytest.fail(f"{whole:.2f} s for 128 KiB, {half:.2f} s for half of it")
+    pytest.fail(f"{whole:.2f} s for {WHOLE} characters, {half:.2f} s for half of them")

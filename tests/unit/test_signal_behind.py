@@ -38,6 +38,11 @@ def test_it_gives_its_own_exit_code(load, code, error, capfd: pytest.CaptureFixt
     assert json.loads(capfd.readouterr().out)["error"]["code"] == error
 
 
+def test_people_are_told_in_one_line(capfd: pytest.CaptureFixture[str]):
+    assert execute("inbox", make_a_class, ["list"]) == 130
+    assert capfd.readouterr() == ("", "inbox: stopped by a signal\n")
+
+
 def test_any_other_error_has_none_behind_it():
     error = RuntimeError("a bug")
     error.__context__ = ValueError("another")

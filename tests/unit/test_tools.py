@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.tools.cutting import rest_tool
 from inbox_orch.shared.tools.tools import (
     MOST_WAIT_SECONDS,
     VERBATIM,
@@ -101,7 +102,8 @@ def test_every_tool_has_a_command_and_says_what_it_is_for():
 
 def test_the_tools_of_a_program_cost_a_client_little():
     for program, most in (("inbox", 10_000), ("orch", 10_000)):
-        told = [(a.name, a.description, a.takes) for a in tools_of(program).values()]
+        every = (*tools_of(program).values(), rest_tool(program))
+        told = [(a.name, a.description, a.takes) for a in every]
         assert len(json.dumps(told)) < most
 
 
@@ -141,9 +143,8 @@ def test_an_empty_list_is_a_list_and_every_list_is_promised():
 
 
 def test_the_list_of_all_tools_is_short():
-    listed = [
-        (each.name, each.description, each.takes, outline(each.gives)) for each in TOOLS.values()
-    ]
+    told = [*TOOLS.values(), *map(rest_tool, PROGRAMS)]
+    listed = [(each.name, each.description, each.takes, outline(each.gives)) for each in told]
     # As the SDK writes it.
     assert len(json.dumps(listed, separators=(",", ":"))) < 25_000
 

@@ -25,7 +25,7 @@ def command(context: click.Context, run_name: str | None, tasks: tuple[str, ...]
         for each in found
     )
     headings = ("ATTEMPT", "STATE", "WORKTREE", "BRANCH", "REASON")
-    table = Table(headings, rows, "There is no attempt yet.", (0, 1), (2, 4), (4,), named=(3,))
+    table = Table(headings, rows, "no attempts yet", (0, 1), (2, 4), (4,), named=(3,))
     shell_of(context).output.result(data, table)
 
 

@@ -25,5 +25,5 @@ def command(context: click.Context) -> None:
         for view in found
     )
     shell_of(context).output.result(
-        data, Table(("COUNCIL", "STATUS", "VALID", "RUN", "TITLE"), rows, "no council")
+        data, Table(("COUNCIL", "STATUS", "VALID", "RUN", "TITLE"), rows, "no councils")
     )

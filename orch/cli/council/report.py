@@ -7,7 +7,7 @@ import click
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.blocks import Block, Sentence
-from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
+from inbox_orch.shared.shell.commandline import PATH, Choice, Verb, shell_of
 from inbox_orch.shared.shell.output import Output
 from inbox_orch.shared.shell.writing import write_file
 
@@ -32,7 +32,7 @@ from .tally import REVISION
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(FORMATS),
+    type=Choice(FORMATS),
     default="md",
     show_default=True,
     help="For people, for programs, or as a decision record (MADR).",

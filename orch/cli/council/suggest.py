@@ -5,7 +5,7 @@ import click
 from inbox_orch.shared.shell.blocks import Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
-from ..parts.council_base import chosen_council, one_council
+from ..parts.council_base import chosen_council, in_words, one_council
 
 
 @click.command(
@@ -24,11 +24,12 @@ def command(context: click.Context, council_name: str | None) -> None:
     """
     scheduler, run = chosen_council(context, council_name, shows=True)
     data = scheduler.suggestions(run)
+    output = shell_of(context).output
+    people_read = bool(data["items"]) and output.terminal and not output.as_json
+    whole = scheduler.tally_of(run).tally.whole_words() if people_read else {}
     rows = tuple(
-        (pair["score"], *pair["items"], " / ".join(pair["titles"]), pair["shared"])
+        (pair["score"], *pair["items"], " / ".join(pair["titles"]), in_words(pair["shared"], whole))
         for pair in data["items"]
     )
     headings = ("SCORE", "ITEM", "ITEM", "TITLES", "SHARED")
-    shell_of(context).output.result(
-        data, Table(headings, rows, "no pair", fixed=(0, 1, 2), folded=(3, 4))
-    )
+    output.result(data, Table(headings, rows, "no pairs", fixed=(0, 1, 2), folded=(3, 4)))

@@ -7,7 +7,7 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ...council.count import Counted, shortfall
 from ...council.settling import find_group
-from ..parts.council_base import chosen_council, council_blocks, one_council
+from ..parts.council_base import chosen_council, council_blocks, in_words, one_council
 
 REVISION = Number(1, 1_000_000, whole=True)
 
@@ -39,11 +39,13 @@ def command(
     counted = scheduler.tally_of(run, overrides=not no_overrides, revision=revision)
     data = counted.as_json() | {"explained": None}
     blocks = _blocks(counted)
+    output = shell_of(context).output
     if explain is not None:
         group = find_group(counted.tally, explain)
         data["explained"] = group.as_json()
+        whole = counted.tally.whole_words() if output.terminal else {}
         rows = tuple(
-            (merge.items[0], merge.items[1], merge.rule, merge.score, merge.shared)
+            (*merge.items, merge.rule, merge.score, in_words(merge.shared, whole))
             for merge in group.merges
         )
         headings = ("ITEM", "ITEM", "RULE", "SCORE", "SHARED")
@@ -52,7 +54,6 @@ def command(
             Table(headings, rows, "one item, no merge", (0, 1), (4,)),
         ]
     error = shortfall(counted)
-    output = shell_of(context).output
     if error is None:
         output.result(data, *blocks)
     else:
@@ -80,7 +81,7 @@ def _blocks(counted: Counted) -> list[Block]:
         Table(
             ("GROUP", "BUCKET", "", "TITLE", "RAISED BY", "ENDORSED BY", "ITEM"),
             groups,
-            "no recommendation",
+            "no recommendations",
             fixed=(0, 1),
             folded=(3,),
             sparse=(2, 5),
@@ -94,6 +95,7 @@ def _blocks(counted: Counted) -> list[Block]:
         blocks.append(Sentence(text, values))
     if tally.possible_duplicates:
         number = len(tally.possible_duplicates)
-        text = f"{number} pairs may be one: `orch council suggest` lists them"
+        pairs = "1 pair" if number == 1 else f"{number} pairs"
+        text = f"{pairs} may be one recommendation: `orch council suggest` tells which"
         blocks.append(Sentence(text, ("possible_duplicates", number)))
     return blocks

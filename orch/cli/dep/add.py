@@ -3,7 +3,7 @@
 import click
 
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.shared.shell.commandline import Choice, Verb, shell_of
 
 from ...runs.readiness import CONDITIONS
 from ..parts.base import chosen_run, lead_on, open_scheduler, run_option
@@ -16,7 +16,7 @@ from ..parts.base import chosen_run, lead_on, open_scheduler, run_option
 @click.option(
     "--when",
     "condition",
-    type=click.Choice(CONDITIONS),
+    type=Choice(CONDITIONS),
     default="success",
     show_default=True,
     help="`success` (or skipped), `finished` (in whatever way), `failed`.",

@@ -10,6 +10,7 @@ import click
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.domain.limits import check_body
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import Number, shell_of, stand_in
 from inbox_orch.shared.shell.inputs import given_text, warn_of_delimiter
@@ -43,8 +44,6 @@ def open_scheduler(
         perhaps_alone=looks if perhaps_alone is None else perhaps_alone,
     )
     context.call_on_close(bus.close)
-    if looks:
-        bus.database.read_as_newest()
     return Scheduler(bus, shell.agent)
 
 
@@ -103,8 +102,7 @@ def harvested_words(done: Harvested | None) -> str | None:
     """What was committed for a worker, in words."""
     if done is None:
         return None
-    files = "1 file" if done.files == 1 else f"{done.files} files"
-    return f"{files} that the worker had left uncommitted, as {done.commit}"
+    return f"{counted(done.files, 'file')} that the worker had left uncommitted, as {done.commit}"
 
 
 def key_option(command: Command) -> Command:

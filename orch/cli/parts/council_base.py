@@ -1,5 +1,7 @@
 """What the commands about councils have in common: which council, and how its seats look."""
 
+from collections.abc import Mapping, Sequence
+
 import click
 
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
@@ -37,6 +39,11 @@ def chosen_council(
     if name is None:
         tell_of_last(context, run, "council")
     return scheduler, run
+
+
+def in_words(terms: Sequence[str], whole: Mapping[str, str]) -> list[str]:
+    """What items have in common; `whole` has the word for each term, and is empty for a pipe."""
+    return [whole.get(term, term) for term in terms]
 
 
 def _note(seat: SeatView) -> str | None:

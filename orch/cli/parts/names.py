@@ -69,5 +69,4 @@ def _open(context: click.Context) -> Bus:
     shell = shell_of(context)
     bus = Bus.open(shell.database, database_id=shell.expected_id, busy_seconds=0, looks=True)
     context.call_on_close(bus.close)
-    bus.database.read_as_newest()
     return bus

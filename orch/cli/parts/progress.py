@@ -1,10 +1,14 @@
-"""How a drive is shown: lines that grow, above a picture of what moves; or JSON Lines.
+"""How a drive is shown: lines that grow, on a terminal above a picture of what moves, in a pipe
+tab-separated; or JSON Lines.
 
 Must not decide anything: it shows what the scheduler says.
 """
 
 import shutil
+from collections.abc import Sequence
+from itertools import zip_longest
 
+from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.output import Output
@@ -13,8 +17,8 @@ from ...leader.drive import Driven, Line, Step
 from ...leader.scheduler import Scheduler
 from ...runs.model import Run
 from ...runs.states import TASK_FINAL
+from ...views.happened import is_told_by_next, one_line, sentence
 from ...views.status import Status
-from .base import base_conflict
 from .standings import blocks as status_blocks
 from .standings import row_of
 
@@ -26,23 +30,19 @@ _AROUND = 5
 class Progress:
     """The output of one drive."""
 
-    def __init__(
-        self, output: Output, scheduler: Scheduler, run: Run, *, for_people: bool = False
-    ) -> None:
-        """`for_people`: no JSON Lines, also where there is no terminal."""
+    def __init__(self, output: Output, scheduler: Scheduler, run: Run) -> None:
         self.output, self.scheduler, self.run = output, scheduler, run
-        self._lines = not for_people and (output.as_json or not output.terminal)
         self._status: Status | None = None
 
     # -- steps -------------------------------------------------------------------------------
 
     def tell(self, step: Step) -> None:
         """What has happened, and how it has ended."""
-        for line in step.lines:
-            if self._lines:
+        if self.output.as_json:
+            for line in step.lines:
                 self.output.line(line.as_json())
-            else:
-                self._say(line)
+        else:
+            self._say(step.lines)
         if step.ending is not None:
             self._end(step.ending)
 
@@ -56,49 +56,45 @@ class Progress:
 
     def fail(self, error: InboxOrchError) -> None:
         """The drive has ended without an outcome."""
-        if not self._lines or not self.output.answered:
+        if not self.output.as_json or not self.output.answered:
             raise error
         self.output.last_line(None, error)
-        self._complain(error)
 
     def _end(self, ending: Driven) -> None:
-        if self._lines:
+        if self.output.as_json:
             self.output.last_line(ending.as_json(), ending.failure)
-            if ending.failure is not None:
-                self._complain(ending.failure)
             return
-        self.output.show(*status_blocks(self.scheduler.status(self.run)))
+        if self.output.terminal:
+            self.output.show(*status_blocks(self.scheduler.status(self.run)))
+        else:
+            counts = ", ".join(f"{n} {state}" for state, n in ending.counts.items())
+            text = f"{ending.run.name}: {ending.outcome}. {counts or 'no tasks'}"
+            self._sentence(self._now(), None, "outcome", text)
         if ending.failure is not None:
             self.output.error(ending.failure)
             self.output.exit_code = ending.failure.exit_code
 
-    def _complain(self, error: InboxOrchError) -> None:
-        if not self.output.as_json:
-            self.output.error(error)
-
     # -- for people --------------------------------------------------------------------------
 
-    def _say(self, line: Line) -> None:
-        facts = line.facts
-        if line.type == "notice":
-            self.output.notice(facts["message"] + (f" ({facts['hint']})" if facts["hint"] else ""))
-        elif line.type == "dispatched":
-            where = f"attempt {facts['number']} is with `{facts['mailbox']}`"
-            self._sentence(facts["created_at"], facts["key"], where)
-        elif line.type == "question":
-            message = facts["message"]
-            options = f" ({' | '.join(message['options'])})" if message["options"] else ""
-            asked = f"{facts['asked_by']} asks{options}: {_one_line(message['body'])}"
-            self._sentence(message["created_at"], facts["key"], asked)
-        elif line.type == "base_conflict":
-            self.output.show(base_conflict(facts["key"], facts["paths"]))
-        elif facts["kind"] not in ("attempt_succeeded", "attempt_blocked"):
-            what = facts["kind"].replace("_", " ", 1)
-            reason = facts["data"].get("reason")
-            self._sentence(facts["at"], facts["key"], what + (f": {reason}" if reason else ""))
+    def _say(self, lines: Sequence[Line]) -> None:
+        """A line for each thing that has happened."""
+        for line, following in zip_longest(lines, lines[1:]):
+            if line.type == "notice":
+                hint = line.facts["hint"]
+                self.output.notice(line.facts["message"] + (f" ({hint})" if hint else ""))
+            elif line.type == "base_conflict":
+                text = sentence("base_conflict_found", line.facts)
+                self._sentence(self._now(), line.facts["key"], line.type, text)
+            elif following is None or not _is_told_by(line, following):
+                self._sentence(*_said(line))
 
-    def _sentence(self, at: str, key: str, text: str) -> None:
-        self.output.show(Sentence(f"{at[11:19]}  {key}  {text}"))
+    def _sentence(self, at: str, key: str | None, kind: str, text: str | None) -> None:
+        if text is not None:
+            shown = "  ".join(word for word in (at[11:19], key, text) if word)
+            self.output.show(Sentence(shown, (at, key, kind, text)))
+
+    def _now(self) -> str:
+        return str(rfc3339(self.scheduler.database.now().wall_ms))
 
     # -- the picture -------------------------------------------------------------------------
 
@@ -138,9 +134,26 @@ def _headline(status: Status) -> str:
     over = sum(counts.get(state, 0) for state in (*TASK_FINAL, "unreachable"))
     others = ", ".join(f"{n} {state}" for state, n in counts.items() if state not in TASK_FINAL)
     state = status.outcome if status.run.state == "open" else status.run.state
-    text = f"{status.run.name}: {state}, {over} of {len(status.rows)} over"
+    text = f"{status.run.name}: {state}, {over} of {len(status.rows)} finished"
     return text + (f" ({others})" if others else "")
 
 
-def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())[:300]
+def _said(line: Line) -> tuple[str, str, str, str | None]:
+    """When, on which task, what kind of thing has happened, and the sentence that says it."""
+    facts, key = line.facts, line.facts["key"]
+    if line.type == "dispatched":
+        text = f"attempt {facts['number']} is with `{facts['mailbox']}`"
+        return facts["created_at"], key, line.type, text
+    if line.type == "question":
+        message = facts["message"]
+        options = f" ({' | '.join(message['options'])})" if message["options"] else ""
+        text = f"{facts['asked_by']} asks{options}: {one_line(message['body'] or '')}"
+        return message["created_at"], key, line.type, text
+    return facts["at"], key, facts["kind"], sentence(facts["kind"], facts["data"])
+
+
+def _is_told_by(line: Line, following: Line) -> bool:
+    if (line.type, following.type) != ("change", "change"):
+        return False
+    mine, its = line.facts, following.facts
+    return is_told_by_next(mine["kind"], mine["attempt"], its["kind"], its["attempt"])

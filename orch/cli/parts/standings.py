@@ -3,8 +3,10 @@
 import click
 
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table, When
+from inbox_orch.shared.shell.commandline import Choice
 
 from ...runs.readiness import STANDINGS
+from ...views.needs import told_counts
 from ...views.status import Row, Status
 from ...views.work import changed_at
 from .base import Command, obstacle_block
@@ -15,7 +17,7 @@ def states_option(command: Command) -> Command:
     return click.option(
         "--state",
         "states",
-        type=click.Choice(STANDINGS),
+        type=Choice(STANDINGS),
         multiple=True,
         metavar="STATE",
         help=f"Only tasks that are {', '.join(STANDINGS[:-1])} or {STANDINGS[-1]}; repeatable.",
@@ -24,7 +26,8 @@ def states_option(command: Command) -> Command:
 
 def blocks(status: Status) -> list[Block]:
     """The status as a line and a table."""
-    counts = ", ".join(f"{number} {state}" for state, number in status.counts.items())
+    told = told_counts(status.counts, status.run.state)
+    counts = ", ".join(f"{number} {state}" for state, number in told.items())
     stale = " (stale: the database cannot be written here)" if status.stale else ""
     text = f"{status.run.name}: {status.outcome}{stale}. {counts or 'no tasks'}"
     obstacle = [] if status.obstacle is None else [obstacle_block(status.obstacle)]
@@ -35,7 +38,7 @@ def blocks(status: Status) -> list[Block]:
         Table(
             ("TASK", "STATE", "TRY", "WHO", "SINCE", "NOTE"),
             rows,
-            "no task is so" if status.unasked else "no tasks",
+            "no such tasks" if status.unasked else "no tasks",
             fixed=(0, 1, 2),
             folded=(5,),
         ),
@@ -48,7 +51,7 @@ def brief_blocks(status: Status) -> list[Block]:
     for row in status.by_need:
         key, state, _, who, _, note = row_of(row, status.now_ms)
         rows.append((key, state, who, note))
-    empty = "all are over" if status.unasked else "no tasks"
+    empty = "no unfinished tasks" if status.unasked else "no tasks"
     table = Table(("TASK", "STATE", "WHO", "NOTE"), tuple(rows), empty, fixed=(0, 1))
     return [*blocks(status)[:-1], table]
 

@@ -12,6 +12,8 @@ def governed(word: str, done: Governed) -> list[Block]:
     """What became of a run; `word` is how that is called, like `Closed`."""
     name = done.run.name
     text = f"Run {name} was {done.run.state} already" if done.already else f"{word} run {name}"
+    if done.run.state == "closed":
+        text += f": {done.outcome}"
     blocks: list[Block] = [Sentence(text, (name, done.run.state, done.outcome))]
     return blocks + _named("cancelled", done.cancelled) + _still_ending(done.ending)
 

@@ -2,7 +2,7 @@
 
 import click
 
-from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.shared.shell.commandline import Choice, Verb, shell_of
 
 from ..parts.base import one_run, open_scheduler, shown_run
 from ..parts.pictures import hand_out, target_option
@@ -15,9 +15,7 @@ from ..parts.pictures import hand_out, target_option
     examples=("orch plan export > plan.yaml", "orch plan export --format json --output plan.json"),
 )
 @one_run
-@click.option(
-    "--format", "form", type=click.Choice(("yaml", "json")), default="yaml", show_default=True
-)
+@click.option("--format", "form", type=Choice(("yaml", "json")), default="yaml", show_default=True)
 @target_option
 @click.pass_context
 def command(context: click.Context, run_name: str | None, form: str, target: str | None) -> None:

@@ -6,7 +6,7 @@ import click
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Verb, shell_of
+from inbox_orch.shared.shell.commandline import PATH, TEXT, Choice, Number, Verb, shell_of
 
 from ...runs import limits
 from ...runs.config import Config
@@ -34,7 +34,7 @@ from ..parts.documents import config_in
 @click.option("--base", metavar="REF", help="Where attempts start; default: HEAD at each dispatch.")
 @click.option(
     "--on-failure",
-    type=click.Choice(POLICIES),
+    type=Choice(POLICIES),
     default="continue",
     show_default=True,
     help="After a task's last try failed: go on, start nothing more, or cancel the rest.",

@@ -18,5 +18,5 @@ def command(context: click.Context, closed: bool) -> None:
     rows = tuple((run.name, run.state, run.leader, run.title) for run in runs)
     shell_of(context).output.result(
         data,
-        Table(("RUN", "STATE", "LEADER", "TITLE"), rows, "no run" if closed else "no open run"),
+        Table(("RUN", "STATE", "LEADER", "TITLE"), rows, "no runs" if closed else "no open runs"),
     )

@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import click
 
+from inbox_orch.inbox.domain.limits import MAX_SCHEMA_BYTES
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Sentence
-from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Verb, shell_of
+from inbox_orch.shared.shell.commandline import DOCUMENT, PATH, TEXT, Number, Verb, shell_of
+from inbox_orch.shared.shell.inputs import given_document
 
 from ...runs import limits
 from ...runs.model import Limits
@@ -14,6 +16,7 @@ from ...runs.plan import Link, TaskSpec
 from ..parts.base import (
     Command,
     chosen_run,
+    harvest_option,
     key_option,
     lead_on,
     open_scheduler,
@@ -46,6 +49,12 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
     "--body-file", type=PATH, metavar="PATH|-", help="Read the text from a file or stdin."
 )
 @click.option("--body", type=TEXT, metavar="TEXT", help="The text itself.")
+@click.option(
+    "--schema",
+    type=DOCUMENT,
+    metavar="FILE|JSON",
+    help="A JSON Schema; `inbox done` refuses a result that it does not accept.",
+)
 @click.option("--to", metavar="MAILBOX", help="Who does it.  [default: workers]")
 @click.option("--kind", default="code", show_default=True, metavar="WORD", help="For sorting.")
 @click.option(
@@ -91,6 +100,9 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
 )
 @click.option("--no-worktree", is_flag=True, help="It changes no code.")
 @click.option("--allow-empty", is_flag=True, help="Accept it without a commit.")
+@harvest_option(
+    "Commit for its workers what they leave uncommitted.  [default: as the dispatch says]"
+)
 @key_option
 @click.pass_context
 def command(
@@ -100,6 +112,7 @@ def command(
     title: str,
     body_file: str | None,
     body: str | None,
+    schema: str | None,
     to: str | None,
     kind: str,
     depends_on: tuple[str, ...],
@@ -115,6 +128,7 @@ def command(
     check_timeout: float | None,
     no_worktree: bool,
     allow_empty: bool,
+    harvest: bool | None,
     key: str | None,
 ) -> None:
     """Add a task to a run. What is not given is as the run's config says."""
@@ -136,6 +150,8 @@ def command(
         allow_empty=allow_empty,
         checks=checks if checks or no_checks else None,
         limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
+        result_schema=given_document(schema, MAX_SCHEMA_BYTES),
+        harvest=harvest,
     )
     answer = scheduler.add_task(run, spec, key=key)
     task = answer.data["task"]

@@ -11,7 +11,14 @@ from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Verb, shell_
 from ...attempts.rework import Edit, edit_task
 from ...runs import limits
 from ...runs.model import Limits
-from ..parts.base import chosen_run, key_option, open_scheduler, read_body, run_option
+from ..parts.base import (
+    chosen_run,
+    harvest_option,
+    key_option,
+    open_scheduler,
+    read_body,
+    run_option,
+)
 from .add import ATTEMPTS, CLOCK, clock_option
 
 _CLOCKS = ("queue_timeout", "timeout", "silent_timeout", "block_timeout", "check_timeout")
@@ -57,6 +64,7 @@ _CLOCKS = ("queue_timeout", "timeout", "silent_timeout", "block_timeout", "check
 @click.option(
     "--check-timeout", type=CLOCK, metavar="SECONDS", help="At most so long for each check."
 )
+@harvest_option("Commit for its workers what they leave uncommitted.")
 @key_option
 @click.pass_context
 def command(

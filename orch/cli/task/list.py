@@ -42,7 +42,7 @@ def command(
         (r.standing.task.key, r.standing.state, r.standing.task.attempts, _who(r), _title(r))
         for r in rows
     )
-    empty = "no task is so" if states and status.rows else "no tasks"
+    empty = "no such tasks" if states and status.rows else "no tasks"
     headings = ("TASK", "STATE", "TRY", "WHO", "TITLE")
     shell_of(context).output.result(data, Table(headings, lines, empty, fixed=(0, 1, 2)))
     tell_left_out(context, len(every) - len(rows))

@@ -13,7 +13,7 @@ from ...views.show import Edge, TaskShown
 from ..blocked import question_blocks
 from ..parts.base import open_scheduler, run_option, shown_run
 
-_LEFT_OUT = ("checks", "limits", "because", "conflict_paths")
+_LEFT_OUT = ("checks", "limits", "because", "conflict_paths", "result_schema")
 
 
 @click.command("show", cls=Verb, agent=True, examples=("orch task show lexer --json",))
@@ -42,6 +42,7 @@ def _blocks(shown: TaskShown) -> list[Block]:
         "because": ", ".join(standing["because"]) or None,
         "conflict in": ", ".join(standing["conflict_paths"]) or None,
         **limits,
+        "result schema": shown.standing.task.result_schema,
     }
     blocks: list[Block] = [
         Facts(tuple((label, value) for label, value in facts.items() if value is not None))

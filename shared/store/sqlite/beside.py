@@ -41,7 +41,7 @@ def remains(layout: Layout) -> Iterator[Check]:
 
 def _journal(database: Engine, fix: bool) -> Check:
     """A database that was put together by other means may lack the write-ahead log."""
-    with database.snapshot() as snapshot:
+    with database.snapshot(as_it_is=True) as snapshot:
         mode = care.journal_mode(snapshot)
     if mode == "wal":
         return Check("journal", OK, "write-ahead log")

@@ -118,7 +118,8 @@ class Database:
             return
         self.check_usable()
         with translated(self.layout):
-            self.read_as_newest(False)
+            if self._upgraded is not None:
+                self._upgraded.close()
             self._connection.close()
         if self._makes_room:
             keep_reserve(self.layout)
@@ -261,29 +262,26 @@ class Database:
     # -- reading ---------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        """Read several things as of one commit. Inside a transaction: its own view."""
+    def snapshot(self, *, as_it_is: bool = False) -> Iterator[Snapshot]:
+        """Read several things as of one commit. Inside a transaction: its own view. An older
+        schema, opened to look, is shown in the newest one unless `as_it_is` is said."""
         self.check_usable()
         if self._connection.in_transaction:
-            yield Snapshot(self._connection)
+            yield Snapshot(self._seen(as_it_is))
             return
         try:
             self._patiently(self._busy_seconds, self._begin_snapshot)
             try:
                 self.check_in_place()
-                session = self._connection if self._upgraded is None else self._upgraded.current()
-                yield Snapshot(session)
+                yield Snapshot(self._seen(as_it_is))
             finally:
                 self._roll_back()
         except sqlite3.Error as error:
             raise named(self.layout, error) from error
 
-    def read_as_newest(self, yes: bool = True) -> None:
-        """Whether snapshots of an older schema, opened to look, are shown in the newest one."""
-        if self._upgraded is not None:
-            self._upgraded.close()
-        older = yes and self.schema_version < SCHEMA_VERSION
-        self._upgraded = Upgraded(self._connection) if older else None
+    def _seen(self, as_it_is: bool) -> sqlite3.Connection:
+        upgraded = None if as_it_is else self._upgraded
+        return self._connection if upgraded is None else upgraded.current()
 
     def _begin_snapshot(self) -> None:
         """A plain BEGIN fixes nothing: the snapshot is taken by the first read, which a lock
@@ -363,9 +361,8 @@ class Database:
     @property
     def writable(self) -> bool:
         """Whether this process may write the database; nothing is written to find out."""
-        return os.access(self.layout.database, os.W_OK) and os.access(
-            os.path.dirname(self.layout.database), os.W_OK
-        )
+        places = (self.layout.database, os.path.dirname(self.layout.database))
+        return all(os.access(place, os.W_OK) for place in places)
 
     @property
     def may_note(self) -> bool:
@@ -408,7 +405,9 @@ class Database:
                 give_up_reserve(self.layout)
             if not self._looks:
                 self._bring_up_to_date()
-        with self.snapshot() as snapshot:
+            elif self.schema_version < SCHEMA_VERSION:
+                self._upgraded = Upgraded(self._connection)
+        with self.snapshot(as_it_is=True) as snapshot:
             self.id = connecting.database_id(self.layout, snapshot)
         if expected_id is not None and expected_id != self.id:
             raise other_database(self.layout, self.id, expected_id)
@@ -418,8 +417,9 @@ class Database:
         if self.schema_version < SCHEMA_VERSION:
             with translated(self.layout):
                 self._migrate()
-            self.read_as_newest(False)
-            self.schema_version = SCHEMA_VERSION
+                if self._upgraded is not None:
+                    self._upgraded.close()
+            self._upgraded, self.schema_version = None, SCHEMA_VERSION
 
     def _migrate(self) -> None:
         from inbox_orch.migrations.apply import migrate

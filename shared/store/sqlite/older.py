@@ -42,6 +42,7 @@ def _upgraded(source: sqlite3.Connection) -> sqlite3.Connection:
         copy.execute("BEGIN IMMEDIATE")
         migrate(copy)
         copy.execute("COMMIT")
+        copy.execute("BEGIN")  # as what is seen of a live file: one snapshot
     except BaseException:
         copy.close()
         raise
