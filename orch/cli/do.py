@@ -14,6 +14,7 @@ from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Shell, Verb,
 from inbox_orch.shared.shell.output import Output
 
 from ..integration.integrate import Integrated
+from ..integration.shortfall import failure_of
 from ..leader.crew import Crew, Post
 from ..leader.drive import Drive, Driven
 from ..leader.notices import Notifier, end_of
@@ -28,7 +29,7 @@ from .parts.base import WAIT, harvest_option, notify_option, open_scheduler, rea
 from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
 from .parts.documents import faults_told, plan_in
-from .parts.integrated import blocks_of, failure_of
+from .parts.integrated import blocks_of
 from .parts.progress import Progress
 from .parts.standings import blocks as status_blocks
 

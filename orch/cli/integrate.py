@@ -6,8 +6,9 @@ import click
 
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
+from ..integration.shortfall import failure_of
 from .parts.base import chosen_run, lead_on, open_scheduler, run_option
-from .parts.integrated import blocks_of, failure_of
+from .parts.integrated import blocks_of
 
 
 @click.command(

@@ -22,11 +22,11 @@ VARIABLES = {
     "the trace of a run, if the optional part `otel` is installed",
     "XDG_STATE_HOME": "where `orch` puts worktrees, and `inbox setup` its records; "
     "`~/.local/state`",
-    "NO_COLOR": "not empty: no colour and no other escape sequence",
+    "NO_COLOR": "not empty: no colour and no other escape sequence; `orch board` has no colours",
     "FORCE_COLOR": "not empty and not `0`: the output for a terminal, also into a pipe; "
     "never with `--json`",
     "COLUMNS": "the width of tables, where the terminal does not tell",
-    "TERM": "`dumb`: as `NO_COLOR`",
+    "TERM": "`dumb`: no colour and no other escape sequence; no `orch board`",
 }
 
 FOR_COMMANDS = {

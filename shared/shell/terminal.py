@@ -18,7 +18,7 @@ from .escapes import escapes_allowed
 
 _GAP = 2
 _NARROW = 6
-_STATE_STYLES = {
+STATE_STYLES = {
     "pending": "cyan",
     "ready": "cyan",
     "offered": "cyan",
@@ -55,6 +55,7 @@ _STATE_STYLES = {
     "cancelled": "dim",
     "skipped": "dim",
 }
+"""The colours of states, for all that is shown on a terminal."""
 
 
 def render(blocks: Sequence[Block], columns: int | None = None) -> str:
@@ -131,7 +132,7 @@ def _text(value: object) -> Text:
     if isinstance(value, When):
         return Text(_how_long(value))
     shown = harmless(_flat(value))
-    return Text(shown, style=_STATE_STYLES.get(shown, ""))
+    return Text(shown, style=STATE_STYLES.get(shown, ""))
 
 
 def _flat(value: object) -> str:
@@ -146,7 +147,7 @@ def _print_lines(console: Console, lines: Lines) -> None:
     for row in lines.rows:
         drawn = Text()
         for text, state in row:
-            drawn.append(harmless(text), style=_STATE_STYLES.get(state or "", ""))
+            drawn.append(harmless(text), style=STATE_STYLES.get(state or "", ""))
         drawn.rstrip()
         console.print(drawn, no_wrap=True, overflow="ignore", crop=False)
 

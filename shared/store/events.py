@@ -190,6 +190,17 @@ def newest(tx: Session, run_id: str, limit: int) -> list[Event]:
     return [_event(row) for row in reversed(rows)]
 
 
+def newest_of_threads(tx: Session, thread_ids: Sequence[str], limit: int) -> list[Event]:
+    """The last `limit` events of the bus about these threads, in order: those that name no run."""
+    marks = ", ".join("?" * len(thread_ids))
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM event WHERE thread_id IN ({marks}) AND run_id IS NULL"
+        " ORDER BY seq DESC LIMIT ?",
+        (*thread_ids, limit),
+    )
+    return [_event(row) for row in reversed(rows)]
+
+
 def every(tx: Session, *, up_to: int | None = None) -> Iterator[Event]:
     """All events in order, without holding them in memory."""
     rows = tx.stream(

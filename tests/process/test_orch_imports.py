@@ -11,7 +11,10 @@ from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.timing import PATIENCE_SECONDS
 
-HEAVY = {"asyncio", "git", "opentelemetry", "pydantic", "rich", "sqlite_utils", "ulid", "yaml"}
+HEAVY = {
+    *("asyncio", "git", "opentelemetry", "pydantic", "rich", "sqlite_utils", "textual"),
+    *("ulid", "yaml"),
+}
 # Each takes 0.2 to 3 ms, and what only looks at a run needs none of them.
 ELSEWHERE = {"difflib", "glob", "hashlib", "random", "shutil", "subprocess", "tempfile"}
 OURS = "inbox_orch.orch."
@@ -73,6 +76,14 @@ def test_reading_a_run_loads_nothing_of_other_work(project, line):
     assert found & OTHER_WORK == set()
     # The middle of some durations is taken with it, and it draws lots.
     assert found & (ELSEWHERE - ({"random"} if line == "critical-path" else set())) == set()
+
+
+@pytest.mark.parametrize("line", ["board", "board --json", "board --help"])
+def test_a_board_without_a_terminal_loads_nothing_of_one(project, line):
+    found = loaded(project.folder, *line.split(), ends_with=0 if "help" in line else 2)
+
+    assert found & HEAVY == set()
+    assert not [name for name in found if name.startswith(f"{OURS}board")]
 
 
 def test_a_wait_loads_what_waits_and_nothing_that_runs_or_counts(project):

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from inbox_orch.orch.cli.parts.board_view import Place, lines
+from inbox_orch.orch.board.view import Place, head_lines
 from inbox_orch.orch.leader.drive import Drive
 from inbox_orch.orch.runs.model import Run
 from inbox_orch.shared.errors import InboxOrchError
 from support.runs import Site
-from support.terminals import SGR
 
 ANSWER = "`orch blocked` shows the questions, `orch answer TASK --body TEXT` answers"
 MERGE = "merge by hand, then: orch dispatch TASK --base COMMIT"
@@ -285,11 +284,16 @@ def test_a_failure_is_told_with_what_can_never_start(site: Site):
     assert told["task:after"] == failed._replace(message="after is unreachable")
 
 
+def said_by_a_board(site: Site, run: Run) -> list[str]:
+    lines = head_lines(site.scheduler.board(run), Place(), 100, 24)
+    return ["".join(text for text, _ in line) for line in lines]
+
+
 def test_a_board_shows_the_verdict_with_its_hint(site: Site):
     run = site.open_run()
     conflict(site, run)
 
-    drawn = [SGR.sub("", line) for line in lines(site.scheduler.board(run), Place(), 100, 24)]
+    drawn = said_by_a_board(site, run)
     assert f"run {run.name}: nothing runs, and what it depends on does not merge: merged" in drawn
     assert MERGE in drawn
 
@@ -299,5 +303,5 @@ def test_a_board_of_a_run_that_goes_on_or_ended_well_shows_none(site: Site, brin
     run = site.open_run()
     bring(site, run)
 
-    drawn = [SGR.sub("", line) for line in lines(site.scheduler.board(run), Place(), 100, 24)]
+    drawn = said_by_a_board(site, run)
     assert not [line for line in drawn if "run" in line.split()[:1]]

@@ -70,7 +70,7 @@ class Viewed:
     def __init__(
         self, *line: str, folder: Path, rows: int = 24, columns: int = 80, **environment: str
     ) -> None:
-        self._master, slave = pty.openpty()
+        self.master, slave = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(slave)
         # The first terminal that the leader of a session opens is its own: Ctrl-C works.
@@ -81,7 +81,7 @@ class Viewed:
             env={**os.environ, "TERM": "xterm-256color", **environment},
             start_new_session=True,
         )
-        self._slave = slave
+        self.slave = slave
         self.sent = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
@@ -89,13 +89,13 @@ class Viewed:
         """End it, if it has not ended."""
         self.process.kill()
         self.process.wait()
-        os.close(self._slave)
-        os.close(self._master)
+        os.close(self.slave)
+        os.close(self.master)
 
     @property
     def after(self) -> list[Any]:
         """The settings of the terminal."""
-        return termios.tcgetattr(self._slave)
+        return termios.tcgetattr(self.slave)
 
     @property
     def screen(self) -> list[str]:
@@ -106,11 +106,11 @@ class Viewed:
     def resize(self, rows: int, columns: int) -> None:
         """As a window that is dragged."""
         size = struct.pack("HHHH", rows, columns, 0, 0)
-        fcntl.ioctl(self._master, termios.TIOCSWINSZ, size)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 
     def type(self, text: str) -> None:
         """Press keys."""
-        os.write(self._master, text.encode())
+        os.write(self.master, text.encode())
 
     def until(self, holds: Callable[[list[str]], bool]) -> list[str]:
         """The screen, once something holds of it."""
@@ -118,19 +118,24 @@ class Viewed:
         while not holds(self.screen):
             left = end - time.monotonic()
             assert left > 0, self.screen
-            if select.select([self._master], [], [], left)[0]:
+            if select.select([self.master], [], [], left)[0]:
                 self._take()
         return self.screen
 
     def ended(self) -> int:
         """Its exit status; `sent` has all that it has sent then."""
-        code = self.process.wait(PATIENCE_SECONDS)
-        while select.select([self._master], [], [], 0)[0]:
+        end = time.monotonic() + PATIENCE_SECONDS
+        # A terminal that nobody reads would keep it waiting.
+        while self.process.poll() is None and time.monotonic() < end:
+            if select.select([self.master], [], [], 0.05)[0]:
+                self._take()
+        code = self.process.wait(0)
+        while select.select([self.master], [], [], 0)[0]:
             self._take()
         return code
 
     def _take(self) -> None:
-        self.sent += self._decoder.decode(os.read(self._master, 65536))
+        self.sent += self._decoder.decode(os.read(self.master, 65536))
 
 
 def _read(master: int) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from inbox_orch.inbox.domain import limits
+from inbox_orch.orch.board.fitting import wrapped
 from inbox_orch.orch.council import prompts
 from inbox_orch.orch.council.extracting import objects_in
 from inbox_orch.orch.council.model import Decision
@@ -23,7 +24,6 @@ from inbox_orch.orch.council.words import split_negated, terms
 from inbox_orch.orch.documents.plan import read_plan
 from inbox_orch.orch.runs.names import run_name
 from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.shell.screen import _keys_in
 from support.councils import BRIEF_SHA256, COUNCIL_ID, DECISIONS, reply
 from support.lengths import LONG
 
@@ -118,10 +118,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "a payload": limits.check_payload,
     "a plan": plan_of,
     "a title": lambda text: run_name(text, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),
-    "keys": lambda text: list(_keys_in(text)),
+    "lines of a board": lambda text: wrapped(text, 80),
 }
 
-CHARACTER_BY_CHARACTER = ("a text in a report", "terms", "keys")
+CHARACTER_BY_CHARACTER = ("a text in a report", "terms", "lines of a board")
 """Readers to which it does not matter what stands around a shape, and slow ones."""
 
 
