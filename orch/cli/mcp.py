@@ -59,7 +59,7 @@ _ABOUT = {
     "tasks": "The tasks' keys; all that are ready without any.",
     "body": "The text itself.",
     "state": "Only tasks that are so.",
-    "brief": "What is to be reviewed, in markdown.",
+    "council start: brief": "What is to be reviewed, in markdown.",
 }
 
 

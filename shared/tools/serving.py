@@ -215,9 +215,10 @@ def _tool_of(about: Described) -> types.Tool:
         input_schema=about.takes,
         output_schema=outline(about.gives),
         annotations=types.ToolAnnotations(
-            read_only_hint=tool.reads,
-            destructive_hint=tool.destroys,
-            idempotent_hint=tool.repeats or tool.reads,
+            # What is as a client takes it to be without a word is left out.
+            read_only_hint=tool.reads or None,
+            destructive_hint=None if tool.reads else tool.destroys,
+            idempotent_hint=(tool.repeats and not tool.reads) or None,
             open_world_hint=False,
         ),
     )

@@ -112,7 +112,8 @@ def described(
     gives: Callable[[str, int], dict[str, Any]],
 ) -> Described:
     """What a client is told. `about_arguments` describes those that have no help, or one that is
-    about command lines; `gives` is the JSON Schema of a command's nth result."""
+    about command lines, by name, or by `COMMAND: NAME` for one tool; `gives` is the JSON Schema of
+    a command's nth result."""
     command = command_of(program, tool)
     arguments = tuple(_arguments(tool, command))
     words = tool.command.replace("-", "_").split()
@@ -184,7 +185,11 @@ def _schema_of(tool: Tool, argument: Argument, about: Mapping[str, str]) -> dict
     schema = _type_of(argument)
     if argument.many:
         schema = {"type": "array", "items": schema}
-    text = about.get(argument.name) or getattr(argument.parameter, "help", None)
+    text = (
+        about.get(f"{tool.command}: {argument.name}")
+        or about.get(argument.name)
+        or getattr(argument.parameter, "help", None)
+    )
     if argument.waiting:
         text = f"Seconds to wait for it; 0 looks once. At most {MOST_WAIT_SECONDS}."
         if tool.waits:
@@ -367,21 +372,7 @@ def _may_be_left_out(schema: Mapping[str, Any]) -> bool:
 
 
 def outline(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A lean schema's first level: of what kind each value is, if it is of one alone, and which are
-    always there. The whole would be four fifths of what a client has to read of all tools."""
-    known = schema.get("$defs", {})
-    kinds = {n: _kind_of(each, known) for n, each in schema.get("properties", {}).items()}
+    """What is always there on a lean schema's first level. The whole would be four fifths of what a
+    client has to read of all tools."""
     required = schema.get("required", [])
-    properties = {name: kind for name, kind in kinds.items() if kind or name in required}
-    return {
-        "type": "object",
-        **({"properties": properties} if properties else {}),
-        **({"required": required} if required else {}),
-    }
-
-
-def _kind_of(schema: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what kind a value is; nothing where it may be of several."""
-    if "$ref" in schema:
-        return _kind_of(known[schema["$ref"].rpartition("/")[2]], known)
-    return {"type": schema["type"]} if isinstance(schema.get("type"), str) else {}
+    return {"type": "object", **({"required": required} if required else {})}

@@ -44,12 +44,21 @@ async def error(client, tool: str, **given):
     return result.structured_content["error"]
 
 
+HALF_OF_ALL_BYTES = 12_500
+"""What the list of one program's tools may cost a client, so that both cost it at most 25 KB."""
+
+
+def bytes_of(tools) -> int:
+    """How long their list is as a client reads it."""
+    return sum(len(tool.model_dump_json(by_alias=True, exclude_none=True)) + 1 for tool in tools)
+
+
 @with_sdk
 def test_a_task_goes_from_one_client_to_another_and_back(project: Project):
     async def talk(leader, worker):
-        assert {t.name for t in (await worker.list_tools()).tools} == {
-            *tools_of("inbox"), "inbox_rest"
-        }  # fmt: skip
+        listed = (await worker.list_tools()).tools
+        assert {tool.name for tool in listed} == {*tools_of("inbox"), "inbox_rest"}
+        assert bytes_of(listed) < HALF_OF_ALL_BYTES
         await call(leader, "send", to="workers", subject="Add", body="1 + 1", payload={"a": []})
         claimed = await call(worker, "claim", mailbox=["workers"])
         assert claimed["messages"][0]["payload"] == {"a": []}
@@ -294,6 +303,7 @@ def test_a_leader_dispatches_answers_and_waits(tmp_path: Path):
     async def talk(client):
         listed = (await client.list_tools()).tools
         assert {tool.name for tool in listed} == {*tools_of("orch"), "orch_rest"}
+        assert bytes_of(listed) < HALF_OF_ALL_BYTES
         assert {tool.name for tool in listed if tool.annotations.read_only_hint} >= {"orch_status"}
         ready = (await client.call_tool("orch_ready", {})).structured_content
         assert [item["key"] for item in ready["items"]] == ["a"]

@@ -17,3 +17,19 @@ def empty_as_of(path: Path, version: int) -> None:
             [("database_id", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), ("created_at", "1700000000000")],
         )
         connection.execute("COMMIT")
+
+
+def fill(path: Path, source: Path) -> None:
+    """Put into the tables of a database what a newer one has in the same columns of them; not which
+    steps it has been through."""
+    with outside.opened(path) as connection:
+        connection.execute("ATTACH ? AS source", (str(source),))
+        names = "SELECT name FROM main.sqlite_schema WHERE type = 'table'"
+        for (table,) in connection.execute(names).fetchall():
+            if table.startswith(("_", "sqlite_")):
+                continue
+            asked = "SELECT name FROM pragma_table_info(?)"
+            columns = ", ".join(name for (name,) in connection.execute(asked, (table,)).fetchall())
+            connection.execute(
+                f"REPLACE INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}"
+            )

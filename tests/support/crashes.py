@@ -14,9 +14,9 @@ from typing import Any
 
 from inbox_orch.inbox import Bus
 from inbox_orch.migrations import SCHEMA_VERSION
-from inbox_orch.shared.store.sqlite import creating, database
+from inbox_orch.shared.store.sqlite import creating
 from sqlite import outside
-from sqlite.empty import empty_as_of
+from sqlite.empty import empty_as_of, fill
 from support.buses import refused
 from support.clocks import FakeClock
 from support.killing import kill_at_every_step
@@ -284,13 +284,16 @@ class Migration:
     """The first command on a database of the first schema."""
 
     def prepare(self, folder: Path) -> str:
-        make_old_project(folder)
-        newest, database.SCHEMA_VERSION = database.SCHEMA_VERSION, 1
-        try:
-            with open_bus(folder, "leader") as bus:
-                return bus.send(to="w1", subject="s", body=BODY).thread.id
-        finally:
-            database.SCHEMA_VERSION = newest
+        make_project(folder)
+        with open_bus(folder, "leader") as bus:
+            sent = bus.send(to="w1", subject="s", body=BODY).thread.id
+        path = database_path(folder)
+        path.rename(path.with_name("newest.db"))
+        empty_as_of(path, 1)
+        path.chmod(0o600)
+        fill(path, path.with_name("newest.db"))
+        path.with_name("newest.db").unlink()
+        return sent
 
     def act(self, folder: Path, facts: str, returned: Returned) -> None:
         with open_bus(folder):

@@ -144,12 +144,15 @@ def test_an_empty_list_is_a_list_and_every_list_is_promised():
 
 def test_the_list_of_all_tools_is_short():
     told = [*TOOLS.values(), *map(rest_tool, PROGRAMS)]
-    listed = [(each.name, each.description, each.takes, outline(each.gives)) for each in told]
-    # As the SDK writes it.
-    assert len(json.dumps(listed, separators=(",", ":"))) < 25_000
+    # As the SDK writes it, which tests/process/test_mcp.py holds to the same bound.
+    listed = [
+        {"name": e.name, "description": e.description, "in": e.takes, "out": outline(e.gives)}
+        for e in told
+    ]
+    assert len(json.dumps(listed, separators=(",", ":"))) < 23_000
 
 
-def test_the_outline_of_a_schema_has_its_names_and_their_kinds():
+def test_the_outline_of_a_schema_has_the_names_of_what_is_always_there():
     schema = {
         "$defs": {"T": {"type": "object", "properties": {"a": {"type": "string"}}}},
         "type": "object",
@@ -160,11 +163,7 @@ def test_the_outline_of_a_schema_has_its_names_and_their_kinds():
         },
         "required": ["thread", "items"],
     }
-    assert outline(schema) == {
-        "type": "object",
-        "properties": {"thread": {"type": "object"}, "items": {"type": "array"}},
-        "required": ["thread", "items"],
-    }
+    assert outline(schema) == {"type": "object", "required": ["thread", "items"]}
 
 
 @pytest.mark.parametrize("program, text, said", [
