@@ -45,8 +45,6 @@ def _opened(context: click.Context, *, looks: bool) -> Scheduler:
         busy_seconds=shell.busy_seconds,
         looks=looks,
     )
-    if looks:
-        bus.database.read_as_newest()
     return Scheduler(bus, shell.agent)
 
 
