@@ -92,11 +92,6 @@ def picture(blocks: Sequence[Block]) -> tuple[list[str], list[int]]:
     return _printed(lines, columns), [line.cell_len for line in lines]
 
 
-def lines_of(blocks: Sequence[Block], columns: int) -> list[str]:
-    """The blocks as lines of at most so many columns, however many they are."""
-    return _printed(_cut_lines(blocks, columns), columns)
-
-
 def _cut_lines(blocks: Sequence[Block], columns: int) -> list[Text]:
     lines = [Text.from_ansi(line) for line in render(blocks, columns).splitlines()]
     for line in lines:
