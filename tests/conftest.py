@@ -99,9 +99,7 @@ def clean_environment(homes: Path) -> Iterator[None]:
                 patch.delenv(name)
         patch.setenv("HOME", tempfile.mkdtemp(dir=homes))
         patch.setenv("LANG", "C.UTF-8")
-        # Newer gits look after a repository in the background when they have written to it.
-        (homes / "gitconfig").write_text("[maintenance]\n\tauto = false\n")
-        patch.setenv("GIT_CONFIG_SYSTEM", str(homes / "gitconfig"))
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         for role in ("AUTHOR", "COMMITTER"):
             patch.setenv(f"GIT_{role}_NAME", "Tester")
             patch.setenv(f"GIT_{role}_EMAIL", "tester@example.invalid")

@@ -7,9 +7,8 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
 from ..leader import trace
 from ..leader.tracing import is_switched_off
+from ..runs import limits
 from .parts.base import one_run, open_scheduler, shown_run
-
-_MOST_SECONDS = 3600
 
 
 @click.command(
@@ -23,7 +22,7 @@ _MOST_SECONDS = 3600
 @click.option(
     "--wait",
     "wait_seconds",
-    type=Number(0, _MOST_SECONDS, seconds=True),
+    type=Number(0, limits.MAX_WAIT_SECONDS, seconds=True),
     default="10",
     show_default=True,
     metavar="SECONDS",

@@ -218,6 +218,8 @@ class Workshop:
     def _make_repository(self) -> None:
         self.repository.mkdir()
         self.git("init", "--quiet", "--initial-branch", "main")
+        # Newer gits look after a repository in the background, where it is to be gone at the end.
+        self.git("config", "maintenance.auto", "false")
         self.git("config", "user.name", "Demo")
         self.git("config", "user.email", "demo@example.invalid")
         (self.repository / "README.md").write_text("A small project.\n")

@@ -110,7 +110,11 @@ def _entries(values: Sequence[Any], depth: int) -> Iterator[str]:
 
 
 def _scalar(value: Any) -> str:
-    return _text(value) if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return _text(value)
+    said = json.dumps(value)
+    # To readers of YAML 1.1 a number with an exponent is text unless it has a dot.
+    return said.replace("e", ".0e") if isinstance(value, float) and "." not in said else said
 
 
 def _text(text: str) -> str:

@@ -171,7 +171,9 @@ def test_no_module_imports_anything_of_the_network():
     folders = ("inbox", "orch", "shared", "migrations")
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     assert len(paths) > 200
-    assert {str(p): found for p in paths if (found := _of_the_network(p.read_text()))} == {}
+    # The board's screen is an app of textual, which asyncio runs, without its part for the network.
+    allowed = {ROOT / "orch" / "board" / "terminal.py": {"asyncio"}}
+    assert {p: found for p in paths if (found := _of_the_network(p.read_text()))} == allowed
 
 
 @pytest.mark.parametrize(

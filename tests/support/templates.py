@@ -69,6 +69,8 @@ def _repository() -> Mapping[str, bytes]:
     folder = Path(tempfile.mkdtemp())
     try:
         _git(folder, "init", "--quiet", "--initial-branch", "main")
+        # Newer gits look after a repository in the background when they have written to it.
+        _git(folder, "config", "maintenance.auto", "false")
         (folder / "README.md").write_text("A project.\n")
         _git(folder, "add", "--all")
         _git(folder, "commit", "--quiet", "--message", "Write README.md")

@@ -67,6 +67,7 @@ def plans(draw) -> Plan:
                 draw(st.booleans()),
                 draw(st.one_of(st.none(), COMMANDS)),
                 draw(LIMITS),
+                draw(st.sampled_from([None, '{"type":"object","title":"no"}'])),
                 draw(st.sampled_from([None, False, True])),
             )
         )

@@ -166,7 +166,6 @@ def test_what_a_task_does_not_say_is_as_the_run_has_it():
         "allow_empty": False,
         "checks": ("make",),
         "limits": Limits(run_seconds=9.0),
-        "harvest": None,
     }
 
 

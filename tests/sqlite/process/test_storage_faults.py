@@ -127,7 +127,10 @@ def test_a_command_that_queues_for_the_lock_hears_an_interrupt_at_once(path, inb
 def _until_it_has_opened(pid, path):
     def has_it_open():
         folder = f"/proc/{pid}/fd"
-        return any(os.path.realpath(f"{folder}/{n}") == path for n in os.listdir(folder))
+        try:
+            return any(os.path.realpath(f"{folder}/{n}") == path for n in os.listdir(folder))
+        except FileNotFoundError:
+            return False  # one was closed meanwhile
 
     until(has_it_open)
 
