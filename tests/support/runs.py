@@ -21,9 +21,14 @@ from support.templates import make_repository
 
 
 def git(folder: Path | str, *arguments: str, status: int = 0) -> str:
-    """The output of git in a folder, without its last line end."""
+    """The output of git in a folder, without its last line end. Newer gits look after a repository
+    in the background when they have written to it: not these."""
     done = subprocess.run(
-        ["git", *arguments], cwd=folder, capture_output=True, text=True, errors="surrogateescape"
+        ["git", "-c", "maintenance.auto=false", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
     )
     assert done.returncode == status, f"git {arguments}: {done.returncode} {done.stderr}"
     return done.stdout.rstrip("\n")
