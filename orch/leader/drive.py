@@ -105,6 +105,17 @@ class Drive(NamedTuple):
     harvest: bool | None = None
     unsaid_harvest: bool | None = None
 
+    def pulsing(self, also: Callable[[], None]) -> "Drive":
+        """The same, with something more to do whenever the wait wakes up."""
+        before = self.pulse
+
+        def both() -> None:
+            if before is not None:
+                before()
+            also()
+
+        return self._replace(pulse=both)
+
 
 def drive(desk: Desk, run: Run, wanted: Drive) -> Generator[Step, None, None]:
     """Bring a run forward until what is wanted has come, or until nothing moves any more without

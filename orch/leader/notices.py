@@ -132,16 +132,7 @@ class Notifier:
 
     def on(self, wanted: Drive) -> Drive:
         """The drive, with a look at the commands whenever it wakes up."""
-        if not self._commands:
-            return wanted
-        pulse = wanted.pulse
-
-        def both() -> None:
-            if pulse is not None:
-                pulse()
-            self.pulse()
-
-        return wanted._replace(pulse=both)
+        return wanted.pulsing(self.pulse) if self._commands else wanted
 
     def through(self, steps: Generator[Step, None, None]) -> Generator[Step, None, None]:
         """The steps of a drive; what has happened is told before each is handed on."""

@@ -85,16 +85,7 @@ class Tracing:
 
     def on(self, wanted: Drive) -> Drive:
         """The drive, with a look at the export whenever it wakes up."""
-        if not self.wanted:
-            return wanted
-        pulse = wanted.pulse
-
-        def both() -> None:
-            if pulse is not None:
-                pulse()
-            self._pulse()
-
-        return wanted._replace(pulse=both)
+        return wanted.pulsing(self._pulse) if self.wanted else wanted
 
     def through(self, steps: Generator[Step, None, None]) -> Generator[Step, None, None]:
         """The steps of a drive, each of which is a reason to export."""
