@@ -236,9 +236,12 @@ def sentences(
     keys: Mapping[str, str],
     threads: Mapping[str, str],
     texts: Mapping[int, str],
+    *,
+    cut: bool = False,
 ) -> list[Sentence]:
     """What the events tell, oldest first. `keys` are the keys of the tasks by their ids, `threads`
-    by the ids of threads; `texts` what was written with messages, by their ids."""
+    by the ids of threads; `texts` what was written with messages, by their ids; `cut` whether there
+    were others before these events."""
     known = dict(threads)
     holders: dict[str, str] = {}
     expired: dict[str, str] = {}
@@ -257,7 +260,7 @@ def sentences(
             expired[thread] = who
         elif event.kind == "thread_claimed":
             expired.pop(thread, None)
-    return _counted(found)
+    return _counted(found, cut)
 
 
 def _add(found: list[Sentence], told: Told) -> None:
@@ -280,21 +283,23 @@ def _add(found: list[Sentence], told: Told) -> None:
     found.append(Sentence(event.at, text, look, about, event.kind))
 
 
-def _counted(found: list[Sentence]) -> list[Sentence]:
+def _counted(found: list[Sentence], cut: bool) -> list[Sentence]:
     """Many of a kind in a row are one thing that somebody did."""
     told: list[Sentence] = []
     row: list[Sentence] = []
     for each in [*found, None]:
         if row and (each is None or each.kind != row[0].kind):
-            told += _as_one(row) if len(row) > _ALONE and row[0].kind in _COUNTED else row
+            many = len(row) > _ALONE and row[0].kind in _COUNTED
+            told += _as_one(row, cut and not told) if many else row
             row = []
         if each is not None:
             row.append(each)
     return told
 
 
-def _as_one(row: list[Sentence]) -> list[Sentence]:
+def _as_one(row: list[Sentence], cut: bool) -> list[Sentence]:
     last = row[-1]
     by = last.text.split(" ", 1)[0]
-    text = _COUNTED[last.kind].format(by=by, number=len(row))
+    number = f"{len(row)} or more" if cut else len(row)
+    text = _COUNTED[last.kind].format(by=by, number=number)
     return [last._replace(text=text, number=len(row))]

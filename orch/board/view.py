@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 
-from ..leader.board import Board
+from ..leader.board import MOST_EVENTS, Board
 from ..runs.states import TASK_FINAL
 from ..views.status import Question, Row
 from .fitting import Column, Line, Piece, bar, cut, one_line, rule, span, table, wrapped
@@ -292,7 +292,8 @@ def happened(board: Board) -> list[Sentence]:
     """What has happened, in words, oldest first."""
     rows = board.status.rows
     threads = {row.thread.id: row.standing.task.key for row in rows if row.thread is not None}
-    return sentences(board.events, board.keys, threads, board.texts)
+    cut = len(board.events) >= MOST_EVENTS
+    return sentences(board.events, board.keys, threads, board.texts, cut=cut)
 
 
 def happened_lines(board: Board, width: int, most: int) -> list[Line]:

@@ -58,6 +58,9 @@ def test_many_offers_at_once_are_one_thing_too():
         log.offered("t1" if number % 2 else "t2", f"other{number}")
 
     assert log.told() == ["5 tasks wait for workers"]
+    # Where others came before that are not seen any more, it may have been more.
+    cut = sentences(log.events, KEYS, {"th1": "parser"}, {}, cut=True)
+    assert [each.text for each in cut] == ["5 or more tasks wait for workers"]
 
 
 def test_who_takes_over_says_from_whom_and_why():
