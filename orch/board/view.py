@@ -11,6 +11,7 @@ from inbox_orch.shared.clock import rfc3339
 
 from ..leader.board import MOST_EVENTS, Board
 from ..runs.states import TASK_FINAL
+from ..views.needs import held_up_by
 from ..views.status import Question, Row
 from .fitting import Column, Line, Piece, bar, cut, one_line, rule, span, table, wrapped
 from .sentences import Sentence, sentences
@@ -101,11 +102,9 @@ def note_of(board: Board, row: Row) -> str:
     standing, asked = row.standing, question_of(board, row)
     if asked is not None:
         return f"asks: {one_line(asked.message.body)}"
-    if standing.because:
-        verb = "waits for" if standing.state == "waiting" else "because of"
-        return f"{verb} {', '.join(standing.because)}"
-    if standing.conflict_paths:
-        return f"conflict in {', '.join(standing.conflict_paths)}"
+    held_up = held_up_by(standing)
+    if held_up is not None:
+        return held_up
     if standing.until is not None:
         left = max(1, -(-(standing.until - board.status.now_ms) // 1000))
         return f"again in {left} s: {standing.task.reason}"

@@ -28,10 +28,18 @@ def what_it_needs(standing: Standing) -> str | None:
         return "its worker asks"
     if standing.state == "failed":
         return standing.task.reason or "it failed"
-    if standing.state == "base_conflict":
+    if standing.state in ("base_conflict", "unreachable"):
+        return held_up_by(standing)
+    return None
+
+
+def held_up_by(standing: Standing) -> str | None:
+    """Which other tasks, or which files, a task cannot get past, in words; None for nothing."""
+    if standing.because:
+        verb = "waits for" if standing.state == "waiting" else "because of"
+        return f"{verb} {', '.join(standing.because)}"
+    if standing.conflict_paths:
         return f"conflict in {', '.join(standing.conflict_paths)}"
-    if standing.state == "unreachable":
-        return f"because of {', '.join(standing.because)}"
     return None
 
 

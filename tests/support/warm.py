@@ -109,13 +109,6 @@ class Forked:
             )
         self.pid = int(self._hear())
 
-    def __del__(self) -> None:
-        """Close what nobody waits for any more: a test that has failed, or a killed process."""
-        for stream in (vars(self).get(name) for name in ("_told", "stdin", "stdout", "stderr")):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-
     def _hear(self) -> bytes:
         said = b""
         while not said.endswith(b"\n"):

@@ -6,7 +6,7 @@ from inbox_orch.shared.shell.blocks import Block, Sentence, Table, When
 from inbox_orch.shared.shell.commandline import Choice
 
 from ...runs.readiness import STANDINGS
-from ...views.needs import told_counts
+from ...views.needs import held_up_by, told_counts
 from ...views.status import Row, Status
 from ...views.work import changed_at
 from .base import Command, obstacle_block
@@ -68,11 +68,9 @@ def row_of(row: Row, now_ms: int) -> tuple[object, ...]:
 
 def _note(row: Row, now_ms: int) -> str:
     standing, attempt = row.standing, row.attempt
-    if standing.because:
-        verb = "waits for" if standing.state == "waiting" else "because of"
-        return f"{verb} {', '.join(standing.because)}"
-    if standing.conflict_paths:
-        return f"conflict in {', '.join(standing.conflict_paths)}"
+    held_up = held_up_by(standing)
+    if held_up is not None:
+        return held_up
     if standing.until is not None:
         left = max(1, -(-(standing.until - now_ms) // 1000))
         return f"again in {left}s: {standing.task.reason}"
