@@ -252,10 +252,18 @@ def _cut(text: str, most: int = 300) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
+def cpu_limits(seconds: int, most: int) -> tuple[int, int]:
+    """The soft and the hard limit of computing time, in seconds, for a process that may have no
+    hard limit above `most` (RLIM_INFINITY: any)."""
+    if most == resource.RLIM_INFINITY:
+        return seconds, seconds + 1
+    return min(seconds, most), min(seconds + 1, most)
+
+
 def main() -> None:
     """Judge what stands on standard input."""
-    seconds = int(sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, cpu_limits(int(sys.argv[1]), most))
     schema, _, value = sys.stdin.buffer.read().partition(b"\n")
     verdict: list[Verdict] = []
     sys.setrecursionlimit(_DEEPEST)

@@ -1,11 +1,12 @@
 """The judge of results: which schemas it takes, and what it says of a value that one refuses."""
 
 import json
+import resource
 from typing import Any
 
 import pytest
 
-from inbox_orch.inbox.services.schema_judge import MOST_PROBLEMS, judge
+from inbox_orch.inbox.services.schema_judge import MOST_PROBLEMS, cpu_limits, judge
 
 OBJECT = {
     "type": "object",
@@ -134,3 +135,11 @@ def test_a_value_that_leads_too_deep_is_no_crash():
         value = {"below": value}
 
     assert judge(SELF, json.dumps(value))["fault"] in (None, "leads too deep")
+
+
+@pytest.mark.parametrize(
+    "most, limits",
+    [(resource.RLIM_INFINITY, (5, 6)), (60, (5, 6)), (6, (5, 6)), (5, (5, 5)), (3, (3, 3))],
+)
+def test_where_less_computing_time_is_allowed_the_judge_takes_no_more(most, limits):
+    assert cpu_limits(5, most) == limits
