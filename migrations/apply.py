@@ -14,6 +14,7 @@ from . import (
     m0004_council,
     m0005_result_schema,
     m0006_task_harvest,
+    m0007_visits,
 )
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _MODULES = (
     m0004_council,
     m0005_result_schema,
     m0006_task_harvest,
+    m0007_visits,
 )
 
 STEPS = Migrations("inbox_orch")

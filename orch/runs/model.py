@@ -83,7 +83,7 @@ class Task(NamedTuple):
     """One piece of work of a run. `next_base` is where its next attempt starts instead of at the
     computed base; `result_schema` the text of the JSON Schema that its result has to satisfy;
     `harvest` whether what its workers leave uncommitted is committed for them, None where it does
-    not say."""
+    not say; `blueprint` the id of the one that its attempts go by."""
 
     id: str
     number: int
@@ -114,6 +114,7 @@ class Task(NamedTuple):
     updated_at: int
     result_schema: str | None = None
     harvest: bool | None = None
+    blueprint: str | None = None
 
     @property
     def text(self) -> str:
@@ -148,6 +149,7 @@ class Task(NamedTuple):
             "updated_at": rfc3339(self.updated_at),
             **self.asked_of_the_result,
             **({} if self.harvest is None else {"harvest": self.harvest}),
+            **({} if self.blueprint is None else {"blueprint": self.blueprint}),
         }
 
     @property
@@ -187,7 +189,8 @@ class Attempt(NamedTuple):
     `clock` is the one that ran out; `goes_back`: it was reassigned, so that its end counts
     nothing and its task is pending again; `conflict` what the attempt did not merge with when it
     was integrated; `removed_at` when clean-up took the worktree away, and `salvage_commit` what
-    was kept of it then.
+    was kept of it then. `stage` is that of its live visit, or of its last one, None without a
+    blueprint; `thread_id` and `mailbox` are those of its live visit, or of the last that had some.
     """
 
     id: str
@@ -217,6 +220,12 @@ class Attempt(NamedTuple):
     updated_at: int
     ended_at: int | None
     removed_at: int | None
+    stage: str | None = None
+
+    @property
+    def staged(self) -> bool:
+        """Whether it goes by a blueprint, so that its visits decide what becomes of it."""
+        return self.stage is not None
 
     @property
     def found_conflict(self) -> Conflict | None:
@@ -267,4 +276,5 @@ class Attempt(NamedTuple):
             "updated_at": rfc3339(self.updated_at),
             "ended_at": rfc3339(self.ended_at),
             "removed_at": rfc3339(self.removed_at),
+            **({} if self.stage is None else {"stage": self.stage}),
         }

@@ -1,0 +1,50 @@
+"""What a gate is: a named command, and how its failures are read. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+READERS = ("exit", "junit", "ruff", "mypy", "sarif", "lines")
+MODES = ("block", "warn")
+WRITES = ("put_back", "keep")
+DEFAULT_SECONDS = 900.0
+_LINTERS = ("ruff", "mypy", "sarif")
+
+
+class Gate(NamedTuple):
+    """`run` are words, or a line for the shell; `{report}` in it is a file that the command writes
+    its report to. `reads` is of `READERS`, `pattern` the regular expression of `lines`. `paths`:
+    globs; without a change in one of them it is skipped. `mode` `warn` tells and lets through.
+    `writes`: whether what it changes in the tree is put back or kept. `strict`: failures that the
+    base has, too, count. `min_tests` `base`: fewer tests than at the base are a failure. `clean`:
+    it runs in a checkout of its own."""
+
+    name: str
+    run: tuple[str, ...] | str
+    reads: str = "exit"
+    timeout_seconds: float = DEFAULT_SECONDS
+    paths: tuple[str, ...] = ()
+    mode: str = "block"
+    writes: str = "put_back"
+    clean: bool = False
+    strict: bool = False
+    pattern: str | None = None
+    min_tests: str | None = None
+
+    @property
+    def lints(self) -> bool:
+        """Whether it is one of the linters: what `run_linters` runs; `run_tests` runs the others."""
+        return self.reads in _LINTERS or (self.name in ("lint", "format", "types"))
+
+    def as_json(self) -> dict[str, Any]:
+        """Only what is said."""
+        defaults = Gate("", ())
+        found = {}
+        for name, value in self._asdict().items():
+            if name in ("name", "run") or value != getattr(defaults, name):
+                found[name] = list(value) if isinstance(value, tuple) else value
+        return found
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Gate":
+        """What `as_json` has made."""
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()})
