@@ -15,7 +15,8 @@ BUILT_IN: Mapping[str, Gate] = {
             "ruff-format",
             ("ruff", "format", "--check", "."),
             "lines",
-            pattern=r"^Would reformat: (?P<id>.+)$",
+            # Of older releases the first, of newer ones the second.
+            pattern=r"^(?:Would reformat: | *--> )(?P<id>.+?)(?::\d+:\d+)?$",
         ),
         Gate("mypy", ("mypy", "--no-pretty", "."), "mypy"),
         Gate("pytest", ("pytest", "-q", "--junitxml={report}"), "junit"),

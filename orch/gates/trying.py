@@ -166,11 +166,13 @@ def _report_at(path: str) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
-    with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        content = file.read(MOST_BYTES + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(MOST_BYTES + 1)
+    finally:
+        os.close(descriptor)
     return content if len(content) <= MOST_BYTES else None
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inbox_orch.orch.gates.built_in import BUILT_IN
 from inbox_orch.orch.gates.definitions import READERS, Gate
 from inbox_orch.orch.gates.readers.lines import normalised
 from inbox_orch.orch.gates.readers.read import listens_to, read
@@ -183,7 +184,11 @@ def test_ruffs_other_json_is_read_line_by_line():
         ("a.py:3: error: No  [misc]", "a.py:misc", "a.py:3: No [misc]"),
         ("./a.py:3:7: error: No  [arg-type]", "a.py:arg-type", "a.py:3: No [arg-type]"),
         ("/tree/a.py:3:7:3:9: error: No: error: x  [x]", "a.py:x", "a.py:3: No: error: x [x]"),
-        ("a.py: error: Source file found twice", "a.py:misc", "a.py:1: Source file found twice [misc]"),
+        (
+            "a.py: error: Source file found twice",
+            "a.py:misc",
+            "a.py:1: Source file found twice [misc]",
+        ),
     ],
 )
 def test_errors_of_types_are_called_by_path_and_code(line: str, name: str, text: str):
@@ -260,8 +265,22 @@ def test_lines_are_called_by_what_does_not_move(line: str, name: str):
 
 
 def test_a_group_of_the_pattern_may_say_what_a_line_is_called():
-    output = "Would reformat: src/a1.py\nWould reformat: src/a2.py\n2 files would be reformatted\n"
-    found = reading("lines", 1, output, pattern=r"^Would reformat: (?P<id>.+)$")
+    output = "FAIL: one in 3 s\nok: two\nFAIL: three in 9 s\n"
+    found = reading("lines", 1, output, pattern=r"^FAIL: (?P<id>\w+)")
+
+    assert found.failures == {"one": 1, "three": 1}
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Would reformat: src/a1.py\nWould reformat: src/a2.py\n2 files would be reformatted\n",
+        "unformatted: File\n --> src/a1.py:1:3\n  |\n\nunformatted: File\n --> src/a2.py:1:3\n",
+    ],
+)
+def test_files_to_be_formatted_are_named_by_older_and_newer_releases_of_ruff(output: str):
+    known = BUILT_IN["ruff-format"]
+    found = read(known, Ending(1), output.encode(), None, TOP)
 
     assert found.failures == {"src/a1.py": 1, "src/a2.py": 1}
 

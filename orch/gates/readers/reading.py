@@ -1,5 +1,6 @@
 """What a reader has understood of a gate's output, and what all readers have in common. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -22,6 +23,7 @@ BROKEN, NO_TESTS, UNREADABLE = "broken", "no-tests", "unreadable"
 EXIT = "exit"
 """The end of the id of a failure of which only the exit status tells."""
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # `sh` itself says with these that a command could not be run, and with the second range that a
 # signal has ended it (POSIX, 2.8.2).
 _NOT_RUN = (126, 127)
@@ -125,8 +127,9 @@ def relative(path: str, folder: str) -> str:
 
 
 def decoded(content: bytes) -> str:
-    """Text of a tool, whatever bytes are in it."""
-    return content.decode("utf-8", "replace").removeprefix("\ufeff")
+    """Text of a tool, whatever bytes are in it, without colours."""
+    text = content.decode("utf-8", "replace").removeprefix("\ufeff")
+    return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def _short_id(name: str) -> str:
