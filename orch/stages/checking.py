@@ -41,27 +41,29 @@ _DEFAULTS = Stage("", "")
 
 class Fault(NamedTuple):
     """One thing that is wrong: the id of the stage (None: it is about the whole), the key in it,
-    what is wrong, what to write instead, and which of the stages it is, from 0."""
+    what is wrong, what to write instead, which of the stages it is, from 0, and the name that is
+    known to nobody, if that is what is wrong."""
 
     stage: str | None
     key: str | None
     text: str
     instead: str | None = None
     place: int | None = None
+    unknown: str | None = None
 
 
-def faults(blueprint: Blueprint) -> list[Fault]:
+def faults(blueprint: Blueprint, *, ways: bool = True) -> list[Fault]:
     """Everything that is wrong, in the order of the stages; empty for one that can be gone by.
 
     What is wrong with the ways from stage to stage is told once every stage can be told apart and
-    every target is known.
+    every target is known, and not at all without `ways`.
     """
     found = list(_of_the_whole(blueprint))
     for place, stage in enumerate(blueprint.stages):
         found += [each._replace(stage=stage.id, place=place) for each in _of_a_stage(stage)]
     names = [*_of_names(blueprint), *_of_targets(blueprint)]
     found += names
-    if blueprint.stages and not names:
+    if ways and blueprint.stages and not names:
         found += _of_ways(blueprint)
     return sorted(found, key=lambda fault: -1 if fault.place is None else fault.place)
 
@@ -210,7 +212,7 @@ def _of_targets(blueprint: Blueprint) -> Iterator[Fault]:
             if target is not None and target not in known and target not in ENDS:
                 text = f"there is no stage {quoted(target)}"
                 ends = ", ".join(f"`{end}`" for end in ENDS)
-                yield Fault(stage.id, route, text, f"name a stage, or {ends}", place)
+                yield Fault(stage.id, route, text, f"name a stage, or {ends}", place, target)
 
 
 def _of_ways(blueprint: Blueprint) -> Iterator[Fault]:
