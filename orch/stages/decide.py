@@ -12,7 +12,7 @@ from inbox_orch.inbox.services import sending
 from inbox_orch.inbox.services.desk import Draft
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import check_name, new_id
-from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..attempts import moving, stop
 from ..attempts import rows as attempts
@@ -27,6 +27,21 @@ from .machine import ANSWERS, APPROVAL_ANSWERS, Step
 from .settle import Outcome
 
 MAX_HINT_BYTES = 16 * 1024
+
+
+class Decision(NamedTuple):
+    """An open decision: the number of its visit, why it is asked (a key of `packet.SENTENCES`, and
+    in words), in which stage, what may be answered, and the stage that a plain yes goes on at."""
+
+    visit: int
+    cause: str
+    sentence: str
+    about: str
+    answers: tuple[str, ...]
+    resume: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "answers": list(self.answers)}
 
 
 class Answered(NamedTuple):
@@ -199,7 +214,12 @@ def _close(
     return settling.end(desk, tx, course, visit, outcome, columns)
 
 
-def is_open(tx: Transaction, attempt: Attempt) -> bool:
-    """Whether a decision of an attempt is open."""
-    visit = visits.live_of(tx, attempt.id)
-    return attempt.deciding and visit is not None and visit.kind == "decision"
+def open_in(tx: Session, attempt: Attempt) -> Decision | None:
+    """The open decision of an attempt; None when there is none."""
+    visit = visits.live_of(tx, attempt.id) if attempt.deciding else None
+    if visit is None or visit.kind != "decision":
+        return None
+    found = visit.found
+    cause, about = str(found["cause"]), str(found["about"])
+    why = packet.why(cause, about, visit.reason)
+    return Decision(visit.number, cause, why, about, answers_to(cause), found.get("resume"))

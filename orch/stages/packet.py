@@ -49,8 +49,13 @@ class Packet(NamedTuple):
 
 def sentence(course: Course, step: Step) -> str:
     """Why it is asked, on one line."""
-    why = SENTENCES[str(step.cause)].format(stage=step.stage)
-    return why if not step.reason else f"{why}: {step.reason}"
+    return why(str(step.cause), str(step.stage), step.reason)
+
+
+def why(cause: str, stage: str, reason: str | None) -> str:
+    """The same of a decision that is open."""
+    said = SENTENCES[cause].format(stage=stage)
+    return f"{said}: {reason}" if reason else said
 
 
 def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from inbox_orch.orch.stages.decide import Answered
+from support.buses import refused
 from support.runs import Site, git
 from support.stages import Course, add, agent, gates
 
@@ -99,3 +101,88 @@ def test_what_gets_no_better_is_somebodys_to_decide(site: Site, run, course: Cou
     ]
     assert course.visits()[-1].found["cause"] == "stalled"
     assert site.states(run) == {"a": "blocked"}
+
+
+def decided(site: Site, run, answer: str, hint: str = "", mailbox: str | None = None):
+    site.scheduler.answer(run, "a", body=hint, decided=Answered(answer, hint, mailbox))
+    site.scheduler.reconcile(run)
+
+
+def test_after_continue_the_stage_is_entered_anew_and_told_the_hint(site: Site, run, course):
+    add(site, run, "a", agent("write"))
+    site.dispatch(run)
+    course.fail("no idea")
+    decided(site, run, "continue", "look in b.txt")
+
+    said = site.scheduler.bus.messages(course.attempt.thread_id)[0].body or ""
+    assert "What was decided: continue. look in b.txt" in said
+    course.work(a_txt="one\n")
+    assert course.way() == [("write", "failed"), ("decision", "continue"), ("write", "succeeded")]
+    assert site.states(run) == {"a": "succeeded"}
+
+
+def test_abandon_ends_the_task(site: Site, run, course):
+    add(site, run, "a", agent("write"), max_attempts=3)
+    site.dispatch(run)
+    course.fail("no idea")
+    decided(site, run, "abandon", "not worth it")
+
+    assert site.states(run) == {"a": "failed"}
+    assert "abandoned at write: not worth it" in str(site.task(run, "a").reason)
+
+
+def test_accept_takes_the_work_as_it_is_and_that_is_said(site: Site, run, course):
+    stages = (
+        agent("write", on_success="look"),
+        gates("look", run="! grep -q bad a.txt", on_failure="pause"),
+    )
+    add(site, run, "a", *stages)
+    site.dispatch(run)
+    course.work(a_txt="bad\n")
+    decided(site, run, "accept")
+
+    assert site.states(run) == {"a": "succeeded"}
+    assert "accepted by leader as it was" in str(course.attempt.details)
+
+
+def test_an_agent_decides_by_claiming_the_thread(site: Site, run, course):
+    add(site, run, "a", agent("write"))
+    site.dispatch(run)
+    course.fail("no idea")
+    bus = site.office.bus("boss")
+    claimed = bus.claim(course.attempt.thread_id, mailboxes=["operator"])
+    bus.done(
+        claimed.thread.id, str(claimed.lease.token), body='{"answer": "continue", "hint": "again"}'
+    )
+    site.scheduler.reconcile(run)
+
+    assert course.way()[1:] == [("decision", "continue"), ("write", "live")]
+
+
+def test_an_agent_that_holds_a_decision_learns_that_somebody_else_has_settled_it(
+    site: Site, run, course
+):
+    add(site, run, "a", agent("write"))
+    site.dispatch(run)
+    course.fail("no idea")
+    bus = site.office.bus("boss")
+    claimed = bus.claim(course.attempt.thread_id, mailboxes=["operator"])
+    decided(site, run, "continue")
+
+    with refused("cancelled"):
+        bus.done(claimed.thread.id, str(claimed.lease.token), body='{"answer": "abandon"}')
+    assert course.way()[1:] == [("decision", "continue"), ("write", "live")]
+
+
+def test_a_decision_is_among_the_open_questions(site: Site, run, course):
+    add(site, run, "a", agent("write"))
+    site.dispatch(run)
+    course.fail("no idea")
+
+    (question,) = site.scheduler.questions(run)
+    assert question.options == ("continue", "change_role", "accept", "abandon")
+    assert question.as_json()["decision"]["cause"] == "pause"
+    with refused("usage"):
+        site.scheduler.answer(run, "a", body="what?")
+    with refused("usage"):
+        site.scheduler.answer(run, "a", body="", decided=Answered("approve"))
