@@ -93,7 +93,7 @@ def open_wish(desk: Desk, wish: Wish) -> tuple[Run, bool]:
         number += 1
 
 
-def _as_asked(task: TaskSpec) -> list[object]:
+def _as_asked(task: TaskSpec) -> Sequence[object]:
     """A task as it is recognised by: where it says nothing of a blueprint, as before there were
     any."""
     values = list(task)

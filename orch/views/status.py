@@ -266,7 +266,7 @@ def questions(desk: Desk, run: Run) -> list[Question]:
             if a.state == "blocked" and a.thread_id is not None
         ]
         threads = desk.bus.threads([str(a.thread_id) for a, _ in blocked])
-        found = []
+        found: list[Question] = []
         for attempt, task in blocked:
             thread = threads[str(attempt.thread_id)]
             if attempt.deciding:
