@@ -31,7 +31,8 @@ class Config(NamedTuple):
     `mailboxes` maps a mailbox to how many attempts it may have at once. `environment` is given to
     set-up and checks. `secrets` are names of environment variables. `harvest`: what workers leave
     uncommitted is committed for them. `notify`: who is given the notices of a drive. `otel`: a
-    drive exports the run's trace.
+    drive exports the run's trace. `gates` are their definitions in order, each as
+    `gates.definitions.Gate.as_json` has it.
     """
 
     copy: tuple[str, ...] = ()
@@ -49,10 +50,11 @@ class Config(NamedTuple):
     harvest: bool = False
     notify: tuple[str, ...] = ()
     otel: bool = False
+    gates: tuple[Mapping[str, Any], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Every setting, the defaults too, with nothing masked; `harvest`, `notify` and
-        `otel` only where they are used."""
+        """Every setting, the defaults too, with nothing masked; `harvest`, `notify`, `otel`
+        and `gates` only where they are used."""
         return {
             "copy": list(self.copy),
             "setup": None if self.setup is None else self.setup._asdict(),
@@ -69,6 +71,7 @@ class Config(NamedTuple):
             **({"harvest": True} if self.harvest else {}),
             **({"notify": list(self.notify)} if self.notify else {}),
             **({"otel": True} if self.otel else {}),
+            **({"gates": [dict(gate) for gate in self.gates]} if self.gates else {}),
         }
 
     def given(self) -> dict[str, Any]:
@@ -148,7 +151,7 @@ def from_given(given: Mapping[str, Any]) -> Config:
         values["limits"] = Limits(**values["limits"])
     if "mailboxes" in values:
         values["mailboxes"] = {k: v["max_parallel"] for k, v in values["mailboxes"].items()}
-    for name in ("copy", "checks", "secrets", "notify"):
+    for name in ("copy", "checks", "secrets", "notify", "gates"):
         if name in values:
             values[name] = tuple(values[name])
     return Config(**values)
