@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+MOST_GATES = 30
 READERS = ("exit", "junit", "ruff", "mypy", "sarif", "lines")
 MODES = ("block", "warn")
 WRITES = ("put_back", "keep")
@@ -36,7 +37,7 @@ class Gate(NamedTuple):
         return self.reads in _LINTERS or (self.name in ("lint", "format", "types"))
 
     def as_json(self) -> dict[str, Any]:
-        """Only what is said."""
+        """Only what is said; a gate's name always."""
         defaults = Gate("", ())
         found = {}
         for name, value in self._asdict().items():
@@ -48,6 +49,6 @@ class Gate(NamedTuple):
     def from_json(cls, stored: Mapping[str, Any]) -> "Gate":
         """What `as_json` has made."""
         values: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()
+            key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
         }
         return cls(**values)

@@ -46,6 +46,6 @@ class GateResult(NamedTuple):
     def from_json(cls, stored: Mapping[str, Any]) -> "GateResult":
         """What `as_json` has made."""
         values: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()
+            key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
         }
         return cls(**values)

@@ -33,8 +33,10 @@ class Config(NamedTuple):
     `mailboxes` maps a mailbox to how many attempts it may have at once. `environment` is given to
     set-up and checks. `secrets` are names of environment variables. `harvest`: what workers leave
     uncommitted is committed for them. `notify`: who is given the notices of a drive. `otel`: a
-    drive exports the run's trace. `roles` maps a role of blueprints to the mailbox that has its
-    stages; a role that is not there is that of the task.
+    drive exports the run's trace. `gates` are their definitions in order, each as
+    `gates.definitions.Gate.as_json` has it. `roles` maps a role of blueprints to the mailbox that
+    has its stages; a role that is not there is that of the task. `finds`, of `FINDS`: what is
+    looked for in the repository.
     """
 
     copy: tuple[str, ...] = ()
@@ -57,8 +59,8 @@ class Config(NamedTuple):
     finds: tuple[str, ...] = FINDS
 
     def as_json(self) -> dict[str, Any]:
-        """Every setting, the defaults too, with nothing masked; `harvest`, `notify` and
-        `otel` only where they are used."""
+        """Every setting, the defaults too, with nothing masked; `harvest`, `notify`, `otel`
+        and `gates` only where they are used."""
         return {
             "copy": list(self.copy),
             "setup": None if self.setup is None else self.setup._asdict(),

@@ -27,7 +27,7 @@ def entries(content: bytes | None, *, stray: bool = False) -> list[Mapping[str, 
     whole = document(content)
     if isinstance(whole, list):
         return [entry for entry in whole if isinstance(entry, dict)]
-    found = []
+    found: list[Mapping[str, Any]] = []
     for line in filter(None, map(str.strip, decoded(content).splitlines())):
         entry = document(line.encode("utf-8", "replace"))
         if isinstance(entry, dict):
