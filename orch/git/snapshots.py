@@ -61,7 +61,7 @@ def snapshot(
     """
     place = Place(repository, worktree, known, ref, ())
     require_here(worktree, repository.common_directory)
-    seen = raw_trees.look(repository, worktree, known)
+    seen = raw_trees.look(worktree, known)
     return made(place, seen, message, parent)
 
 
@@ -126,7 +126,7 @@ def _changed_to(
     touched. `tip` is a commit to be kept with it. Without a difference nothing is done, unless
     `always`."""
     repository, worktree = place.repository, place.worktree
-    seen = raw_trees.look(repository, worktree, place.known)
+    seen = raw_trees.look(worktree, place.known)
     set_up = raw_trees.set_up(worktree, place.known)
     with sealed_folder(repository) as sealed:
         present = raw_trees.tree_of(repository, worktree, seen)
@@ -158,7 +158,7 @@ def _left(place: Place, tree: str) -> list[str]:
     """Paths that are not as they were to be: something was at work there meanwhile."""
     repository, worktree = place.repository, place.worktree
     set_up = raw_trees.set_up(worktree, place.known)
-    seen = raw_trees.look(repository, worktree, place.known)
+    seen = raw_trees.look(worktree, place.known)
     with sealed_folder(repository) as sealed:
         changed = differences(sealed, raw_trees.tree_of(repository, worktree, seen), tree)
         # Ignored by now, and there all the same.

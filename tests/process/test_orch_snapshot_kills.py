@@ -126,7 +126,7 @@ def at_every_step(folder: str) -> None:
     """The body of the first test, in a process of its own."""
     scene = Scene(Path(folder, "scene"))
     killing.settle()
-    step, stride = 1, 1 if killing.KILL_EVERY == 1 else 37
+    step, stride = 1, 1 if killing.KILL_EVERY == 1 else 61
     while tried(scene, partial(killing.killed_before, step, scene.act), f"step {step}"):
         step += stride
     sys.stdout.write(str(step))
@@ -168,7 +168,7 @@ def at_every_call(folder: str) -> None:
     programs = Path(folder, "bin")
     programs.mkdir()
     killing.settle()
-    number, stride = 1, 1 if killing.KILL_EVERY == 1 else 19
+    number, stride = 1, 1 if killing.KILL_EVERY == 1 else 29
 
     def killed() -> bool:
         (programs / "count").unlink(missing_ok=True)
