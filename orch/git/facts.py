@@ -6,7 +6,7 @@ content itself.
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, cast
 
 from inbox_orch.shared.store.temporary import temporary_place
@@ -33,8 +33,9 @@ class Change(NamedTuple):
     goes and one that comes, so that `old_path` is always None. Modes are as git writes them
     ("100644", "100755", "120000" a link, "160000" a submodule), None where there is no such file;
     of a submodule the blob is its commit. `size` is that of the new content in bytes, 0 without
-    one. Of something `binary` (a zero byte is in it, before or after) all lines count, and of what
-    git takes for too large, too. `link_target` is where a new link leads.
+    one. It is `binary` when a zero byte is in the new content, or git counts no lines of it (there
+    is one near the beginning, before or after, or it is larger than 16 MiB): of that all lines
+    count, before and after. `link_target` is where a new link leads.
     """
 
     path: str
@@ -82,7 +83,7 @@ def facts(repository: Repository, before_tree: str, after_tree: str) -> Facts:
     """
     with sealed_folder(repository) as sealed:
         changed, lines = _read(sealed, before_tree, after_tree)
-        found = _contents(sealed, changed)
+        found = _contents(sealed, changed, lines)
     files = tuple(_change(raw, lines.get(raw.path), found) for raw in changed)
     return Facts(files, sum(f.insertions for f in files), sum(f.deletions for f in files))
 
@@ -168,9 +169,13 @@ def _side(mode: str, name: str) -> tuple[str, str] | None:
 # -- what is in the contents -----------------------------------------------------------------
 
 
-def _contents(sealed: Sealed, changed: Sequence[Raw]) -> dict[str, _Content]:
-    """By their names, each read once, and no more than some of them at a time."""
-    sides = [side for raw in changed for side in (raw.old, raw.new)]
+def _contents(
+    sealed: Sealed, changed: Sequence[Raw], lines: Mapping[str, tuple[int, int] | None]
+) -> dict[str, _Content]:
+    """By their names, each read once, and no more than some of them at a time: what is new, and
+    what was before where git counts no lines."""
+    sides = [raw.new for raw in changed]
+    sides += [raw.old for raw in changed if lines.get(raw.path) is None]
     names = dict.fromkeys(side[1] for side in sides if side is not None and side[0] != _MODULE)
     entries = sized(sealed.folder, names, sealed.reading)
     found = {}
@@ -216,7 +221,7 @@ def _change(raw: Raw, lines: tuple[int, int] | None, found: dict[str, _Content])
         None if raw.old is None else raw.old[1],
         None if raw.new is None else raw.new[1],
         0 if new is None else new.size,
-        any(content is not None and content.binary for content in (old, new)),
+        lines is None or (new is not None and new.binary),
         insertions,
         deletions,
         new.text if is_link and new is not None else None,

@@ -37,7 +37,7 @@ class Seen(NamedTuple):
     """What git lists of a worktree, and what is there. `files` are to be in the tree as they lie
     there; `kept` are (mode, object id) of what stays as the index has it: submodules, and what a
     sparse checkout leaves out. `unmerged` has no one version in the index. `plain`: no mark stands
-    in the index, and nothing may convert a file on its way into it."""
+    in the index, and no file of attributes lies there."""
 
     files: list[str]
     kept: dict[str, tuple[str, str]]
@@ -70,10 +70,10 @@ def tree_now(repository: Repository, worktree: str, known: Sequence[str]) -> str
     of untracked content. Errors: `git_failed`, `disk_full`, `read_only`, `io_error`.
     """
     require_here(worktree, repository.common_directory)
-    return tree_of(repository, worktree, look(repository, worktree, known))
+    return tree_of(repository, worktree, look(worktree, known))
 
 
-def look(repository: Repository, worktree: str, known: Sequence[str]) -> Seen:
+def look(worktree: str, known: Sequence[str]) -> Seen:
     """What is to be in the tree; raises as `tree_now`. Writes nothing."""
     listed = _listed(worktree)
     theirs = set_up(worktree, known)
@@ -86,9 +86,9 @@ def look(repository: Repository, worktree: str, known: Sequence[str]) -> Seen:
     _refuse_too_much(worktree, untracked)
     paths = (*(path for path in listed.tracked if path not in kept), *untracked)
     files = [path for path in paths if path in walked.present]
-    marks = any(tag.islower() or tag == "S" for tag, _, _ in listed.tracked.values())
-    plain = not (marks or walked.converts or _may_convert(repository, worktree))
-    return Seen(files, kept, frozenset(listed.unmerged), plain)
+    tags = {tag for tag, _, _ in listed.tracked.values()}
+    marks = any(tag.islower() or tag == "S" for tag in tags)
+    return Seen(files, kept, frozenset(listed.unmerged), plain=not (marks or walked.converts))
 
 
 def tree_of(repository: Repository, worktree: str, seen: Seen) -> str:
@@ -104,7 +104,8 @@ def tree_of(repository: Repository, worktree: str, seen: Seen) -> str:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(sealed.index)
         index = os.path.join(str(own), "index")
-        if seen.plain and os.path.isfile(index) and not _is_split(str(own)):
+        plain = seen.plain and not _may_convert(repository, worktree)
+        if plain and os.path.isfile(index) and not _is_split(str(own)):
             copy_index(index, sealed.index)
         return _stored(worktree, sealed, seen, cache, anew=True)
 
@@ -302,13 +303,14 @@ def _stored(worktree: str, sealed: Sealed, seen: Seen, cache: str, *, anew: bool
     within = sealed.on(worktree)
     before = _paths_of(worktree, within) if os.path.exists(sealed.index) else frozenset[str]()
     wanted = {*seen.files, *seen.kept}
-    new = len(wanted) - len(wanted & before)
-    many = new > _MANY_FILES or (anew and not seen.plain)
+    stale = _stale(worktree, within) if before else frozenset[str]()
+    new = [path for path in seen.files if path in stale or path not in before]
+    many = len(new) > _MANY_FILES
     options = (*exact_names(worktree), *(_UNSYNCED if many else ()), "update-index", "-z")
     # What is gone goes first: a folder may have taken the place of a file.
     for verb, paths in (
         (("--force-remove",), sorted(before - wanted)),
-        (("--add", "--remove", "--replace"), seen.files),
+        (("--add", "--remove", "--replace"), new),
     ):
         if paths:
             listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
@@ -329,6 +331,13 @@ def _stored(worktree: str, sealed: Sealed, seen: Seen, cache: str, *, anew: bool
 def _paths_of(worktree: str, within: dict[str, str]) -> frozenset[str]:
     text = git(worktree, "ls-files", "-z", environment=within, reads=True)[1]
     return frozenset(filter(None, text.split("\0")))
+
+
+def _stale(worktree: str, within: dict[str, str]) -> frozenset[str]:
+    """The files of which the index cannot tell by their times that they are the same."""
+    words = ("diff-files", "-z", "--name-only", "--ignore-submodules=all")
+    text = git(worktree, *exact_names(worktree), *words, environment=within, reads=True)[1]
+    return frozenset(text.split("\0"))
 
 
 def _keep(index: str, cache: str) -> None:

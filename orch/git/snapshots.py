@@ -6,14 +6,14 @@ anybody are touched by a snapshot; going back takes one before, so that it is ne
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import marks, mending, raw_trees, rewriting, salvage
-from .commands import git, output_of
-from .condition import Condition, begun
+from . import marks, mending, raw_trees, rewriting
+from .chain import Place, Snapshot, State, head_of, is_elsewhere, made, ref_of, state_of
+from .commands import git
+from .condition import begun
 from .facts import differences
 from .failures import shown
 from .harvest import Unfit, add_to_index
@@ -23,56 +23,25 @@ from .own_refs import pseudo_refs
 from .raw_trees import tree_now
 from .repository import COMMITTER, Repository
 from .sealed import sealed_folder
-from .stale import forget_lock
 from .standing import own_directory, require_here
 from .worktrees import Hold
 
-__all__ = ["Snapshot", "Unfit", "put_back", "ref_of", "restore", "snapshot", "tree_now"]
+__all__ = [
+    "Snapshot",
+    "Unfit",
+    "is_elsewhere",
+    "put_back",
+    "ref_of",
+    "restore",
+    "snapshot",
+    "tree_now",
+]
 
-_REFS = "refs/orch/attempts/"
 _UNFINISHED = (
     *("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG", "CHERRY_PICK_HEAD"),
     *("REVERT_HEAD", "REBASE_HEAD", "AUTO_MERGE", "rebase-merge", "rebase-apply", "sequencer"),
     *("BISECT_LOG", "BISECT_START", "BISECT_TERMS", "BISECT_NAMES", "BISECT_EXPECTED_REV"),
 )
-_SIDES = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
-"""Commits that something begun has to do with; a branch that has them may go."""
-
-
-class Snapshot(NamedTuple):
-    """One of a chain. `tree` is the raw tree of the files, `head` the commit of HEAD (None when
-    there is none yet), `index_tree` what the index had, without what was unmerged."""
-
-    commit: str
-    tree: str
-    head: str | None
-    index_tree: str
-
-
-class _State(NamedTuple):
-    """What a snapshot says of itself: `branch` is the ref that HEAD named, None when it was
-    detached; `doing` what was begun in the worktree, `ref` that of the chain."""
-
-    snapshot: Snapshot
-    branch: str | None
-    doing: str | None
-    ref: str
-    staged: bool
-
-
-class _Place(NamedTuple):
-    """Where snapshots are made of what: `locks` are shared with git."""
-
-    repository: Repository
-    worktree: str
-    known: Sequence[str]
-    ref: str
-    locks: Sequence[int]
-
-
-def ref_of(attempt_id: str) -> str:
-    """Where the chain of an attempt is."""
-    return f"{_REFS}{attempt_id}"
 
 
 def snapshot(
@@ -90,10 +59,10 @@ def snapshot(
     Raises `Unfit` as `tree_now` does. Errors: `git_failed` (also when the ref is elsewhere than
     after `parent`), `disk_full`, `read_only`, `io_error`.
     """
-    place = _Place(repository, worktree, known, ref, ())
+    place = Place(repository, worktree, known, ref, ())
     require_here(worktree, repository.common_directory)
-    seen = raw_trees.look(repository, worktree, known)
-    return _snapshot(place, seen, message, parent)
+    seen = raw_trees.look(worktree, known)
+    return made(place, seen, message, parent)
 
 
 def restore(
@@ -114,10 +83,10 @@ def restore(
     `snapshot`.
     """
     require_here(worktree, repository.common_directory)
-    wanted = _state_of(repository, snapshot_commit)
+    wanted = state_of(repository, snapshot_commit)
     _refuse_unrestorable(repository, worktree, wanted)
     with hold.shared() as lock:
-        place = _Place(repository, worktree, known, wanted.ref, (lock,))
+        place = Place(repository, worktree, known, wanted.ref, (lock,))
         tip = None if wanted.branch is None else repository.ref_commit(wanted.branch)
         before = _changed_to(place, wanted.snapshot.tree, "Before going back", tip, always=True)[0]
         _end_unfinished(worktree)
@@ -137,7 +106,7 @@ def put_back(
     the index knows of the files is looked at again. Raises and errors as for `restore`.
     """
     require_here(worktree, repository.common_directory)
-    place = _Place(repository, worktree, known, ref, ())
+    place = Place(repository, worktree, known, ref, ())
     paths = _changed_to(place, tree, "Before files were put back")[1]
     if paths:
         _refresh(place)
@@ -147,138 +116,17 @@ def put_back(
     return paths
 
 
-# -- making one ------------------------------------------------------------------------------
-
-
-def _snapshot(
-    place: _Place,
-    seen: raw_trees.Seen,
-    message: str,
-    parent: str | None,
-    also: Sequence[str] = (),
-) -> Snapshot:
-    """`also` are commits that are to be kept beside HEAD."""
-    repository, worktree, ref = place.repository, place.worktree, place.ref
-    previous, at = _end_of_chain(repository, ref, parent)
-    tree = raw_trees.tree_of(repository, worktree, seen)
-    head, branch = _head_of(worktree)
-    admin = str(own_directory(worktree))
-    pseudo = pseudo_refs(worktree)
-    doing = begun(admin, pseudo)
-    condition = Condition(head, branch, (), (), tuple(seen.unmerged), (), (), (), (), (), "")
-    parts = salvage.index_parts(worktree, condition)
-    index_tree = _index_tree(repository, parts, head)
-    made = Snapshot("", tree, head, index_tree)
-    if previous is not None and not doing and not seen.unmerged:
-        last = _state_of(repository, previous)
-        same = last.snapshot._replace(commit="") == made and last.branch == branch
-        if same and not last.doing and not last.staged and not also:
-            if at is None:
-                _advance(place, previous, None)
-            return last.snapshot
-    kept = salvage.lone_commits(repository, worktree, condition, {}) if doing else []
-    kept += [name for ref_name, name in pseudo.items() if doing and ref_name in _SIDES]
-    facts = [("Ref", ref), ("On", branch), ("Head", head), ("Index-tree", index_tree)]
-    facts += [("Doing", doing[0] if doing else None), *parts.items()]
-    facts += [("Kept", commit) for commit in dict.fromkeys((*also, *kept))]
-    parents = dict.fromkeys(filter(None, (previous, head, *parts.values(), *also, *kept)))
-    commit = _commit_of(worktree, tree, list(parents), _text_of(message, facts))
-    _advance(place, commit, at)
-    return made._replace(commit=commit)
-
-
-def _end_of_chain(
-    repository: Repository, ref: str, parent: str | None
-) -> tuple[str | None, str | None]:
-    """(the last commit, what the ref is at)."""
-    if not ref.startswith(_REFS):
-        raise ValueError(f"{ref} is no ref of snapshots")
-    at = repository.ref_commit(ref)
-    if at is None or parent is None or at == parent or repository.contains(at, parent):
-        return at or parent, at
-    raise InboxOrchError(
-        "git_failed",
-        f"{ref} is at {at}, which does not come after {parent}",
-        hint="something else has moved it; `git log --first-parent` shows what is there",
-        details={"ref": ref, "commit": at},
-    )
-
-
-def _head_of(worktree: str) -> tuple[str | None, str | None]:
-    words = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    status, head = git(worktree, *words, reads=True, accepted=(0, 1, 128))
-    status_of_ref, ref = git(
-        worktree, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1)
-    )
-    branch = ref.removesuffix("\n") if status_of_ref == 0 else None
-    return (head.strip() if status == 0 else None), branch
-
-
-def _index_tree(repository: Repository, parts: Mapping[str, str], head: str | None) -> str:
-    commit = parts.get("Index", head)
-    if commit is None:
-        return git(repository.path, "mktree", given=b"")[1].strip()
-    return output_of(repository.path, "rev-parse", f"{commit}^{{tree}}")
-
-
-def _text_of(message: str, facts: Sequence[tuple[str, str | None]]) -> str:
-    lines = [f"{name}: {value}" for name, value in facts if value is not None]
-    return "\n".join([message.strip(), "", *lines])
-
-
-def _commit_of(worktree: str, tree: str, parents: Sequence[str], text: str) -> str:
-    named = [word for parent in parents for word in ("-p", parent)]
-    words = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *named, "-F", "-")
-    given = text.encode("utf-8", "surrogateescape")
-    return git(worktree, *words, environment=dict(COMMITTER), given=given)[1].strip()
-
-
-def _advance(place: _Place, new: str, old: str | None) -> None:
-    """Compare and swap."""
-    repository, ref = place.repository, place.ref
-    forget_lock(repository.common_directory, ref)
-    with repository.marked({ref: new}) as mark:
-        git(
-            repository.path,
-            *("update-ref", "--no-deref", ref, new, old or "0" * len(new)),
-            shared_locks=(*place.locks, *mark.descriptors),
-        )
-
-
-def _state_of(repository: Repository, commit: str) -> _State:
-    """What the last lines of a snapshot's message say. Error `git_failed` for another commit."""
-    _, text = git(
-        repository.path,
-        *("show", "--no-patch", "--no-notes", "--encoding=UTF-8", "--format=%T%n%H%n%B"),
-        *("--no-show-signature", "--end-of-options", commit),
-        reads=True,
-    )
-    tree, name, message = text.split("\n", 2)
-    lines = [line.partition(": ") for line in message.strip("\n").split("\n\n")[-1].split("\n")]
-    said = {key: value for key, _, value in lines}
-    if not said.get("Ref", "").startswith(_REFS) or "Index-tree" not in said:
-        raise InboxOrchError(
-            "git_failed",
-            f"{shown(commit)} is no snapshot of a worktree",
-            hint=f"`git for-each-ref {_REFS}` shows where those are",
-            details={"commit": shown(commit)},
-        )
-    found = Snapshot(name, tree, said.get("Head"), said["Index-tree"])
-    staged = any(key.startswith("Stage-") for key in said)
-    return _State(found, said.get("On"), said.get("Doing"), said["Ref"], staged)
-
-
 # -- the files -------------------------------------------------------------------------------
 
 
 def _changed_to(
-    place: _Place, tree: str, message: str, tip: str | None = None, *, always: bool = False
+    place: Place, tree: str, message: str, tip: str | None = None, *, always: bool = False
 ) -> tuple[str, tuple[str, ...]]:
     """A snapshot of the present, and then the files of `tree`; the commit, and the paths that were
     touched. `tip` is a commit to be kept with it. Without a difference nothing is done, unless
     `always`."""
     repository, worktree = place.repository, place.worktree
-    seen = raw_trees.look(repository, worktree, place.known)
+    seen = raw_trees.look(worktree, place.known)
     set_up = raw_trees.set_up(worktree, place.known)
     with sealed_folder(repository) as sealed:
         present = raw_trees.tree_of(repository, worktree, seen)
@@ -292,9 +140,9 @@ def _changed_to(
                 raise Unfit(f"{shown(plan.in_the_way[0])} is in the way: move it away")
         if not plan.paths and not always:
             return "", ()
-        head = _head_of(worktree)[0]
+        head = head_of(worktree)[0]
         also = () if tip is None or tip == head else (tip,)
-        before = _snapshot(place, seen, message, None, also)
+        before = made(place, seen, message, None, also)
         rewriting.carry_out(sealed, worktree, plan)
     return before.commit, plan.paths
 
@@ -306,11 +154,11 @@ def _own(paths: Sequence[str], set_up: "raw_trees.SetUp") -> list[str]:
     return list(paths)
 
 
-def _left(place: _Place, tree: str) -> list[str]:
+def _left(place: Place, tree: str) -> list[str]:
     """Paths that are not as they were to be: something was at work there meanwhile."""
     repository, worktree = place.repository, place.worktree
     set_up = raw_trees.set_up(worktree, place.known)
-    seen = raw_trees.look(repository, worktree, place.known)
+    seen = raw_trees.look(worktree, place.known)
     with sealed_folder(repository) as sealed:
         changed = differences(sealed, raw_trees.tree_of(repository, worktree, seen), tree)
         # Ignored by now, and there all the same.
@@ -337,7 +185,7 @@ def _changing(worktree: str, paths: Sequence[str]) -> InboxOrchError:
 # -- index and HEAD --------------------------------------------------------------------------
 
 
-def _refuse_unrestorable(repository: Repository, worktree: str, wanted: _State) -> None:
+def _refuse_unrestorable(repository: Repository, worktree: str, wanted: State) -> None:
     if wanted.snapshot.head is None:
         raise Unfit("the snapshot was made before the first commit")
     if wanted.doing or wanted.staged:
@@ -368,7 +216,7 @@ def _end_unfinished(worktree: str) -> None:
             git(worktree, "update-ref", "--no-deref", "-d", name)
 
 
-def _restore_index(place: _Place, tree: str) -> None:
+def _restore_index(place: Place, tree: str) -> None:
     worktree, common = place.worktree, place.repository.common_directory
     marked = [path for path in marked_paths(worktree) if _is_there(worktree, path)]
     wanted = _entries_of(_text_from(worktree, "ls-tree", "-r", "-z", "--full-tree", tree))
@@ -399,9 +247,9 @@ def _entries_of(text: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _restore_head(place: _Place, wanted: _State, tip: str | None) -> None:
+def _restore_head(place: Place, wanted: State, tip: str | None) -> None:
     repository, worktree, head = place.repository, place.worktree, str(wanted.snapshot.head)
-    present, branch = _head_of(worktree)
+    present, branch = head_of(worktree)
     require_here(worktree, repository.common_directory)
     null = "0" * len(head)
     if wanted.branch is None:
@@ -418,7 +266,7 @@ def _restore_head(place: _Place, wanted: _State, tip: str | None) -> None:
 _REASON = "orch restore"
 
 
-def _moved(place: _Place, ref: str, words: Sequence[str], content: str | None = None) -> None:
+def _moved(place: Place, ref: str, words: Sequence[str], content: str | None = None) -> None:
     repository, worktree = place.repository, place.worktree
     common = repository.common_directory
     admin = mending.admin_of(repository, worktree)
@@ -436,7 +284,7 @@ def _moved(place: _Place, ref: str, words: Sequence[str], content: str | None = 
         )
 
 
-def _refresh(place: _Place) -> None:
+def _refresh(place: Place) -> None:
     """Let the index know the files again that are as they were."""
     worktree, common = place.worktree, place.repository.common_directory
     index_lock = os.path.join(mending.admin_of(place.repository, worktree), "index.lock")

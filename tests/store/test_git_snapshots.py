@@ -4,15 +4,19 @@ and what comes back is what there was, byte for byte."""
 import os
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from inbox_orch.orch.git import manifest, raw_trees, snapshots, worktrees
+from inbox_orch.orch.git.facts import facts
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.snapshots import Unfit
 from inbox_orch.orch.git.worktrees import Place
+from support.lengths import LONG
 from support.runs import commit, git, make_repository
+from support.timing import promptly
 
 REF = snapshots.ref_of("01A")
 
@@ -623,3 +627,40 @@ def test_what_was_there_at_set_up_is_never_taken_away(bench: Bench):
     bench.restore(kept.commit)
     assert (bench.worktree / ".env").read_text() == "set-up\n"
     assert git(bench.worktree, "status", "--porcelain") == "?? .env"
+
+
+# -- many files ------------------------------------------------------------------------------
+
+MANY = 20_000 if LONG else 2_000
+GOAL_SECONDS = 0.6
+STATUS_SECONDS = 0.1 * MANY / 20_000
+"""So long git itself looks where nothing else is at work."""
+
+
+def test_many_files_are_kept_in_little_time(bench: Bench):
+    content = bytes(600)
+    for number in range(MANY):
+        path = bench.worktree / f"{number % 10}" / f"{number // 100}" / f"{number}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"%d\n" % number + content)
+    git(bench.worktree, "add", "--all")
+    git(bench.worktree, "commit", "--quiet", "-m", "many")
+    before = bench.snapshot()
+    changes = iter(range(1000))
+
+    def trial() -> float:
+        begun = time.monotonic()
+        git(bench.worktree, "status", "--porcelain")
+        slow = max(1.0, (time.monotonic() - begun) / STATUS_SECONDS)
+        number = next(changes)
+        bench.write("0/0/0", f"changed {number}\n")
+        bench.write(f"new/{number}")
+        begun = time.monotonic()
+        kept = bench.snapshot()
+        taken = time.monotonic() - begun
+        found = facts(bench.repository, before.tree, kept.tree)
+        assert {"0/0/0", f"new/{number}"} <= {change.path for change in found.files}
+        assert len(found.files) == number + 2
+        return taken / slow
+
+    promptly(trial, GOAL_SECONDS)
