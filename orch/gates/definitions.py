@@ -32,7 +32,7 @@ class Gate(NamedTuple):
 
     @property
     def lints(self) -> bool:
-        """Whether it is one of the linters: what `run_linters` runs; `run_tests` runs the others."""
+        """Whether it is a linter: what `run_linters` runs; `run_tests` runs the others."""
         return self.reads in _LINTERS or (self.name in ("lint", "format", "types"))
 
     def as_json(self) -> dict[str, Any]:

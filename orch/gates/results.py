@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 STATES = ("passed", "failed", "skipped", "error")
-"""How a gate ends. `error`: it could not be judged, which is never a worker's to mend; `skipped` has
-a reason and is no pass."""
+"""How a gate ends. `error`: it could not be judged, which is never a worker's to mend; `skipped`
+has a reason and is no pass."""
 
 
 class GateResult(NamedTuple):
