@@ -55,9 +55,9 @@ def words_of(stage: Stage) -> str:
     parts = [stage.type if stage.type != "deterministic" else (stage.action or "run")]
     parts += [", ".join(stage.gates)] if stage.gates else []
     parts += ["reviews"] if stage.reviews else []
-    parts += [stage.role] if stage.role else []
     if stage.max_visits is not None:
         parts.append(f"at most {stage.max_visits} visit{'s' * (stage.max_visits > 1)}")
+    parts += [stage.role] if stage.role else []
     parts += [f"approval {stage.approval}"] if stage.approval != "none" else []
     return ", ".join(parts)
 

@@ -61,8 +61,8 @@ class BlueprintGraph(Shape):
 
 
 class BlueprintEntry(Shape):
-    """A blueprint that can be named. `error`: why it cannot be used; then the title and both numbers
-    are null."""
+    """A blueprint that can be named. `error`: why it cannot be used; then the title and both
+    numbers are null."""
 
     id: str
     source: Literal["native", "repository"]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import quoted
 
 from ..runs.limits import MAX_CLOCK_SECONDS, check_title
@@ -110,7 +110,7 @@ def _checked(name: str, what: str) -> str:
         return check_task_key(name)
     except InboxOrchError as error:
         message = f"{quoted(name[:60])} cannot be the id of {what}"
-        raise InboxOrchError("usage", message, hint=error.hint) from error
+        raise usage(message, hint=error.hint) from error
 
 
 def _of_names(blueprint: Blueprint) -> Iterator[Fault]:
