@@ -12,7 +12,7 @@ from .notations import entities, quoted
 from .text import Piece
 from .widths import cells, fitted, padded
 
-WIDTH = 100
+WIDTH = 80
 _USUAL = ("on_success", "on_failure")
 _COLOURS = {
     "deterministic": ("#d6e9ff", "#0969da"),
@@ -76,12 +76,13 @@ def heading_of(blueprint: Blueprint) -> str:
 def text_lines(blueprint: Blueprint) -> Iterator[list[Piece]]:
     """The stages in their order, each with where it leads."""
     yield [(fitted(heading_of(blueprint), WIDTH), None)]
-    names = min(40, max(cells(stage.id) for stage in blueprint.stages))
-    about = min(44, max(cells(words_of(stage)) for stage in blueprint.stages))
+    room = max(cells(stage.id) for stage in blueprint.stages)
     for stage in blueprint.stages:
-        ways = ", ".join(f"{'/'.join(a.routes)} -> {a.target}" for a in arrows_of(stage))
-        lead = f"  {padded(stage.id, names)}  {padded(fitted(words_of(stage), about), about)}  "
-        yield [(lead + ways, None)]
+        about = fitted(words_of(stage), WIDTH - room - 4)
+        yield [(f"  {padded(stage.id, room)}  {about}", None)]
+        for arrow in arrows_of(stage):
+            way = f"{'/'.join(arrow.routes)} -> {arrow.target}"
+            yield [(" " * (room + 4) + fitted(way, WIDTH - room - 4), None)]
     yield [(bound_of(blueprint), None)]
 
 

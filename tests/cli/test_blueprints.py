@@ -106,7 +106,7 @@ def test_a_file_that_is_not_there_is_a_wrong_call(folder):
 @pytest.mark.parametrize(
     "form, lines",
     [
-        ("text", ["  check  run                      success -> done, failure -> fix"]),
+        ("text", ["  fix    agent, at most 2 visits", "         failure -> pause"]),
         ("mermaid", ['  s0 -- "success" --> s1', '  s1 -. "failure" .-> s2', "flowchart TD"]),
         ("dot", ['  "check" -> "fix" [label="failure", style=dashed];', "digraph blueprint {"]),
     ],
