@@ -4,7 +4,7 @@ from sqlite_utils import Database
 
 _STATEMENTS = (
     # One entry of a stage. `work` is the one stage of a task without a blueprint. `snapshot` is a
-    # commit that has the worktree as it was then; `tries` how often a gate of it was begun.
+    # commit that has the worktree as it was after it; `tries` how often it was begun.
     """
     CREATE TABLE visit (
         attempt_id TEXT NOT NULL REFERENCES attempt (id),

@@ -36,17 +36,25 @@ def commit_left(
     """
     repository = desk.repository(run)
     with worktrees.alone(repository, place_of(desk, attempt), seconds) as hold:
-        with desk.database.snapshot() as snapshot:
-            present = attempts.get(snapshot, attempt.id)
-        assert present is not None
-        if present.state != attempt.state or not present.harvest:
-            return present, None
-        found, obstacle = _harvest(desk, run, task, present, repository, hold)
-        if found is None or found.head is None:
-            return present, obstacle
-        base = str(attempt.base_commit)
-        done = harvest.harvest_in(repository, found.head, base) if found.commits_ahead else None
-        return _note(desk, run, present, done, over=obstacle is None), obstacle
+        return commit_left_in(desk, run, task, attempt, (repository, hold))
+
+
+def commit_left_in(
+    desk: Desk, run: Run, task: Task, attempt: Attempt, held: tuple[Repository, Hold]
+) -> tuple[Attempt, str | None]:
+    """`commit_left` for a caller that has the attempt's lock, given with its repository."""
+    repository, hold = held
+    with desk.database.snapshot() as snapshot:
+        present = attempts.get(snapshot, attempt.id)
+    assert present is not None
+    if present.state != attempt.state or not present.harvest:
+        return present, None
+    found, obstacle = _harvest(desk, run, task, present, repository, hold)
+    if found is None or found.head is None:
+        return present, obstacle
+    base = str(attempt.base_commit)
+    done = harvest.harvest_in(repository, found.head, base) if found.commits_ahead else None
+    return _note(desk, run, present, done, over=obstacle is None), obstacle
 
 
 def _harvest(

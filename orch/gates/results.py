@@ -45,4 +45,7 @@ class GateResult(NamedTuple):
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "GateResult":
         """What `as_json` has made."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()})
+        values: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()
+        }
+        return cls(**values)

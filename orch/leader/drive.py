@@ -20,7 +20,7 @@ from ..git.commands import FAILURES
 from ..runs import run_rows as runs
 from ..runs.desk import Desk
 from ..runs.model import Run
-from ..runs.readiness import Picture, Standing
+from ..runs.readiness import Picture, Standing, taken_by
 from ..views import status
 from ..views.status import Question
 from . import wait
@@ -223,7 +223,7 @@ def _dispatch_ready(desk: Desk, course: "_Course") -> None:
         return
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, now.wall_ms)
-        live = len(attempts.live_of_run(snapshot, run.id))
+        live = len(taken_by(attempts.live_of_run(snapshot, run.id)))
         newest = events.latest(snapshot)
     full = run.max_parallel is not None and live >= run.max_parallel
     if full or not any(s.state == "ready" for s in picture.standings):
