@@ -26,11 +26,11 @@ from ..runs.model import Run
 from ..runs.plan import Opening, Plan
 from ..runs.planning import check_run
 from .parts.base import WAIT, harvest_option, notify_option, open_scheduler, read_body
-from .parts.blueprints import blueprint_option, resolved, with_blueprint
 from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
 from .parts.documents import faults_told, plan_in
 from .parts.integrated import blocks_of
+from .parts.naming_blueprints import blueprint_option, resolved, with_blueprint
 from .parts.progress import Progress
 from .parts.standings import blocks as status_blocks
 

@@ -26,8 +26,8 @@ from .parts.base import (
     one_run,
     open_scheduler,
 )
-from .parts.blueprints import blueprint_option, drawn_by, folder_of
 from .parts.crewing import posts_wanted, with_option
+from .parts.naming_blueprints import blueprint_option, drawn_by, folder_of
 from .parts.progress import Progress
 
 

@@ -14,16 +14,13 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import quoted
 from inbox_orch.shared.shell.inputs import decode_body, read_input
 
-from ..stages.checking import MAX_GOAL_BYTES, MOST_STAGES, Fault, faults
+from ..stages.checking import MAX_GOAL_BYTES, MAX_TEXT_BYTES, MOST_NAMES, MOST_STAGES, Fault, faults
 from ..stages.model import ENDS, MAX_TOTAL_VISITS, ROUTES, Blueprint, Stage
 from .parts import Part, Seconds, keys_of
 from .problems import Problem, near, problems_of
 from .reading import Source, read_document
 
 MAX_BLUEPRINT_BYTES = 4 * 1024 * 1024
-MAX_GOALS_BYTES = 4 * 1024 * 1024
-"""Of all goals of a blueprint that stand in files of their own."""
-MOST_NAMES = 100
 _MOST_COMPARED = 200
 """Of more stages the nearest name is not looked for."""
 _TYPES = {"agentic": "agent"}
@@ -183,7 +180,7 @@ class _Goals:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._found: dict[str, str] = {}
-        self._left = MAX_GOALS_BYTES
+        self._left = MAX_TEXT_BYTES
 
     def of(self, part: StagePart) -> str | None:
         """The goal of a stage, from its file if it names one; error `usage`."""
@@ -219,7 +216,7 @@ class _Goals:
             self._found[path] = decode_body(content, MAX_GOAL_BYTES)
         self._left -= len(self._found[path])
         if self._left < 0:
-            raise usage(f"all goals together have more than {MAX_GOALS_BYTES} bytes")
+            raise usage(f"all goals together have more than {MAX_TEXT_BYTES} bytes")
         return self._found[path]
 
 

@@ -7,12 +7,13 @@ by the same rules.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from inbox_orch.shared.errors import InboxOrchError
-from inbox_orch.shared.ids import quoted
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import check_name, quoted
 
-from ..runs.limits import MAX_CLOCK_SECONDS, check_title
+from ..runs.limits import MAX_CLOCK_SECONDS, check_commands, check_title
 from ..runs.names import check_task_key
 from . import loops
 from .model import (
@@ -34,6 +35,9 @@ VERSION = 1
 MOST_STAGES = 10_000
 MOST_VISITS = 1000
 MAX_GOAL_BYTES = 64 * 1024
+MAX_TEXT_BYTES = 4 * 1024 * 1024
+"""Of the goals and commands of all stages together: a run keeps the whole of it."""
+MOST_NAMES = 100
 MOST_NAMED = 8
 _OF_AGENTS = ("role", "toolset", "writes", "reviews")
 _DEFAULTS = Stage("", "")
@@ -89,10 +93,16 @@ def _of_the_whole(blueprint: Blueprint) -> Iterator[Fault]:
         yield from _named(check_title, "title", blueprint.title)
     if not 0 < len(blueprint.stages) <= MOST_STAGES:
         yield _fault("stages", f"a blueprint has 1 to {MOST_STAGES} stages")
+    if sum(map(_text_bytes, blueprint.stages)) > MAX_TEXT_BYTES:
+        yield _fault("stages", f"all goals together have more than {MAX_TEXT_BYTES} bytes")
     if not 1 <= blueprint.max_total_visits <= MOST_VISITS:
         yield _fault("max_total_visits", f"must be 1 to {MOST_VISITS}")
     if blueprint.on_diverging not in ON_DIVERGING:
         yield _fault("on_diverging", "must be `go_on` or `pause`")
+
+
+def _text_bytes(stage: Stage) -> int:
+    return sum(len(text.encode("utf-8", "replace")) for text in (stage.goal, stage.run) if text)
 
 
 def check_blueprint_id(name: str) -> str:
@@ -110,7 +120,7 @@ def _checked(name: str, what: str) -> str:
         return check_task_key(name)
     except InboxOrchError as error:
         message = f"{quoted(name[:60])} cannot be the id of {what}"
-        raise InboxOrchError("usage", message, hint=error.hint) from error
+        raise usage(message, hint=error.hint) from error
 
 
 def _of_names(blueprint: Blueprint) -> Iterator[Fault]:
@@ -140,13 +150,11 @@ def _of_a_stage(stage: Stage) -> Iterator[Fault]:
     else:
         yield from _of_one_that_judges(stage)
     yield from _of_numbers(stage)
+    yield from _of_lists(stage)
     if stage.approval not in APPROVALS:
         yield _fault("approval", f"must be one of {', '.join(APPROVALS)}")
     if stage.gates is not None and stage.action != "run_gates":
         yield _fault("gates", "only `action: run_gates` names its gates", "leave `gates` out")
-    if stage.gates is not None and len(set(stage.gates)) != len(stage.gates):
-        twice = next(name for name, times in Counter(stage.gates).items() if times > 1)
-        yield _fault("gates", f"names {quoted(twice)} twice", "keep one")
     if stage.gates == ():
         yield _fault("gates", "is empty", "name a gate, or leave `gates` out to run all of them")
 
@@ -159,8 +167,8 @@ def _of_a_deterministic(stage: Stage) -> Iterator[Fault]:
     if stage.action is not None and stage.action not in ACTIONS:
         known = ", ".join(ACTIONS)
         yield _fault("action", f"there is no action {quoted(stage.action)}", f"known are: {known}")
-    if stage.run is not None and (not stage.run.strip() or "\0" in stage.run):
-        yield _fault("run", "must be a line for the shell, not blank")
+    if stage.run is not None:
+        yield from _named(_check_run, "run", stage.run)
     yield from _not_for(stage, ("goal", *_OF_AGENTS), "an agent")
     yield from _no_reject(stage)
 
@@ -179,6 +187,27 @@ def _of_one_that_judges(stage: Stage) -> Iterator[Fault]:
         text = "a review does not change what it judges"
         yield _fault("reviews", text, "write `writes: false` beside it")
     yield from _no_reject(stage)
+
+
+def _check_run(line: str) -> None:
+    check_commands([line], "command", "stage")
+
+
+def _of_lists(stage: Stage) -> Iterator[Fault]:
+    """What names something has a name, and each once."""
+    for key in ("role", "toolset"):
+        name = getattr(stage, key)
+        if name is not None:
+            yield from _named(partial(check_name, what=key), key, name)
+    for key in ("inputs", "outputs", "gates"):
+        names = getattr(stage, key) or ()
+        if len(names) > MOST_NAMES:
+            yield _fault(key, f"has more than {MOST_NAMES} names")
+            continue
+        for name, times in Counter(names).items():
+            yield from _named(partial(check_name, what="the name"), key, name)
+            if times > 1:
+                yield _fault(key, f"names {quoted(name)} twice", "keep one")
 
 
 def _not_for(stage: Stage, keys: tuple[str, ...], whose: str) -> Iterator[Fault]:

@@ -14,6 +14,7 @@ from inbox_orch.orch.stages.model import ENDS, ROUTES, Blueprint, Stage, from_ca
 NOT_OF_GATES = "is for an agent, and this stage is deterministic"
 NOT_OF_AGENTS = "is for deterministic work, and this stage is agent"
 NOT_OF_COUNCILS = "is for an agent, and this stage is council"
+NO_COMMAND = "a command is a shell command of 1 to 16384 bytes, not blank"
 NO_TYPE = "must be one of deterministic, agent, council, not 'robot'"
 SECONDS = "must be more than 0, and at most 31622400"
 
@@ -66,7 +67,13 @@ def test_a_good_one_has_no_faults(good):
         (gate("a", reviews=True), "reviews", NOT_OF_GATES),
         (gate("a", run="make"), "run", "has `action` as well as `run`"),
         (Stage("a", "deterministic"), None, "has neither `action` nor `run`"),
-        (Stage("a", "deterministic", run=" "), "run", "must be a line for the shell, not blank"),
+        (Stage("a", "deterministic", run=" "), "run", NO_COMMAND),
+        (Stage("a", "deterministic", run="x" * 17_000), "run", NO_COMMAND),
+        (agent("a", role="a b"), "role", "role 'a b' is not a valid name"),
+        (agent("a", toolset=""), "toolset", "toolset '' is not a valid name"),
+        (agent("a", inputs=("[/red]",)), "inputs", "the name '[/red]' is not a valid name"),
+        (agent("a", outputs=("x", "x")), "outputs", "names 'x' twice"),
+        (agent("a", inputs=("x",) * 101), "inputs", "has more than 100 names"),
         (Stage("a", "deterministic", action="x"), "action", "there is no action 'x'"),
         (gate("a", on_reject="done"), "on_reject", "only a review rejects"),
         (gate("a", gates=()), "gates", "is empty"),
@@ -151,6 +158,14 @@ def test_no_stages_and_too_many_are_refused():
 
     assert told(faults(blueprint())) == [wrong]
     assert told(faults(blueprint(*many, agent(f"s{MOST_STAGES}")))) == [wrong]
+
+
+def test_all_texts_together_are_bounded():
+    stages = [agent(f"s{n}", goal="x" * 60_000, on_success=f"s{n + 1}") for n in range(70)]
+
+    assert told(faults(blueprint(*stages, agent("s70")))) == [
+        (None, "stages", "all goals together have more than 4194304 bytes")
+    ]
 
 
 def test_what_no_stage_leads_to_is_named():

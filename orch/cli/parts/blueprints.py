@@ -1,63 +1,61 @@
-"""Blueprints that a command names: found only then, every problem told."""
+"""What the commands about blueprints have in common: finding one, and how it is told."""
 
 import os
-from collections.abc import Callable
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from inbox_orch.shared.shell.commandline import Shell
 
-from ...runs.model import Run
-from ...runs.plan import Plan, TaskSpec
-from .base import Command
+from ...stages.checking import most_visits
+from ...stages.loops import routes_of
+from ...stages.model import ROUTES, Blueprint, Stage
 from .documents import problems_told
 
-
-def blueprint_option(words: str) -> Callable[[Command], Command]:
-    """`--blueprint NAME|FILE`."""
-    return click.option("--blueprint", metavar="NAME|FILE", help=words)
+if TYPE_CHECKING:
+    from ...documents.library import Entry
 
 
-def with_blueprint(shell: Shell, spec: TaskSpec, name: str | None, folder: str) -> TaskSpec:
-    """The task with the blueprint of this name; error `usage` after every problem has been told,
-    `not_found`."""
-    drawn = drawn_by(shell, name, folder)
-    return spec if drawn is None else spec._replace(blueprint=drawn[0], drawn=drawn[1])
-
-
-def drawn_by(shell: Shell, name: str | None, folder: str) -> tuple[str, str] | None:
-    """The id and the text of the blueprint of this name; None where none is named. Errors as
-    above."""
-    if name is None:
-        return None
-    from ...documents import library
+def named(shell: Shell, name: str) -> Blueprint:
+    """The blueprint that a name or path means here; errors `not_found`, and `usage` after every
+    problem has been told on stderr."""
+    from ...documents.library import find
 
     with problems_told(shell):
-        here = os.getcwd() if library.is_path(name) else folder
-        found = library.find(name, here)
-    return found.id, found.canonical()
+        return find(name, os.curdir)
 
 
-def resolved(shell: Shell, plan: Plan, folder: str) -> Plan:
-    """A plan, with the texts of the blueprints that its tasks name. Errors as above."""
-    if not any(task.blueprint for task in plan.tasks):
-        return plan
-    known: dict[str, TaskSpec] = {}
-    for task in plan.tasks:
-        if task.blueprint and task.blueprint not in known:
-            known[task.blueprint] = with_blueprint(shell, task, task.blueprint, folder)
-    return plan._replace(
-        tasks=tuple(
-            task
-            if not task.blueprint
-            else task._replace(
-                blueprint=known[task.blueprint].blueprint, drawn=known[task.blueprint].drawn
-            )
-            for task in plan.tasks
-        )
-    )
+def in_file(shell: Shell, path: str) -> Blueprint:
+    """The blueprint in a file, or on standard input; error `usage` as above."""
+    from ...documents.blueprint import read_blueprint
+    from ...documents.library import NATIVE
+
+    with problems_told(shell):
+        return read_blueprint(path, taken=NATIVE)
 
 
-def folder_of(run: Run | None) -> str:
-    """Where the blueprints of a run's repository are looked for."""
-    return os.getcwd() if run is None or run.repository is None else run.repository
+def as_json(blueprint: Blueprint) -> dict[str, Any]:
+    """A blueprint with everything that holds for it, whether it says so or not."""
+    return {
+        **blueprint.as_json(),
+        "stages": [_stage(stage) for stage in blueprint.stages],
+        "most_visits": most_visits(blueprint),
+    }
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    can = routes_of(stage)
+    facts = {**stage._asdict(), **{r: stage.target(r) if r in can else None for r in ROUTES}}
+    return {key: list(v) if isinstance(v, tuple) else v for key, v in facts.items()}
+
+
+def entry_as_json(entry: "Entry") -> dict[str, Any]:
+    """A line of a list of blueprints."""
+    found = entry.blueprint
+    return {
+        "id": entry.id,
+        "source": entry.source,
+        "path": os.path.abspath(entry.path),
+        "title": None if found is None else found.title,
+        "stage_count": None if found is None else len(found.stages),
+        "most_visits": None if found is None else most_visits(found),
+        "error": None if entry.error is None else entry.error.message,
+    }

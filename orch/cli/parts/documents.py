@@ -49,7 +49,7 @@ def faults_told(shell: Shell, source: "Source") -> Iterator[None]:
 
 @contextmanager
 def problems_told(shell: Shell) -> Iterator[None]:
-    """One line on stderr for each problem of a document; with --json they stand in the error."""
+    """One line on stderr for each problem; with --json they stand in the error."""
     from ...documents.problems import lines_of
 
     try:

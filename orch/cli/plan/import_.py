@@ -14,8 +14,8 @@ from ...leader.scheduler import Scheduler
 from ...runs.model import Run
 from ...runs.plan import Plan
 from ..parts.base import chosen_run, key_option, lead_on, open_scheduler, run_option
-from ..parts.blueprints import folder_of, resolved
 from ..parts.documents import faults_told, plan_in
+from ..parts.naming_blueprints import folder_of, resolved
 
 
 @click.command(

@@ -23,7 +23,7 @@ from ..parts.base import (
     read_body,
     run_option,
 )
-from ..parts.blueprints import blueprint_option, folder_of, with_blueprint
+from ..parts.naming_blueprints import blueprint_option, folder_of, with_blueprint
 
 CLOCK = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
