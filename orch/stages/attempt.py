@@ -108,7 +108,7 @@ def _step(desk: Desk, now: Course) -> bool:
     if step.at_ms > desk.database.now().wall_ms:
         return False
     if step.do == "accept":
-        return accept.accept(desk, now, step)
+        return accept.accept(desk, now)
     if step.do == "end":
         return accept.give_up(desk, now, step)
     if step.do not in ("offer", "decide"):
