@@ -194,9 +194,7 @@ def ground_of(desk: Desk, course: Course, runner: Runner, gates: Sequence[Gate])
         repository.common_directory,
         activated(inherited, worktree),
         secrets_of(config),
-        between(start.tree, course.last_tree or start.tree)
-        if any(g.paths for g in gates)
-        else None,
+        changed,
         lambda: snapshots.tree_now(repository, worktree, known),
         put_back,
         between,
