@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from inbox_orch.orch.stages.checking import faults, most_visits
@@ -10,22 +10,25 @@ from inbox_orch.orch.stages.machine import CHECKS, MOST_LOST, Past, Seen, Step, 
 from inbox_orch.orch.stages.model import ENDS, Blueprint, Stage
 
 NAMES = ("a", "b", "c", "d", "e")
-TARGETS = st.sampled_from((*NAMES, *ENDS)) | st.none()
 
 
 @st.composite
-def stage(draw: st.DrawFn, name: str) -> Stage:
+def stage(draw: st.DrawFn, number: int, names: tuple[str, ...]) -> Stage:
+    """A stage that goes on to the next one when all is well, and anywhere otherwise."""
+    ahead = names[number + 1] if number + 1 < len(names) else "done"
+    anywhere = st.sampled_from((*names, *ENDS)) | st.none()
     kind = draw(st.sampled_from(("agent", "review", "gates", "action")))
-    routes = {route: draw(TARGETS) for route in ("on_success", "on_failure", "on_error", "on_skip")}
+    routes = {route: draw(anywhere) for route in ("on_failure", "on_error", "on_skip")}
+    routes["on_success"] = draw(st.just(ahead) | st.just(ahead) | anywhere)
     if kind in ("gates", "action"):
         action = "run_gates" if kind == "gates" else "summarize_run"
-        return Stage(name, "deterministic", action=action, **routes)
-    reviews: dict[str, Any] = {"writes": False, "reviews": True, "on_reject": draw(TARGETS)}
+        return Stage(names[number], "deterministic", action=action, **routes)
+    reviews: dict[str, Any] = {"writes": False, "reviews": True, "on_reject": draw(anywhere)}
     return Stage(
-        name,
+        names[number],
         "agent",
         goal="Do it.",
-        max_visits=draw(st.none() | st.integers(1, 3)),
+        max_visits=draw(st.integers(1, 3) | st.integers(1, 3) | st.none()),
         approval=draw(st.sampled_from(("none", "none", "before", "after"))),
         **routes,
         **(reviews if kind == "review" else {}),
@@ -35,7 +38,7 @@ def stage(draw: st.DrawFn, name: str) -> Stage:
 @st.composite
 def blueprints(draw: st.DrawFn) -> Blueprint:
     names = NAMES[: draw(st.integers(1, len(NAMES)))]
-    stages = tuple(draw(stage(name)) for name in names)
+    stages = tuple(draw(stage(number, names)) for number in range(len(names)))
     return Blueprint("x", stages, max_total_visits=draw(st.integers(1, 12)))
 
 
@@ -60,20 +63,23 @@ def visit(blueprint: Blueprint, step: Step, draw: Any, number: int) -> Past:
     return Past(name, kind, state, tree=tree, failing=failing, ended_ms=number)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
 @given(blueprints(), st.data())
 def test_it_ends_or_asks_within_the_printed_bound_whatever_comes_out(
     blueprint: Blueprint, data: st.DataObject
 ):
-    if faults(blueprint):
-        return
+    assume(not faults(blueprint))
     bound, past = most_visits(blueprint), list[Past]()
     most = (bound + 1) * (len(blueprint.stages) + 2) * MOST_LOST
     step = next_step(Seen(blueprint, past, unchecked=True))
     while step.do not in ("accept", "end") and (step.do != "decide" or step.cause == "approval"):
         assert len(past) <= most, past
         if step.do == "decide":
-            answer = data.draw(st.sampled_from(("approve", "refuse")))
+            # Somebody who refuses it for ever is asked for ever.
+            refused = sum(v.verdict == "refuse" for v in past)
+            answer = data.draw(
+                st.sampled_from(("approve", "refuse") if refused < 3 else ("approve",))
+            )
             asked = Past("decision", "decision", "succeeded", answer)
             past.append(asked._replace(cause="approval", about=step.stage, resume=step.resume))
         else:
@@ -86,18 +92,17 @@ def test_it_ends_or_asks_within_the_printed_bound_whatever_comes_out(
         assert step.resume in blueprint.by_id or step.resume in (*ENDS, CHECKS)
 
 
-@settings(max_examples=200)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.filter_too_much])
 @given(blueprints(), st.data())
 def test_no_decision_is_a_dead_end(blueprint: Blueprint, data: st.DataObject):
-    if faults(blueprint):
-        return
+    assume(not faults(blueprint))
     past = list[Past]()
     for _ in range(12):
         step = next_step(Seen(blueprint, past))
         if step.do in ("accept", "end"):
             return
         if step.do == "decide":
-            answers = ("approve", "refuse") if step.cause == "approval" else ("continue", "accept")
+            answers = ("approve",) if step.cause == "approval" else ("continue", "accept")
             asked = Past("decision", "decision", "succeeded", data.draw(st.sampled_from(answers)))
             asked = asked._replace(cause=step.cause, about=step.stage, resume=step.resume)
             past.append(asked)
