@@ -288,6 +288,7 @@ def _refresh(place: Place) -> None:
     """Let the index know the files again that are as they were."""
     worktree, common = place.worktree, place.repository.common_directory
     index_lock = os.path.join(mending.admin_of(place.repository, worktree), "index.lock")
+    require_here(worktree, common)
     with marks.marked(common, {index_lock: None}) as mark:
         git(
             worktree,
