@@ -36,6 +36,7 @@ GUARDED = {
     "gates/running.py _started",
 }
 NO_FILES = {
+    "git/filters.py brought_in": "reads a commit into an index of our own",
     "git/hidden.py _differing": "refreshes a copy of the index",
     "git/hidden.py unmark": "writes a copy of the index",
     "git/integrating.py working_trees": "lists",
