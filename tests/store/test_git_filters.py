@@ -1,11 +1,12 @@
 """A harvest goes through the filters that the owner has set up, and, where that is asked for,
 through none that an attempt has brought in itself."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.git import filters, harvest
+from inbox_orch.orch.git import filters, harvest, manifest
 from inbox_orch.orch.git.harvest import Left, Unfit
 from inbox_orch.orch.git.repository import Repository
 from support.runs import Site, commit, git
@@ -29,11 +30,11 @@ def dispatched(site: Site):
     return site.dispatch(run)["a"]
 
 
-def harvested(site: Site, item, *, strict: bool = True) -> None:
+def harvested(site: Site, item, *, strict: bool = True, known: Sequence[str] = ()) -> None:
     repository = Repository(str(site.repository))
     base = item["base_commit"] if strict else None
-    left = Left(item["worktree"], item["branch"], [], "w1", 1_800_000_000, "Do a", base)
-    found = repository.look_at(item["worktree"], item["base_commit"])
+    left = Left(item["worktree"], item["branch"], known, "w1", 1_800_000_000, "Do a", base)
+    found = repository.look_at(item["worktree"], item["base_commit"], known)
     assert found is not None
     harvest.commit_left(repository, left, found, ())
 
@@ -104,6 +105,22 @@ def test_a_required_filter_without_a_program_is_told(site: Site, ran: Path):
 
     with pytest.raises(Unfit, match="clean filter 'nowhere' failed"):
         harvested(site, item)
+
+
+def test_what_set_up_made_is_left_out_however_much_it_is(site: Site, ran: Path):
+    item = dispatched(site)
+    for number in range(130):
+        Path(item["worktree"], f"made-{number}").write_text("made\n")
+    manifest.write(item["worktree"])
+    Path(item["worktree"], "own.txt").write_text("own\n")
+    known = [f"made-{number}" for number in range(100)]
+
+    harvested(site, item, known=known)
+
+    assert git(site.repository, "show", "--format=", "--name-only", item["branch"]) == "own.txt"
+    git(item["worktree"], "add", "made-7")
+    with pytest.raises(Unfit, match="set-up has made made-7"):
+        harvested(site, item, known=known)
 
 
 def test_no_path_is_asked_about_without_need(site: Site, ran: Path):

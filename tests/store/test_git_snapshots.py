@@ -606,10 +606,13 @@ def test_an_index_that_another_program_has_is_told(bench: Bench, monkeypatch):
     monkeypatch.setattr("inbox_orch.orch.git.harvest._PATIENCE_PAUSES", 2)
     kept = bench.snapshot()
     git(bench.worktree, "rm", "--quiet", "--cached", "README.md")
+    bench.write("new.txt")
     (bench.folder / ".git/worktrees/work/index.lock").touch()
+    before = bench.on_disk(), bench.standing()
 
     with pytest.raises(Unfit, match=r"index\.lock is there"):
         bench.restore(kept.commit)
+    assert (bench.on_disk(), bench.standing()) == before
 
     (bench.folder / ".git/worktrees/work/index.lock").unlink()
     bench.restore(kept.commit)
