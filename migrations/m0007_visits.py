@@ -3,7 +3,9 @@
 from sqlite_utils import Database
 
 _STATEMENTS = (
-    # One entry of a stage. `work` is the one stage of a task without a blueprint.
+    # One entry of a stage. `work` is the one stage of a task without a blueprint. `snapshot` is a
+    # commit that has the worktree as it was after it; `tries` how often it was begun;
+    # `head` is the HEAD that belongs to the snapshot.
     """
     CREATE TABLE visit (
         attempt_id TEXT NOT NULL REFERENCES attempt (id),
@@ -17,7 +19,9 @@ _STATEMENTS = (
         thread_id TEXT REFERENCES thread (id),
         tree_before TEXT,
         tree_after TEXT,
-        head_before TEXT,
+        snapshot TEXT,
+        head TEXT,
+        worker TEXT,
         verdict TEXT,
         reason TEXT,
         result TEXT CHECK (result IS NULL OR json_valid(result)),

@@ -124,6 +124,7 @@ PARTS = (
     "orch.attempts",
     "orch.integration",
     "orch.cleanup",
+    "orch.stages",
     "orch.council",
     "orch.leader",
 )

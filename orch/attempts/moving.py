@@ -16,6 +16,8 @@ from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Heads, Picture
 from . import kinds
 from . import rows as attempts
+from . import visit_rows as visits
+from .visits import ended_with
 
 
 class Move(NamedTuple):
@@ -106,11 +108,19 @@ def move_attempt(
     columns["updated_at"] = tx.now.wall_ms
     if move.to in states.ATTEMPT_ENDED:
         columns["ended_at"] = tx.now.wall_ms
+        visits.end_live(tx, attempt.id, ended_with(move.to), tx.now.wall_ms)
     after = attempts.move(tx, attempt.id, columns, expected_state=attempt.state)
     assert after is not None, "the attempt changed under the write lock"
     facts = {"from": attempt.state, "cause": move.cause}
     record_attempt(desk, tx, run, after, f"attempt_{move.to}", facts)
     return after
+
+
+def hand_out(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, thread_id: str) -> Attempt:
+    """The thread of an attempt without a blueprint is sent: its one visit begins."""
+    visits.begin_work(tx, attempt.id, attempt.mailbox, thread_id, tx.now.wall_ms)
+    sent = Move("offered", "the thread is sent", {"thread_id": thread_id})
+    return move_attempt(desk, tx, run, attempt, sent)
 
 
 def move_task(

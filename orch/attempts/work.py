@@ -135,13 +135,7 @@ def offer(
     )
     draft = content._replace(payload=json.dumps(payload))
     sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
-    return moving.move_attempt(
-        desk,
-        tx,
-        run,
-        attempt,
-        moving.Move("offered", "the thread is sent", {"thread_id": thread_id}),
-    )
+    return moving.hand_out(desk, tx, run, attempt, thread_id)
 
 
 def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str) -> str:

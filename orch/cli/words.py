@@ -2,7 +2,7 @@
 
 GROUPS = {
     "Start here": ("do", "drive", "status", "board", "demo"),
-    "Runs and tasks": ("run", "task", "dep", "plan", "show"),
+    "Runs and tasks": ("run", "task", "dep", "plan", "blueprint", "show"),
     "Have it done": ("ready", "dispatch", "wait", "blocked", "answer", "reconcile"),
     "Bring it in": ("integrate", "conflicts", "adopt", "cleanup"),
     "When it goes wrong": ("retry", "reassign", "cancel", "skip", "attempt", "doctor"),
@@ -63,6 +63,8 @@ MEANT = {
     "review": ("council",),
     "vote": ("council",),
     "check": ("doctor",),
+    "validate": ("blueprint validate",),
+    "stages": ("blueprint list",),
     "config": ("run init",),
     "version": ("--version",),
     "work": ("drive", "inbox work"),

@@ -63,13 +63,7 @@ def offer(
         sealed=round_now.open,
         agent=run.leader,
     )
-    return moving.move_attempt(
-        desk,
-        tx,
-        run,
-        attempt,
-        moving.Move("offered", "the thread is sent", {"thread_id": sent.thread.id}),
-    )
+    return moving.hand_out(desk, tx, run, attempt, sent.thread.id)
 
 
 def _to_mend(desk: Desk, tx: Transaction, seat: StoredSeat) -> str:

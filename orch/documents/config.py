@@ -10,6 +10,7 @@ from inbox_orch.shared.ids import check_name, quoted
 
 from ..runs.config import DEFAULT_SETUP_SECONDS, Config, from_given
 from ..runs.limits import CANCEL_GRACE_SECONDS, MOST_CHECKS, MOST_PARALLEL, check_commands
+from .gates import Gates
 from .parts import (
     ClockSeconds,
     Command,
@@ -115,6 +116,7 @@ class ConfigPart(Part):
     harvest: bool = False
     notify: Annotated[list[Notifier], Field(max_length=MOST_CHECKS)] = Field([])
     otel: bool = False
+    gates: Gates = Field({})
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":
@@ -126,8 +128,9 @@ class ConfigPart(Part):
 
     def value(self) -> Config:
         """The config as the frozen value that the services read."""
-        given = self.model_dump(by_alias=True, exclude_unset=True)
-        return from_given(given)
+        given = self.model_dump(by_alias=True, exclude_unset=True, exclude={"gates"})
+        gates = [part.value(name).as_json() for name, part in self.gates.items()]
+        return from_given({**given, **({"gates": gates} if gates else {})})
 
 
 def read_config(path: str) -> Config:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+MOST_GATES = 30
 READERS = ("exit", "junit", "ruff", "mypy", "sarif", "lines")
 MODES = ("block", "warn")
 WRITES = ("put_back", "keep")
@@ -32,11 +33,11 @@ class Gate(NamedTuple):
 
     @property
     def lints(self) -> bool:
-        """Whether it is one of the linters: what `run_linters` runs; `run_tests` runs the others."""
+        """Whether it is a linter: what `run_linters` runs; `run_tests` runs the others."""
         return self.reads in _LINTERS or (self.name in ("lint", "format", "types"))
 
     def as_json(self) -> dict[str, Any]:
-        """Only what is said."""
+        """Only what is said; a gate's name always."""
         defaults = Gate("", ())
         found = {}
         for name, value in self._asdict().items():
@@ -47,4 +48,7 @@ class Gate(NamedTuple):
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Gate":
         """What `as_json` has made."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()})
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
+        }
+        return cls(**values)

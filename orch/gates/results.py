@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 STATES = ("passed", "failed", "skipped", "error")
-"""How a gate ends. `error`: it could not be judged, which is never a worker's to mend; `skipped` has
-a reason and is no pass."""
+"""How a gate ends. `error`: it could not be judged, which is never a worker's to mend; `skipped`
+has a reason and is no pass."""
 
 
 class GateResult(NamedTuple):
@@ -45,4 +45,7 @@ class GateResult(NamedTuple):
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "GateResult":
         """What `as_json` has made."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()})
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
+        }
+        return cls(**values)

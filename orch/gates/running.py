@@ -26,6 +26,7 @@ from ..git.masking import MaskedStream
 from ..git.repository import is_there
 from ..git.standing import require_here
 from .checks import MAX_TAIL_BYTES, Checked
+from .listening import Ear
 from .orphans import GRACE_SECONDS, KILLED_MS, POLL_MS
 from .spec import GateSpec, NotStarted, Outcome, checked
 from .turns import finished
@@ -39,6 +40,7 @@ _TAKEN_OVER = "another leader has taken it over"
 # The check waits for a line, so that nothing of it has happened when its starter dies before
 # another process knows of it; then the pipe ends. What it runs has an empty standard input.
 _GATE = 'read -r go && exec /bin/sh -c "$1" </dev/null'
+_WORDS = 'read -r go && exec "$@" </dev/null'
 
 
 def _granted(_: object = None) -> bool:
@@ -152,10 +154,11 @@ class Runner:
         folder is about other files; those of keeping an artifact.
         """
         kept = Kept(spec.output, "orch", MaskedStream(spec.secrets))
+        ear = Ear(kept)
         reader, writer = os.pipe()
         try:
             try:
-                child = _started(spec, reader, kept)
+                child = _started(spec, reader, kept, ear)
             finally:
                 os.close(reader)
             self._guardian.begin(child.group, None)
@@ -174,7 +177,7 @@ class Runner:
         kept.finish()
         seconds = round((self._now() - began) / 1000, 3)
         result = checked(spec, ending, seconds, kept.tail_text(MAX_TAIL_BYTES), kept.total)
-        return self._kept(spec, Outcome(result, kept.content()))
+        return self._kept(spec, Outcome(result, kept.content(), ear.heard))
 
     def _kept(self, spec: GateSpec, outcome: Outcome) -> Outcome:
         """Keep the output beside the database, if it is to be kept."""
@@ -248,19 +251,20 @@ class Runner:
         return self._clock.now().monotonic_ms
 
 
-def _started(spec: GateSpec, reader: int, kept: Kept) -> Child:
+def _started(spec: GateSpec, reader: int, kept: Kept, ear: Ear) -> Child:
     """The command's process, which waits for a line from `reader`. What it asks of git is about
     the files of its folder. Error `git_failed`; raises `NotStarted`."""
+    listened = Kept(spec.output, "orch", ear)
     try:
         if spec.repository is not None:
             require_here(spec.folder, spec.repository)
         return Child.start(
-            ("/bin/sh", "-c", _GATE, "check", spec.command),
+            _call(spec),
             folder=spec.folder,
             environment=spec.environment,
             stdin=reader,
-            stdout=kept,
-            stderr=kept,
+            stdout=kept if spec.listens is None else listened,
+            stderr=listened if spec.listens == "all" else kept,
         )
     except InboxOrchError as error:
         if not isinstance(error.__cause__, OSError):
@@ -268,6 +272,12 @@ def _started(spec: GateSpec, reader: int, kept: Kept) -> Child:
         raise _not_started(spec, error.__cause__, error) from error.__cause__
     except OSError as error:
         raise _not_started(spec, error) from error
+
+
+def _call(spec: GateSpec) -> tuple[str, ...]:
+    if spec.words is not None:
+        return ("/bin/sh", "-c", _WORDS, "gate", *spec.words)
+    return ("/bin/sh", "-c", _GATE, "check", spec.command)
 
 
 def _not_started(

@@ -23,7 +23,9 @@ class GateSpec(NamedTuple):
 
     `repository` is the shared git directory to which the folder has to belong; None where there
     is no worktree that git could be asked about. `secrets` are masked in the command and in its
-    output. `artifact` is the name under which the output is kept; None keeps none.
+    output. `artifact` is the name under which the output is kept; None keeps none. `words` are
+    run as they are, without a shell; `command` only tells of them then. `listens`: what is handed
+    back of what it says, beside what is kept: `stdout`, `all`, or None for nothing.
     """
 
     command: str
@@ -33,6 +35,8 @@ class GateSpec(NamedTuple):
     limit_seconds: float
     secrets: Sequence[str] = ()
     artifact: str | None = None
+    words: tuple[str, ...] | None = None
+    listens: str | None = None
 
     @property
     def output(self) -> str:
@@ -46,10 +50,12 @@ class GateSpec(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What running a gate came to: the value that is stored, and its output, head and tail."""
+    """What running a gate came to: the value that is stored, its output, head and tail, and what
+    was listened to; None where that was too much."""
 
     checked: Checked
     content: bytes
+    heard: bytes | None = b""
 
     @property
     def passed(self) -> bool:

@@ -92,9 +92,17 @@ ATTEMPT_TRANSITIONS = (
     Transition("allocating", "provisioned", "the worktree is there"),
     Transition("allocating", "provision_failed", "the worktree could not be made"),
     Transition("provisioned", "offered", "the thread is sent"),
+    Transition("provisioned", "verifying", "a stage of its blueprint begins"),
+    Transition("provisioned", "blocked", "its blueprint asks for a decision"),
+    Transition("provisioned", "ending", "cancel, before the first thread of its blueprint"),
     *_BY_THREAD,
     Transition("submitted", "verifying", "orch looks for itself"),
-    Transition("verifying", "submitted", "the verifier died"),
+    Transition("submitted", "offered", "the next stage of its blueprint"),
+    Transition("submitted", "blocked", "its blueprint asks for a decision"),
+    Transition("submitted", "failed", "its blueprint ends so"),
+    Transition("verifying", "provisioned", "a stage is over, and no thread was sent yet"),
+    Transition("verifying", "submitted", "the verifier died, or a stage is over"),
+    Transition("verifying", "failed", "its blueprint ends so"),
     Transition("verifying", "succeeded", "accepted"),
     Transition("verifying", "rejected", "not accepted"),
     Transition("verifying", "lost", "the worktree is gone"),
@@ -106,7 +114,27 @@ ATTEMPT_TRANSITIONS = (
     Transition("ending", "timed_out", "its holder knows, or is gone"),
 )
 
-TABLES = {"run": RUN_TRANSITIONS, "task": TASK_TRANSITIONS, "attempt": ATTEMPT_TRANSITIONS}
+VISIT_STATES = ("live", "succeeded", "failed", "error", "skipped", "lost", "void", "cancelled")
+VISIT_KINDS = ("agent", "gates", "action", "council", "decision")
+"""What is done in a visit: an agent works, gates or an action run, seats vote, somebody decides."""
+
+VISIT_TRANSITIONS = (
+    Transition(None, "live", "its stage is entered"),
+    Transition("live", "succeeded", "what was asked for is there"),
+    Transition("live", "failed", "it is not, or a gate found failures"),
+    Transition("live", "error", "it could not be judged"),
+    Transition("live", "skipped", "there was nothing to do it with"),
+    Transition("live", "lost", "no delivery left: its workers died or gave it back"),
+    Transition("live", "void", "what it was about is no more"),
+    Transition("live", "cancelled", "the attempt ended"),
+)
+
+TABLES = {
+    "run": RUN_TRANSITIONS,
+    "task": TASK_TRANSITIONS,
+    "attempt": ATTEMPT_TRANSITIONS,
+    "visit": VISIT_TRANSITIONS,
+}
 
 ATTEMPT_OF_THREAD = {"pending": "offered", "claimed": "running", "blocked": "blocked"}
 
@@ -120,6 +148,16 @@ def attempt_state_for(thread_state: str, reason: str | None) -> str:
     if thread_state == "cancelled":
         return "ending"
     return "lost" if reason == "exhausted" else "failed"
+
+
+def staged_state_for(thread_state: str, *, deciding: bool) -> str:
+    """The same for an attempt that goes by a blueprint: what became of the thread of a visit, or of
+    a decision, leaves it to the next stage."""
+    if deciding:
+        return "blocked" if thread_state in ATTEMPT_OF_THREAD else "submitted"
+    if thread_state in ATTEMPT_OF_THREAD:
+        return ATTEMPT_OF_THREAD[thread_state]
+    return "ending" if thread_state == "cancelled" else "submitted"
 
 
 MOVES = {kind: {(t.source, t.target) for t in table} for kind, table in TABLES.items()}

@@ -22,9 +22,26 @@ class MailboxLimit(Shape):
     max_parallel: Positive
 
 
+class Gate(Shape):
+    """A gate as a config says it; keys that are not there have their defaults. `run`: words, or a
+    line for the shell; no words for one that is judged without a command."""
+
+    name: Name
+    run: list[str] | str
+    reads: Literal["exit", "junit", "ruff", "mypy", "sarif", "lines"] = "exit"
+    timeout_seconds: Annotated[float, Field(gt=0)] = 900.0
+    paths: list[str] = Field([])
+    mode: Literal["block", "warn"] = "block"
+    writes: Literal["put_back", "keep"] = "put_back"
+    clean: bool = False
+    strict: bool = False
+    pattern: str | None = None
+    min_tests: Literal["base"] | None = None
+
+
 class Config(Shape):
     """What a run was opened with. `environment`: for set-up and checks; the values of
-    `secrets` are masked. `harvest`, `notify` and `otel` are there
+    `secrets` are masked. `harvest`, `notify`, `otel` and `gates` are there
     where they are used."""
 
     copied: list[str] = Field(alias="copy")
@@ -42,6 +59,7 @@ class Config(Shape):
     harvest: bool = False
     notify: list[str] = Field([])
     otel: bool = False
+    gates: list[Gate] = Field([])
 
 
 class PlanImported(Shape):

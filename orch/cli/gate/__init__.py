@@ -1,0 +1,1 @@
+"""`orch gate`: the commands about gates."""
