@@ -25,19 +25,22 @@ GUARDED = {
     "git/worktrees.py _add_submodules",
     "git/worktrees.py _fill",
     "git/forwarding.py _check_out",
-    "git/harvest.py _add_to_index",
+    "git/harvest.py add_to_index",
     "git/harvest.py _tree_with",
     "git/integrating.py _merged_there",
     "git/mending.py _is_mended",
     "git/mending.py _taken_back",
     "git/restoring.py _check_out",
+    "git/snapshots.py _refresh",
     "git/untouched.py untouched",
     "gates/running.py _started",
 }
 NO_FILES = {
+    "git/filters.py brought_in": "reads a commit into an index of our own",
     "git/hidden.py _differing": "refreshes a copy of the index",
     "git/hidden.py unmark": "writes a copy of the index",
     "git/integrating.py working_trees": "lists",
+    "git/raw_trees.py _stored": "writes an index of our own",
     "git/salvage.py _tree": "writes a copy of the index",
     "git/worktrees.py _add": "adds a worktree without files",
 }
