@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.gates import running
 from inbox_orch.orch.gates.built_in import BUILT_IN
 from inbox_orch.orch.gates.definitions import Gate
 from inbox_orch.orch.gates.judging import Base
@@ -182,6 +183,23 @@ def test_what_hangs_is_ended_and_is_the_changes_failure_where_the_base_is_judged
 )
 def test_nothing_of_a_gate_is_left(scene: Scene, command: str):
     assert scene.judged(shell(command)).state == "passed"
+    assert not any(map(has_members, scene.groups))
+
+
+def test_a_gate_that_is_deaf_to_being_ended_is_killed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(running, "GRACE_SECONDS", 0.1)
+    gate = shell("trap '' TERM; while :; do sleep 600; done", timeout_seconds=0.2)
+
+    assert scene.judged(gate, Base("passed")).failures == {"tests:timed-out": 1}
+    assert not any(map(has_members, scene.groups))
+
+
+def test_processes_without_end_are_ended_with_their_gate(scene: Scene):
+    gate = shell("for n in $(seq 60); do (sleep 600 & sleep 600) & done; wait", timeout_seconds=0.3)
+
+    assert scene.judged(gate, Base("passed")).failures == {"tests:timed-out": 1}
     assert not any(map(has_members, scene.groups))
 
 
