@@ -1,5 +1,6 @@
 """Makes the pages of docs/reference from the commands and the state tables, and with them the
-pages of the contract and of the JSON (see _contract_pages.py and _json_pages.py).
+pages of the contract, of the JSON and of blueprints (see _contract_pages.py, _json_pages.py and
+_blueprint_pages.py).
 
 Run through `script/reference`; a test holds the pages against what this makes.
 """
@@ -29,6 +30,7 @@ def pages() -> dict[Path, str]:
         folder / "states.md": _states_page(),
         **runpy.run_path(str(ROOT / "script" / "_contract_pages.py"))["pages"](),
         **runpy.run_path(str(ROOT / "script" / "_json_pages.py"))["pages"](),
+        **runpy.run_path(str(ROOT / "script" / "_blueprint_pages.py"))["pages"](),
     }
 
 

@@ -125,6 +125,7 @@ PARTS = (
     "orch.attempts",
     "orch.integration",
     "orch.cleanup",
+    "orch.stages",
     "orch.council",
     "orch.leader",
 )

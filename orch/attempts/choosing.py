@@ -15,7 +15,7 @@ from ..runs import readiness
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Run, Task
-from ..runs.readiness import Heads, Picture, Slots, basis_of
+from ..runs.readiness import Heads, Picture, Slots, basis_of, taken_by
 from . import moving
 from . import named as named_tasks
 from . import rows as attempts
@@ -129,7 +129,7 @@ def _standing_now(
         live = attempts.live_of_run(snapshot, run.id)
     # By id, since a task can be named twice: by its key and by its id.
     named = list({task.id: task for task in found}.values())
-    return picture, named, Slots(run, [attempt.mailbox for attempt in live])
+    return picture, named, Slots(run, taken_by(live))
 
 
 def held_back(desk: Desk, run: Run, asked: Asked, planned: Sequence[Chosen] = ()) -> HeldBack:
@@ -138,7 +138,7 @@ def held_back(desk: Desk, run: Run, asked: Asked, planned: Sequence[Chosen] = ()
     if asked.names or not Slots(run, ()).bounded():
         return HeldBack()
     with desk.database.snapshot() as snapshot:
-        slots = Slots(run, [a.mailbox for a in attempts.live_of_run(snapshot, run.id)])
+        slots = Slots(run, taken_by(attempts.live_of_run(snapshot, run.id)))
         picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
     for choice in planned:
         slots.take(choice.mailbox)

@@ -22,7 +22,7 @@ from ..runs import states
 from ..runs.config import config_of
 from ..runs.desk import Desk, keep_base
 from ..runs.model import Attempt, Run, Task
-from ..runs.readiness import Heads, Picture, Slots
+from ..runs.readiness import Heads, Picture, Slots, taken_by
 from . import choosing, fold, moving, provision, verify
 from . import named as named_tasks
 from . import rows as attempts
@@ -212,7 +212,12 @@ def _allocate(
         if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
             return None
         made = [
-            _Made(c.task, _allocated(desk, tx, run, c, dirty, asked.harvests(c.task)))
+            _Made(
+                c.task,
+                _allocated(
+                    desk, tx, run, c, dirty, asked.harvests(c.task) or c.task.blueprint is not None
+                ),
+            )
             for c in still
         ]
         if asked.key is not None:
@@ -227,7 +232,7 @@ def _still_to_be_made(
 ) -> list[Chosen]:
     """Those that can start as the run stands now, and find a slot; the error when one that was
     named cannot."""
-    slots = Slots(run, [a.mailbox for a in attempts.live_of_run(tx, run.id)])
+    slots = Slots(run, taken_by(attempts.live_of_run(tx, run.id)))
     there = [c for c in chosen if c.task.id in picture.by_id]
     if asked.names and len(there) < len(chosen):
         gone = next(c.task for c in chosen if c not in there)

@@ -18,6 +18,7 @@ from ..runs.retries import consequence
 from . import moving, stop
 from . import rows as attempts
 from .stop import Stop
+from .visits import heard_in
 
 
 def fold(desk: Desk, run: Run) -> int:
@@ -36,22 +37,29 @@ def fold(desk: Desk, run: Run) -> int:
 
 
 def _follow_all(desk: Desk, run: Run) -> int:
-    changed = 0
-    for attempt, thread in _with_threads(desk, run):
-        if attempt.state == "ending":
-            changed += _settle_ending(desk, run, attempt, thread)
-        elif attempt.state in states.WITH_WORKER:
-            target = states.attempt_state_for(thread.state, thread.reason)
-            if target != attempt.state:
-                changed += follow(desk, run, attempt.id)
-    return changed
+    return sum(_follow_one(desk, run, a, thread) for a, thread in _with_threads(desk, run))
+
+
+def _follow_one(desk: Desk, run: Run, attempt: Attempt, thread: Thread | None) -> bool:
+    if attempt.state == "ending":
+        return _settle_ending(desk, run, attempt, thread)
+    if thread is None or attempt.state not in states.WITH_WORKER:
+        return False
+    return _target(attempt, thread) != attempt.state and follow(desk, run, attempt.id)
+
+
+def _target(attempt: Attempt, thread: Thread) -> str:
+    """What the thread of an attempt makes of its state."""
+    if attempt.staged:
+        return states.staged_state_for(thread.state, deciding=attempt.deciding)
+    return states.attempt_state_for(thread.state, thread.reason)
 
 
 def reap(desk: Desk, run: Run) -> None:
     """Notice leases of this run that have run out."""
     with desk.database.snapshot() as snapshot:
         live = attempts.live_of_run(snapshot, run.id)
-    mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
+    mailboxes = heard_in(live)
     if mailboxes:
         desk.bus.reap(mailboxes)
 
@@ -118,11 +126,12 @@ def _abort(desk: Desk, run: Run) -> int:
 # -- one attempt -------------------------------------------------------------------------
 
 
-def _with_threads(desk: Desk, run: Run) -> list[tuple[Attempt, Thread]]:
+def _with_threads(desk: Desk, run: Run) -> list[tuple[Attempt, Thread | None]]:
     with desk.database.snapshot() as snapshot:
-        live = [a for a in attempts.live_of_run(snapshot, run.id) if a.thread_id is not None]
-        threads = desk.bus.threads([str(a.thread_id) for a in live])
-    return [(a, threads[str(a.thread_id)]) for a in live]
+        every = attempts.live_of_run(snapshot, run.id)
+        live = [a for a in every if a.thread_id is not None or a.state == "ending"]
+        threads = desk.bus.threads([a.thread_id for a in live if a.thread_id is not None])
+    return [(a, None if a.thread_id is None else threads[a.thread_id]) for a in live]
 
 
 def follow(desk: Desk, run: Run, attempt_id: str) -> bool:
@@ -133,7 +142,7 @@ def follow(desk: Desk, run: Run, attempt_id: str) -> bool:
         if attempt.state not in states.WITH_WORKER:
             return False  # another leader was quicker
         thread = desk.bus.threads([str(attempt.thread_id)])[str(attempt.thread_id)]
-        target = states.attempt_state_for(thread.state, thread.reason)
+        target = _target(attempt, thread)
         if target == attempt.state:
             return False
         _move_with_thread(desk, tx, run, attempt, thread, target)
@@ -174,11 +183,13 @@ def _last_words(desk: Desk, thread: Thread) -> str:
 # -- endings -----------------------------------------------------------------------------
 
 
-def _settle_ending(desk: Desk, run: Run, attempt: Attempt, thread: Thread) -> bool:
+def _settle_ending(desk: Desk, run: Run, attempt: Attempt, thread: Thread | None) -> bool:
     """An ending attempt has ended once no worker can be working on it any more."""
-    grace_over = (thread.finished_at or 0) + config_of(run).cancel_grace_seconds * 1000
+    finished_at = 0 if thread is None else thread.finished_at or 0
+    grace_over = finished_at + config_of(run).cancel_grace_seconds * 1000
     if (
-        desk.bus.cancel_settles_at(thread.id) is not None
+        thread is not None
+        and desk.bus.cancel_settles_at(thread.id) is not None
         and desk.database.now().wall_ms < grace_over
     ):
         return False

@@ -27,7 +27,7 @@ from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
-from . import borrow, keep, moving, verify
+from . import borrow, keep, kinds, moving, verify
 from . import rows as attempts
 from .keep import AT_WORK, close_verification, open_verification
 from .provision import LATER
@@ -62,7 +62,8 @@ def checking(
     Errors: `io_error` when a check cannot be started; those of every write, and of git. The
     attempt is put back then, too.
     """
-    for attempt, task in verify.submitted(desk, run):
+    plain, staged = verify.at_hand(desk, run)
+    for attempt, task in plain:
         if not (needs_checks(attempt, task) and was_seen(attempt)):
             continue
         if _time_is_over(desk, starts_before_ms):
@@ -73,6 +74,8 @@ def checking(
                 return True
         elif (begun := _begin_checks(desk, run, attempt)) is not None:
             return (yield from _carry_on(desk, run, task, begun, starts_before_ms))
+    if staged and not _time_is_over(desk, starts_before_ms):
+        return (yield from kinds.of_stages().working(desk, run, staged, starts_before_ms))
     return None
 
 

@@ -84,7 +84,9 @@ def put_back(desk: Desk, run: Run, attempt: Attempt, cause: str) -> None:
             present = attempts.get(tx, attempt.id)
             assert present is not None
             if present.state == "verifying":
-                moving.move_attempt(desk, tx, run, present, moving.Move("submitted", cause))
+                # A blueprint may begin with a stage that no worker has.
+                before = "provisioned" if present.thread_id is None else "submitted"
+                moving.move_attempt(desk, tx, run, present, moving.Move(before, cause))
 
 
 def is_left(desk: Desk, intent: Intent, foreign_seconds: float = FOREIGN_SECONDS) -> bool:

@@ -4,6 +4,7 @@ Dispatching, judging and recording ask here, so that nothing of one kind stands 
 another, and a plain task is carried out without a look at any other kind.
 """
 
+from collections.abc import Generator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
@@ -19,9 +20,26 @@ if TYPE_CHECKING:
 
 _WORK = "inbox_orch.orch.attempts.work"
 _COUNCIL = "inbox_orch.orch.council.seats"
+_STAGED = "inbox_orch.orch.stages.attempt"
 # Users may give their own tasks these words, too: the module itself knows its own.
 OF_TASKS = {"review": _COUNCIL, "ballot": _COUNCIL}
 _OF_RUNS = {"council": _COUNCIL}
+
+
+class Staged(Protocol):
+    """What is done about attempts that go by a blueprint, beside what every kind does."""
+
+    def advance(self, desk: "Desk", run: Run, live: Sequence[Attempt]) -> int:
+        """Carry each as far as it goes without running a gate; returns how many were moved."""
+
+    def working(
+        self, desk: "Desk", run: Run, live: Sequence[Attempt], starts_before_ms: float | None
+    ) -> Generator[None, None, bool | None]:
+        """Run the gates of one stage, with turns for the caller; returns whether it was decided,
+        None when there are none to run."""
+
+    def due_ms(self, desk: "Desk", tx: Session, live: Sequence[Attempt]) -> int | None:
+        """When the next of them falls due by itself, in wall-clock milliseconds."""
 
 
 class FirstMessage(NamedTuple):
@@ -60,7 +78,12 @@ class Kind(Protocol):
 
 def of_task(task: Task) -> Kind:
     """The kind of a task."""
-    return _load(OF_TASKS.get(task.kind, _WORK))
+    return _load(OF_TASKS.get(task.kind, _WORK) if task.blueprint is None else _STAGED)
+
+
+def of_stages() -> Staged:
+    """What carries attempts through their stages; loaded where there is one."""
+    return cast(Staged, import_module(_STAGED))
 
 
 def of_run(tx: Session, run_id: str) -> Kind:

@@ -147,7 +147,8 @@ def _carry_out(desk: Desk, run: Run, attempt: Attempt, hold: Hold | None) -> Att
 
 def _kind_of(task: Task) -> Kind:
     """Plain work needs no look at any other kind."""
-    return kinds.of_task(task) if task.kind in kinds.OF_TASKS else cast(Kind, work)
+    plain = task.kind not in kinds.OF_TASKS and task.blueprint is None
+    return cast(Kind, work) if plain else kinds.of_task(task)
 
 
 def _first_message(desk: Desk, run: Run, task: Task, attempt: Attempt) -> FirstMessage:

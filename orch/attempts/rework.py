@@ -13,11 +13,12 @@ from inbox_orch.shared.ids import check_name, counted
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
-from ..runs import limits, states
+from ..runs import blueprint_rows, limits, states
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Answer, Desk
 from ..runs.model import Limits, Run, Task
+from ..runs.readiness import Picture, Standing
 from . import fold, moving
 
 _HINTS = {
@@ -81,6 +82,30 @@ def edit_task(desk: Desk, run: Run, name: str, wanted: Edit, *, key: str | None 
             task = _store(desk, tx, run, task, changed)
         data = {"task": task.as_json(), "body": task.body, "changed": list(changed)}
         return desk.remember(tx, "task edit", actor, key, digest, data)
+
+
+def give_blueprint(desk: Desk, run: Run, picture: Picture, drawn: tuple[str, str]) -> int:
+    """Let the tasks of a run that work in a worktree, name no blueprint and have not begun go by
+    one, given by its id and its text; returns how many that are. What a task says of its attempts
+    stays. Errors: those of every write."""
+    if not any(map(_could_have_one, picture.standings)):
+        return 0
+    with desk.database.transaction() as tx:
+        blueprint_rows.keep(tx, run.id, *drawn, tx.now.wall_ms)
+        could = [s.task.id for s in picture.standings if _could_have_one(s)]
+        given = 0
+        for task_id in could:
+            task = tasks.anywhere(tx, task_id)
+            if task is not None and task.state == "pending" and task.blueprint is None:
+                _store(desk, tx, run, task, {"blueprint": drawn[0]})
+                given += 1
+        return given
+
+
+def _could_have_one(standing: Standing) -> bool:
+    task = standing.task
+    plain = task.blueprint is None and task.worktree and task.kind == "code"
+    return plain and task.state == "pending" and task.attempts == 0
 
 
 def remove_task(desk: Desk, run: Run, name: str, *, key: str | None = None) -> Answer:

@@ -40,6 +40,17 @@ class Harvested(NamedTuple):
     files: int
 
 
+class Start(NamedTuple):
+    """What lay in the worktree of an attempt with a blueprint when it began: its tree, and the
+    commit that keeps it; the tree of its base's commit; and whether gates had still to be tried
+    there."""
+
+    tree: str
+    commit: str
+    base_tree: str
+    prove: bool
+
+
 class Details(NamedTuple):
     """What is known of an attempt beyond its columns; None where nothing was written down.
 
@@ -48,7 +59,8 @@ class Details(NamedTuple):
     committed; `unpushed_submodules`: paths whose commits are nowhere else; `change_summary`:
     `git diff --stat` of its work; `checks`: what they have come to so far; `verdict_message`: the
     id of the message that told of the verdict. `harvest`: whether what its worker leaves is to be
-    committed, False once that is over; `harvested`: what was.
+    committed, False once that is over; `harvested`: what was. `start`: what it began with, where
+    it goes by a blueprint; `unverified`: why accepted work was not judged as it should have been.
     """
 
     not_copied: "tuple[LeftOut, ...] | None" = None
@@ -62,6 +74,8 @@ class Details(NamedTuple):
     late: Late | None = None
     harvest: bool | None = None
     harvested: Harvested | None = None
+    start: Start | None = None
+    unverified: str | None = None
 
 
 class Failure(NamedTuple):
@@ -254,6 +268,8 @@ def _value(name: str, plain: Any) -> Any:
         return Late(plain["head"], plain["commits"], plain["ref"])
     if name == "harvested":
         return Harvested(plain["commit"], plain["files"])
+    if name == "start":
+        return Start(plain["tree"], plain["commit"], plain["base_tree"], plain["prove"])
     return plain if isinstance(plain, (str, bool)) else tuple(plain)
 
 

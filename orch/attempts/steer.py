@@ -293,7 +293,7 @@ def _stoppable(desk: Desk, tx: Transaction, run: Run, task: Task, verb: str) -> 
         raise states.refuse("task", task.key, task.state, verb)
     attempt = attempts.live_of_task(tx, task.id)
     assert attempt is not None, "a task that is active has a live attempt"
-    if attempt.state in ("allocating", "provisioned"):
+    if attempt.state in ("allocating", "provisioned") and not stop.is_between_stages(attempt):
         raise InboxOrchError(
             "busy",
             f"attempt {task.key}/{attempt.number} is being made by another leader",

@@ -66,14 +66,20 @@ def stop(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, how: Stop) -> 
     it has ended on the bus, or has not been offered yet."""
     if attempt.state in states.WITH_WORKER:
         thread = live_thread(desk, tx, attempt)
-        if thread is None:
+        if thread is not None:
+            desk.bus.cancel(thread.id, body=how.cause, agent=run.leader)
+        elif not attempt.staged:
             return False
-        desk.bus.cancel(thread.id, body=how.cause, agent=run.leader)
-    elif attempt.state not in STOPPABLE:
+    elif attempt.state not in STOPPABLE and not is_between_stages(attempt):
         return False
     begin_ending(desk, tx, run, attempt, how)
     task_follows(desk, tx, run, attempt, "ending")
     return True
+
+
+def is_between_stages(attempt: Attempt) -> bool:
+    """Whether its worktree is there, and its blueprint has not sent a thread yet."""
+    return attempt.staged and attempt.state == "provisioned"
 
 
 # -- clocks ------------------------------------------------------------------------------

@@ -14,7 +14,9 @@ from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from . import clocks
 from . import rows as attempts
+from . import visit_rows as visits
 from .clocks import Due, Working
+from .visits import heard_in
 
 OTHERS_LOOK_SECONDS = 1.0
 """How often a wait looks whether another process that has begun something is still there."""
@@ -43,15 +45,23 @@ def timed_attempts(desk: Desk, tx: Session, run: Run) -> list[Timed]:
     live = [
         a
         for a in attempts.live_of_run(tx, run.id)
-        if a.task_id in limited and a.state in states.WITH_WORKER
+        if a.task_id in limited and a.state in states.WITH_WORKER and not a.deciding
     ]
     wanted = [str(a.thread_id) for a in live]
     threads, times = desk.bus.threads(wanted), desk.bus.work_times(wanted)
-    return [
+    timed = [
         Timed(a, limited[a.task_id], working(threads[str(a.thread_id)], times))
         for a in live
         if threads[str(a.thread_id)].finished_at is None
     ]
+    return [_with_earlier(tx, t) if t.attempt.staged else t for t in timed]
+
+
+def _with_earlier(tx: Session, timed: Timed) -> Timed:
+    """The run clock of an attempt with a blueprint runs over all of its visits."""
+    earlier = sum(v.worked_ms or 0 for v in visits.of_attempt(tx, timed.attempt.id))
+    before = timed.working
+    return timed._replace(working=before._replace(blocked_ms=before.blocked_ms - earlier))
 
 
 def next_clock(desk: Desk, run: Run) -> int | None:
@@ -82,7 +92,7 @@ def working(thread: Thread, times: dict[str, WorkTimes]) -> Working:
 
 def _is_left_to_another(attempt: Attempt) -> bool:
     """Whether, after a look at it, it has still to be harvested."""
-    return attempt.state == "submitted" and attempt.harvest
+    return attempt.state == "submitted" and attempt.harvest and not attempt.staged
 
 
 def due(desk: Desk, run: Run) -> waits.Look:
@@ -92,7 +102,7 @@ def due(desk: Desk, run: Run) -> waits.Look:
     with desk.database.snapshot() as snapshot:
         begun = journal_rows.open_intents(snapshot, run.id)
         live = attempts.live_of_run(snapshot, run.id)
-        mailboxes = tuple(dict.fromkeys(a.mailbox for a in live if a.thread_id is not None))
+        mailboxes = heard_in(live)
         due = desk.bus.due(snapshot, mailboxes, now)
     ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
     grace_ms = int(config_of(run).cancel_grace_seconds * 1000)

@@ -20,7 +20,7 @@ from ..runs.desk import Desk
 from ..runs.limits import MOST_MISSING_WORKTREES
 from ..runs.model import Attempt, Run, Task
 from ..runs.states import NEEDS_WORKTREE
-from . import fold, keep, moving
+from . import fold, keep, kinds, moving
 from . import rows as attempts
 from .rows import Details, details_with
 
@@ -45,17 +45,34 @@ def verify(desk: Desk, run: Run) -> int:
     waits: `obstacle` tells why. Of an attempt with checks it is written down how its worktree
     stands, before any check can change that.
     """
-    return sum(_verify_one(desk, run, attempt, task) for attempt, task in submitted(desk, run))
+    plain, staged = at_hand(desk, run)
+    decided = sum(_verify_one(desk, run, attempt, task) for attempt, task in plain)
+    return decided + (kinds.of_stages().advance(desk, run, staged) if staged else 0)
+
+
+class AtHand(NamedTuple):
+    """What lies with the leaders: submitted attempts without a blueprint, with their tasks; and all
+    live ones that go by one."""
+
+    submitted: list[tuple[Attempt, Task]]
+    staged: list[Attempt]
+
+
+def at_hand(desk: Desk, run: Run) -> AtHand:
+    """The attempts that are submitted and not being verified, and those in stages."""
+    with desk.database.snapshot() as snapshot:
+        live = attempts.live_of_run(snapshot, run.id)
+        plain = [
+            (a, tasks.by_id(snapshot, a.task_id))
+            for a in live
+            if a.state == "submitted" and not a.staged
+        ]
+    return AtHand(plain, [a for a in live if a.staged])
 
 
 def submitted(desk: Desk, run: Run) -> list[tuple[Attempt, Task]]:
-    """The attempts that are submitted and not being verified, with their tasks."""
-    with desk.database.snapshot() as snapshot:
-        return [
-            (a, tasks.by_id(snapshot, a.task_id))
-            for a in attempts.live_of_run(snapshot, run.id)
-            if a.state == "submitted"
-        ]
+    """The attempts without a blueprint that are submitted and not being verified."""
+    return at_hand(desk, run).submitted
 
 
 def obstacle(desk: Desk, run: Run) -> str | None:

@@ -6,19 +6,25 @@ had some.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 
+from ..runs.model import Attempt
+
 WORK = "work"
+OPERATOR = "operator"
+"""The mailbox in which decisions are asked for."""
 
 
 class Visit(NamedTuple):
-    """`number` counts the visits of the attempt, `nth` those of its `stage`, both from 1. `kind` and
-    `state` are of `VISIT_KINDS` and `VISIT_STATES`. `tree_before` and `tree_after` are what lay in
-    the worktree, `snapshot` a commit that keeps it as it was before. `verdict` is the one word that
-    the route follows, `reason` why, in a line; `result` JSON; `tries` how often a leader has begun
-    it; `worked_ms` how long workers had it. Times are wall-clock milliseconds."""
+    """`number` counts the visits of the attempt, `nth` those of its `stage`, both from 1. `kind`
+    and `state` are of `VISIT_KINDS` and `VISIT_STATES`. `tree_before` and `tree_after` are what
+    lay in the worktree, `snapshot` a commit that keeps it as it was after, `head` its HEAD then.
+    `verdict` is the one word that the route follows, `reason` why, in a line; `result` JSON;
+    `tries` how often a leader has begun it; `worked_ms` how long workers had it. Times are
+    wall-clock milliseconds."""
 
     attempt_id: str
     number: int
@@ -31,6 +37,7 @@ class Visit(NamedTuple):
     tree_before: str | None
     tree_after: str | None
     snapshot: str | None
+    head: str | None
     worker: str | None
     verdict: str | None
     reason: str | None
@@ -63,6 +70,7 @@ class Visit(NamedTuple):
             "tree_before": self.tree_before,
             "tree_after": self.tree_after,
             "snapshot": self.snapshot,
+            "head": self.head,
             "worker": self.worker,
             "verdict": self.verdict,
             "reason": self.reason,
@@ -70,6 +78,14 @@ class Visit(NamedTuple):
             "created_at": rfc3339(self.created_at),
             "ended_at": rfc3339(self.ended_at),
         }
+
+
+def heard_in(live: Sequence[Attempt]) -> tuple[str, ...]:
+    """The mailboxes in which the threads of attempts that live are."""
+    found = dict.fromkeys(a.mailbox for a in live if a.thread_id is not None and not a.deciding)
+    if any(a.deciding for a in live):
+        found[OPERATOR] = None
+    return tuple(found)
 
 
 ENDED_AS = {

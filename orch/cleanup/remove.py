@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..git import merged
+from ..git import merged, snapshots
 from ..git.merged import Proof, Target
 from ..git.removal import Deletion
 from ..git.repository import Repository
@@ -54,7 +54,8 @@ def deletions(
 
     The branch goes when its work is in a target, whichever way, unless it has another name. The
     accepted head and a merged base go only when their commits stay in a target's history: later
-    attempts and integrations build on the commits themselves.
+    attempts and integrations build on the commits themselves. Its snapshots go when every tree that
+    they kept is one of a target's history.
     """
     branch = f"refs/heads/{attempt.branch}"
     gone = []
@@ -69,7 +70,21 @@ def deletions(
         target = None if commit is None else _containing(repository, commit, targets)
         if commit is not None and target is not None:
             gone.append(Deletion(ref, commit, target))
-    return gone
+    return gone + _snapshots(repository, attempt, targets)
+
+
+def _snapshots(
+    repository: Repository, attempt: Attempt, targets: Sequence[Target]
+) -> list[Deletion]:
+    """The ref of its snapshots, when a target has every state that they kept."""
+    ref = snapshots.ref_of(attempt.id)
+    commit = repository.ref_commit(ref)
+    if commit is None:
+        return []
+    base = str(attempt.base_commit)
+    has = (t for t in targets if snapshots.is_elsewhere(repository, commit, t.commit, base))
+    target = next(has, None)
+    return [] if target is None else [Deletion(ref, commit, target)]
 
 
 def is_contained(repository: Repository, deletion: Deletion) -> bool:

@@ -17,6 +17,7 @@ COMMANDS = {
     "task": (f"{_HERE}.task", "Add a task to a run; look at one."),
     "dep": (f"{_HERE}.dep", "Let one task wait for another."),
     "plan": (f"{_HERE}.plan", "Take in and write out whole graphs of tasks."),
+    "blueprint": (f"{_HERE}.blueprint", "Stages of work inside an attempt, with loops that mend."),
     "ready": (f"{_HERE}.ready", "The tasks that can be dispatched."),
     "drive": (f"{_HERE}.drive", "Dispatch and wait until the run ends."),
     "dispatch": (f"{_HERE}.dispatch", "Open an attempt for each ready task."),

@@ -36,9 +36,11 @@ def question_blocks(questions: Sequence[Question]) -> list[Block]:
     options, in this order because only the last may be empty."""
     found: list[Block] = []
     for question in questions:
-        options = " | ".join(question.message.options)
+        options = " | ".join(question.options)
         head = f"{question.task.key}: {question.message.sender} asks"
-        values = (question.task.key, question.message.sender, None, question.message.options)
+        if question.decision is not None:
+            head = f"{question.task.key}: decide, {question.decision.sentence}"
+        values = (question.task.key, question.message.sender, None, question.options)
         heading = (head + (f" ({options})" if options else ""),)
         found.append(Body(heading, question.message.body or "", values))
     return found

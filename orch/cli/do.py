@@ -21,7 +21,7 @@ from ..leader.notices import Notifier, end_of
 from ..leader.scheduler import Scheduler
 from ..leader.tracing import Tracing
 from ..leader.wish import Wish, branch_here, bring_in, check_branch, open_wish, plan_of, try_again
-from ..runs.config import config_of
+from ..runs.config import FINDS, config_of
 from ..runs.model import Run
 from ..runs.plan import Opening, Plan
 from ..runs.planning import check_run
@@ -30,6 +30,7 @@ from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
 from .parts.documents import faults_told, plan_in
 from .parts.integrated import blocks_of
+from .parts.naming_blueprints import blueprint_option, resolved, with_blueprint
 from .parts.progress import Progress
 from .parts.standings import blocks as status_blocks
 
@@ -46,6 +47,7 @@ _MOST_ROUNDS = 10
     agent=True,
     examples=(
         "orch do 'Fix the off-by-one in the lexer' --with claude",
+        "orch do 'Fix the off-by-one in the lexer' --with claude --blueprint quick_fix",
         "orch do 'Fix the off-by-one in the lexer' -- ./agent.sh",
         "orch do 'Fix the lexer' --check 'make test' --onto main --worker './agent.sh'",
         "orch do --plan plan.yaml --slots 3 --worker './agent.sh'",
@@ -54,6 +56,9 @@ _MOST_ROUNDS = 10
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[TITLE] [-- CMD...]")
 @click.option("--body", type=TEXT, metavar="TEXT", help="What is to be done, in more words.")
 @click.option("--body-file", type=PATH, metavar="PATH|-", help="The same, from a file or stdin.")
+@blueprint_option("Go through its stages; `orch blueprint list` lists those that are known.")
+@click.option("--no-setup", is_flag=True, help="With --blueprint: no set-up that is found.")
+@click.option("--no-gates", is_flag=True, help="With --blueprint: no gates that are found.")
 @click.option(
     "--check",
     "checks",
@@ -120,6 +125,7 @@ def command(
     """
     shell = shell_of(context)
     wanted = _wanted(shell, words, plan_file, task)
+    wanted = _staged(shell, wanted, task)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
     if not posts:
         raise usage(
@@ -174,6 +180,29 @@ def _wanted(
     if opening.no_repo:
         raise usage("the plan is for a run without a repository (no_repo)", hint="`orch drive`")
     return _Wanted(plan, opening, words, source)
+
+
+def _staged(shell: Shell, wanted: _Wanted, task: dict[str, Any]) -> _Wanted:
+    """With blueprints, and with what may be found in the repository for them; error `usage`."""
+    folder, name = os.getcwd(), task["blueprint"]
+    plan = resolved(shell, wanted.plan, folder)
+    if name is not None:
+        plan = plan._replace(
+            tasks=tuple(
+                each
+                if each.blueprint or not each.worktree
+                else with_blueprint(shell, each, name, folder)
+                for each in plan.tasks
+            )
+        )
+    left_out = [what for what in FINDS if task[f"no_{what}"]]
+    if left_out and not any(each.blueprint for each in plan.tasks):
+        raise usage(f"--no-{left_out[0]} goes with --blueprint", hint="leave it out")
+    if not left_out:
+        return wanted._replace(plan=plan)
+    kept = tuple(what for what in wanted.opening.config.finds if what not in left_out)
+    config = wanted.opening.config._replace(finds=kept)
+    return wanted._replace(plan=plan, opening=wanted.opening._replace(config=config))
 
 
 class _Ended(NamedTuple):

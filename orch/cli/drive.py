@@ -27,6 +27,7 @@ from .parts.base import (
     open_scheduler,
 )
 from .parts.crewing import posts_wanted, with_option
+from .parts.naming_blueprints import blueprint_option, drawn_by, folder_of
 from .parts.progress import Progress
 
 
@@ -82,6 +83,7 @@ from .parts.progress import Progress
     "Commit for the workers what they leave uncommitted.  [default: as each task says, else with a "
     "worker, else the config's]"
 )
+@blueprint_option("Tasks that name none, and have not begun, go through its stages.")
 @notify_option
 @click.pass_context
 def command(
@@ -94,6 +96,7 @@ def command(
     adapters: tuple[str, ...],
     slots: int | None,
     harvest: bool | None,
+    blueprint: str | None,
     notify: tuple[str, ...],
     **options: Any,
 ) -> None:
@@ -116,6 +119,7 @@ def command(
         raise usage("--slots is for the workers that --worker starts", hint="leave it out")
     output, scheduler = shell_of(context).output, open_scheduler(context)
     run = chosen_run(scheduler, run_name)
+    drawn = drawn_by(shell_of(context), blueprint, folder_of(run))
     posts = posts_wanted(output, workers, adapters)
     crew = Crew(scheduler.desk, run, posts, to=to, slots=slots or 1) if posts else None
     progress = Progress(output, scheduler, run)
@@ -128,6 +132,7 @@ def command(
         pulse=progress.pulse,
         harvest=harvest,
         unsaid_harvest=True if posts else None,
+        blueprint=drawn,
         **options,
     )
     try:

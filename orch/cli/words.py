@@ -2,7 +2,7 @@
 
 GROUPS = {
     "Start here": ("do", "drive", "status", "board", "demo"),
-    "Runs and tasks": ("run", "task", "dep", "plan", "show"),
+    "Runs and tasks": ("run", "task", "dep", "plan", "blueprint", "show"),
     "Have it done": ("ready", "dispatch", "wait", "blocked", "answer", "gate", "reconcile"),
     "Bring it in": ("integrate", "conflicts", "adopt", "cleanup"),
     "When it goes wrong": ("retry", "reassign", "cancel", "skip", "attempt", "doctor"),
@@ -66,6 +66,8 @@ MEANT = {
     "gates": ("gate list",),
     "lint": ("gate run",),
     "test": ("gate run",),
+    "validate": ("blueprint validate",),
+    "stages": ("blueprint list",),
     "config": ("run init",),
     "version": ("--version",),
     "work": ("drive", "inbox work"),

@@ -96,10 +96,12 @@ def validated(model: type[Model], source: Source) -> Model:
     try:
         return model.model_validate(source.value)
     except ValidationError as error:
-        raise source.refusal(problems_of(error, _keys_of(model))) from error
+        raise source.refusal(problems_of(error, keys_of(model))) from error
 
 
-def _keys_of(model: type[BaseModel]) -> Callable[[Path], list[str]]:
+def keys_of(model: type[BaseModel]) -> Callable[[Path], list[str]]:
+    """What gives the keys that a mapping may have, by its path in a document of this model."""
+
     def keys_at(path: Path) -> list[str]:
         """The keys of the model to which a path leads, through lists and optional parts."""
         here: type[BaseModel] | None = model

@@ -18,6 +18,7 @@ from .reading import Source, read_document
 
 MAX_PLAN_BYTES = 128 * 1024 * 1024
 MOST_LINKS = 10_000
+MOST_BLUEPRINT = 4096
 
 
 def _check_kind(kind: str) -> None:
@@ -78,6 +79,7 @@ class TaskPart(Part):
     limits: LimitsPart = LimitsPart()
     result_schema: Annotated[ResultSchema | None, Field(alias="schema")] = None
     harvest: bool | None = None
+    blueprint: Annotated[str, Field(min_length=1, max_length=MOST_BLUEPRINT)] | None = None
 
     def value(self) -> TaskSpec:
         return TaskSpec(
@@ -96,6 +98,7 @@ class TaskPart(Part):
             self.limits.value(),
             self.result_schema,
             self.harvest,
+            self.blueprint,
         )
 
 

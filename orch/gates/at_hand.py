@@ -26,8 +26,9 @@ from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
 from . import here_rows, result_rows, surroundings_rows
-from .chosen import gates_of
+from .chosen import checks_of, gates_of
 from .definitions import Gate
+from .interpreters import activated
 from .judging import Base, base_of
 from .patch_safety import RawChange
 from .proving import Proof, base_by
@@ -47,7 +48,7 @@ _ABSENT = "000000"
 
 class AtHand(NamedTuple):
     """Where somebody stands: the attempt at a task of a run, its worktree, and its gates in order,
-    each with what is known of the base (None where nothing is)."""
+    each with what is known of the base (None where nothing is); last the checks of the task."""
 
     run: Run
     task: Task
@@ -80,7 +81,8 @@ def at_hand(desk: Desk, folder: str) -> AtHand:
     assert run is not None, "runs are never removed"
     tree = desk.repository(run).ref_commit(f"{attempt.base_commit}^{{tree}}")
     gates, proofs = _known_of(desk, run, tree)
-    return AtHand(run, task, attempt, top, gates, proofs)
+    checks = [(gate, None) for gate in checks_of(task)]
+    return AtHand(run, task, attempt, top, (*gates, *checks), proofs)
 
 
 def chosen(here: AtHand, names: Sequence[str]) -> AtHand:
@@ -89,13 +91,14 @@ def chosen(here: AtHand, names: Sequence[str]) -> AtHand:
     if not here.gates:
         raise usage(
             f"run {here.run.name} has no gates",
-            hint="`gates:` of the config that `orch run init --config FILE` takes says which",
+            hint="`gates:` of the config that `orch run init --config FILE` takes says which;"
+            " `--check` of a task adds one",
         )
     known = [gate.name for gate, _ in here.gates]
     for name in names:
         if name not in known:
             hint = did_you_mean(name[:200], known, f"there are: {', '.join(known)}")
-            raise usage(f"run {here.run.name} has no gate of this name: {name[:200]!r}", hint=hint)
+            raise usage(f"there is no gate {name[:200]!r}", hint=hint, gate=name[:200])
         proof = _unusable(here, name)
         if proof is not None:
             raise usage(proof.sentence.rstrip("."), hint="mend that, or leave the gate out")
@@ -156,11 +159,11 @@ def _attempt_at(session: Session, top: str) -> Attempt | None:
 def _known_of(
     desk: Desk, run: Run, tree: str | None
 ) -> tuple[tuple[tuple[Gate, Base | None], ...], tuple[Proof, ...]]:
-    """The gates of a run with what is known of them on the base that has this tree: those that its
-    config says, else those that were found."""
+    """The gates of a run with what is known of them on the base that has this tree: those that were
+    tried there, else those that its config says."""
     with desk.database.snapshot() as snapshot:
         known = None if tree is None else surroundings_rows.get(snapshot, run.id, tree)
-        gates = gates_of(config_of(run)) or (() if known is None else known.gates)
+        gates = gates_of(config_of(run)) if known is None else known.gates
         proofs = {g.name: p for g in gates if known is not None and (p := known.proof(g))}
         pairs: list[tuple[Gate, Base | None]] = []
         for gate in gates:
@@ -185,11 +188,14 @@ def _ground(desk: Desk, here: AtHand, runner: "Runner") -> "Ground":
 
     config, repository = config_of(here.run), desk.repository(here.run)
     paths = _changed_paths(repository, here)
+    inherited = command_environment(
+        desk.database, here.run, here.task, here.attempt, config, here.folder
+    )
     return Ground(
         runner,
         here.folder,
         repository.common_directory,
-        command_environment(desk.database, here.run, here.task, here.attempt, config, here.folder),
+        activated(inherited, here.folder),
         secrets_of(config),
         paths,
         tree_now=lambda: _AS_IT_IS,

@@ -36,12 +36,16 @@ class Listed(NamedTuple):
 
 
 def gate_list(desk: Desk, run: Run) -> list[Listed]:
-    """The gates that a run's config says, else those that were found in its repository, in their
+    """The gates that a run's config says, and those that were found in its repository, in their
     order."""
     own = gates_of(config_of(run))
     with desk.database.snapshot() as snapshot:
         known = here_rows.newest_surroundings(snapshot, run.id)
     if known is None:
         return [Listed(gate, "config", None) for gate in own]
-    source = "config" if own else "found"
-    return [Listed(gate, source, known.proof(gate)) for gate in own or known.gates]
+    names = {gate.name for gate in own}
+    found = [gate for gate in known.gates if gate.name not in names]
+    return [
+        *(Listed(gate, "config", known.proof(gate)) for gate in own),
+        *(Listed(gate, "found", known.proof(gate)) for gate in found),
+    ]

@@ -142,14 +142,18 @@ def git(
 
 
 def git_bytes(
-    folder: str, *arguments: str, given: bytes | None = None, output: BinaryIO | None = None
+    folder: str,
+    *arguments: str,
+    given: bytes | None = None,
+    output: BinaryIO | None = None,
+    environment: dict[str, str] | None = None,
 ) -> bytes:
     """The output of a reading git command as it is; with `output` it is written there instead.
 
     Errors: `git_missing`, `git_failed`.
     """
     command = ["git", "-C", folder, *_OPTIONS, *_meant(folder), *arguments]
-    variables = {**_READING, "LC_ALL": "C"}
+    variables = {**_READING, **(environment or {}), "LC_ALL": "C"}
     status, content, complaint = _execute(_Call(folder, command, variables, given=given), output)
     if status != 0:
         raise _failed(folder, arguments, status, complaint.strip(), reads=True)

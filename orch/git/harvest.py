@@ -277,7 +277,7 @@ def _set(
     locks = {**marks.of_refs(common, {ref: commit}, admin), index_lock: None}
     with marks.marked(common, locks) as mark:
         held = (*shared_locks, *mark.descriptors)
-        _add_to_index(left.worktree, common, entries, held)
+        add_to_index(left.worktree, common, entries, held)
         if commit != head:
             _move(repository, left.worktree, (ref, commit, head), held)
 
@@ -297,7 +297,7 @@ def _commit_of(left: Left, tree: str, head: str) -> str:
     return text.strip()
 
 
-def _add_to_index(
+def add_to_index(
     worktree: str, common: str, entries: Mapping[str, tuple[str, str]], held: Sequence[int]
 ) -> None:
     """What was committed, also if the files have changed since. A git of the worker's that has the

@@ -6,6 +6,9 @@ from typing import NamedTuple
 from .commands import git, with_settings
 from .repository import Repository, branch_first
 
+SNAPSHOTS = "refs/orch/attempts/*"
+"""The refs of snapshots, which prove of no work that it is elsewhere."""
+
 
 class Target(NamedTuple):
     """A ref that stays, and its commit."""
@@ -62,7 +65,7 @@ def kept_elsewhere(repository: Repository, commit: str, but: Sequence[str]) -> b
     _, text = git(
         repository.path,
         *("rev-list", "--max-count=1", commit, "--not"),
-        *(f"--exclude={ref}" for ref in but),
+        *(f"--exclude={ref}" for ref in (*but, SNAPSHOTS)),
         "--glob=refs/*",
         reads=True,
     )

@@ -52,6 +52,21 @@ def nested_repositories(worktree: str, admin: str) -> tuple[Nested, ...]:
     return tuple(found)
 
 
+def changed_module(folder: str, commit: str) -> str | None:
+    """What the working tree of a submodule has that the commit named does not; None when that is
+    all. A check that fails counts, too."""
+    try:
+        if not _is_top(folder):
+            return "it is no repository that git can read"
+        if not _has_head(folder, ()) or _output_of(folder, "rev-parse", "HEAD") != commit:
+            return "it is at another commit than the index says"
+        if _changes(folder, submodule=True):
+            return "it has changes that are not committed"
+    except InboxOrchError as error:
+        return error.message[:300]
+    return None
+
+
 def unpushed_submodules(worktree: str, base: str, head: str) -> tuple[str, ...]:
     """The paths, below a worktree, of which a commit says another commit of a submodule than its
     base does, and one that only the worktree has: it is in no remote and no tag there.

@@ -5,7 +5,7 @@ was before. Never writes over anything.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
@@ -16,7 +16,8 @@ from .failures import failure, shown, temporary_folder
 from .repository import Repository
 from .standing import require_here
 
-_BATCH_BYTES = 32 * 1024 * 1024
+BATCH_BYTES = 32 * 1024 * 1024
+"""What is larger is never read as a whole."""
 _PART = "Changed", "Index", "Stage-1", "Stage-2", "Stage-3"
 
 
@@ -178,15 +179,15 @@ def _write(repository: Repository, entries: Sequence[Entry], folder: str) -> Non
         parent = os.path.dirname(os.path.join(folder, entry.path))
         os.makedirs(parent, exist_ok=True)
     files = [entry for entry in entries if entry.mode in ("100644", "100755")]
-    for batch in _batches(files):
-        for entry, content in zip(batch, _contents(repository, batch), strict=True):
+    for batch in batches(files):
+        for entry, content in zip(batch, contents(repository.path, batch), strict=True):
             with open(_created(folder, entry), "wb") as file:
                 file.write(content)
-    for entry in (e for e in files if e.size > _BATCH_BYTES):
+    for entry in (e for e in files if e.size > BATCH_BYTES):
         with open(_created(folder, entry), "wb") as file:
             git_bytes(repository.path, "cat-file", "blob", entry.name, output=file)
     links = [entry for entry in entries if entry.mode == "120000"]
-    for entry, target in zip(links, _contents(repository, links), strict=True):
+    for entry, target in zip(links, contents(repository.path, links), strict=True):
         os.symlink(target, os.fsencode(os.path.join(folder, entry.path)))
     for entry in entries:
         if entry.mode == "160000":  # a submodule: its place
@@ -199,14 +200,34 @@ def _created(folder: str, entry: Entry) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
 
 
-def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+def sized(
+    folder: str, names: Iterable[str], environment: dict[str, str] | None = None
+) -> list[Entry]:
+    """Blobs by their names, with their sizes; mode and path are "". Error `git_failed` when one
+    is not here."""
+    given = "".join(f"{name}\n" for name in names).encode()
+    if not given:
+        return []
+    words = ("cat-file", "--buffer", "--batch-check=%(objectname) %(objectsize)")
+    _, text = git(folder, *words, reads=True, given=given, environment=environment)
+    found = []
+    for line in text.splitlines():
+        name, size = line.split(" ", 1)
+        if size == "missing":
+            # For git's own words.
+            git(folder, "cat-file", "blob", name, reads=True, environment=environment)
+        found.append(Entry("", name, int(size), ""))
+    return found
+
+
+def batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
     """As many at a time as fit into memory well; what is larger comes by itself."""
     batch: list[Entry] = []
     size = 0
     for entry in entries:
-        if entry.size > _BATCH_BYTES:
+        if entry.size > BATCH_BYTES:
             continue
-        if batch and size + entry.size > _BATCH_BYTES:
+        if batch and size + entry.size > BATCH_BYTES:
             yield batch
             batch, size = [], 0
         batch.append(entry)
@@ -215,12 +236,16 @@ def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
         yield batch
 
 
-def _contents(repository: Repository, entries: Sequence[Entry]) -> Iterator[bytes]:
+def contents(
+    folder: str, entries: Sequence[Entry], environment: dict[str, str] | None = None
+) -> Iterator[bytes]:
     """The blobs of some entries, in their order (git-cat-file(1), BATCH OUTPUT)."""
     if not entries:
         return
     given = "".join(f"{entry.name}\n" for entry in entries).encode()
-    output = git_bytes(repository.path, "cat-file", "--batch", given=given)
+    output = git_bytes(
+        folder, "cat-file", "--batch", "--buffer", given=given, environment=environment
+    )
     at = 0
     for entry in entries:
         at = output.index(b"\n", at) + 1

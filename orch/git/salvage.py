@@ -18,6 +18,7 @@ from .commands import git
 from .condition import Condition
 from .failures import temporary_folder
 from .hidden import copy_index
+from .merged import SNAPSHOTS
 from .own_refs import own_ids
 from .repository import COMMITTER, Repository
 from .standing import require_here
@@ -94,7 +95,7 @@ def lone_commits(
     _, text = git(
         repository.path,
         *("rev-list", "--parents", "--stdin", "--not"),
-        *(f"--exclude={ref}" for ref in leaving),
+        *(f"--exclude={ref}" for ref in (*leaving, SNAPSHOTS)),
         "--glob=refs/*",
         reads=True,
         given=lines.encode(),
@@ -132,6 +133,13 @@ def _existing_commits(repository: Repository, ids: Iterable[str]) -> list[str]:
     return [row[0] for row in rows if row[1:] == ["commit"]]
 
 
+def index_parts(worktree: str, condition: Condition) -> dict[str, str]:
+    """Commits of what only the index has, by their names in a salvage: `Index` where it is not what
+    HEAD has, and `Stage-1` to `Stage-3` of what is unmerged. Errors as for `snapshot`."""
+    with temporary_folder() as folder:
+        return _Snapshot(worktree, condition, folder).index_parts()
+
+
 class _Snapshot:
     """One salvage in the making; `folder` is a temporary one for copies of the index."""
 
@@ -145,7 +153,7 @@ class _Snapshot:
 
     def commit(self, title: str, kept: Sequence[str]) -> str:
         """The commits, from the parts to the whole."""
-        parts = self._index_parts()
+        parts = self.index_parts()
         entries = self._stored_files()
         if any(mode != "0" for mode, _ in entries.values()):
             parts["Changed"] = self._commit_of(self._tree({}, entries), "Changed files", ())
@@ -168,7 +176,7 @@ class _Snapshot:
 
     # -- the index ---------------------------------------------------------------------------
 
-    def _index_parts(self) -> dict[str, str]:
+    def index_parts(self) -> dict[str, str]:
         """Commits of the index where it is not what HEAD has, and of each stage of what is
         unmerged."""
         if not os.path.exists(self.index):

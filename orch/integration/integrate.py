@@ -27,7 +27,7 @@ from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.limits import FOREIGN_SECONDS, check_commands
 from ..runs.model import Attempt, Conflict, Run, Task
-from ..runs.readiness import Slots
+from ..runs.readiness import Slots, taken_by
 from . import merge, trial
 from . import rows as integrations
 from . import rules as integration
@@ -331,7 +331,7 @@ def _has_room_for(desk: Desk, run: Run, task: Task) -> bool:
         standing = moving.picture(desk, snapshot, present, desk.database.now().wall_ms)
         live = attempts.live_of_run(snapshot, run.id)
         mailbox = tasks.by_id(snapshot, task.id).mailbox
-    free = Slots(present, (attempt.mailbox for attempt in live)).free(mailbox)
+    free = Slots(present, taken_by(live)).free(mailbox)
     return present.state == "open" and standing.of(task.id).state == "ready" and free
 
 

@@ -14,13 +14,13 @@ from inbox_orch.shared.ids import check_name, plain_number
 from inbox_orch.shared.store import events, waits
 from inbox_orch.shared.store.events import Event
 
-from ..attempts import dispatch, judge, moving, provision, timing
+from ..attempts import dispatch, judge, moving, provision, rework, timing
 from ..attempts import rows as attempts
 from ..git.commands import FAILURES
 from ..runs import run_rows as runs
 from ..runs.desk import Desk
 from ..runs.model import Run
-from ..runs.readiness import Picture, Standing
+from ..runs.readiness import Picture, Standing, taken_by
 from ..views import status
 from ..views.status import Question
 from . import wait
@@ -89,8 +89,9 @@ class Drive(NamedTuple):
     """What a drive is asked for: until what (`run`, `blocked`, `change`, `task:KEY`), and for how
     long; `after` is an event id, `agent` whose cursor tells what has been told. `mailbox`,
     `allow_dirty`, `within`, `harvest` and `unsaid_harvest` are those of `dispatch`, `checks` is
-    that of `wait`.
-    `on_look` is called after each look at the database, `pulse` whenever the wait wakes up."""
+    that of `wait`. `blueprint`: id and text of the one that tasks go by which name none and have
+    not begun. `on_look` is called after each look at the database, `pulse` whenever the wait wakes
+    up."""
 
     until: str = "run"
     after: str | None = None
@@ -104,6 +105,7 @@ class Drive(NamedTuple):
     pulse: Callable[[], None] | None = None
     harvest: bool | None = None
     unsaid_harvest: bool | None = None
+    blueprint: tuple[str, str] | None = None
 
     def pulsing(self, also: Callable[[], None]) -> "Drive":
         """The same, with something more to do whenever the wait wakes up."""
@@ -223,8 +225,10 @@ def _dispatch_ready(desk: Desk, course: "_Course") -> None:
         return
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, now.wall_ms)
-        live = len(attempts.live_of_run(snapshot, run.id))
+        live = len(taken_by(attempts.live_of_run(snapshot, run.id)))
         newest = events.latest(snapshot)
+    if course.wanted.blueprint is not None:
+        rework.give_blueprint(desk, run, picture, course.wanted.blueprint)
     full = run.max_parallel is not None and live >= run.max_parallel
     if full or not any(s.state == "ready" for s in picture.standings):
         course.let_go()

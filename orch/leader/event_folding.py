@@ -13,8 +13,11 @@ from ..council.event_folding import THINGS, fold_council
 from ..integration import vocabulary as integration
 from ..runs.states import TABLES
 from ..runs.vocabulary import STATE_EVENTS
+from ..stages import vocabulary as stages
 
-UNMOVED = frozenset(("task_edited", *attempts.EVENTS, *integration.EVENTS, *cleanup.EVENTS))
+UNMOVED = frozenset(
+    ("task_edited", *attempts.EVENTS, *integration.EVENTS, *cleanup.EVENTS, *stages.EVENTS)
+)
 """Kinds of events that move neither a run nor a task nor an attempt."""
 
 

@@ -15,7 +15,7 @@ from ..runs import finding
 from ..runs import run_rows as runs
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
-from ..runs.readiness import Picture, Slots
+from ..runs.readiness import Picture, Slots, taken_by
 from .next_rules import Facts
 
 _MOVING = ("active", "backing_off", "ready")
@@ -43,7 +43,7 @@ def _with_tasks(facts: Facts, picture: Picture, live: list[Attempt]) -> Facts:
     def keys(*states: str) -> tuple[str, ...]:
         return tuple(s.task.key for s in picture.standings if s.state in states)
 
-    slots = Slots(picture.run, (attempt.mailbox for attempt in live))
+    slots = Slots(picture.run, taken_by(live))
     ready = [s for s in picture.standings if s.state == "ready" and slots.free(s.task.mailbox)]
     return facts._replace(
         tasks=len(picture.standings),

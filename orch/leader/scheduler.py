@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..runs.desk import Answer
     from ..runs.model import Run
     from ..runs.plan import Opening, Plan, TaskSpec
+    from ..stages.decide import Answered
     from ..views import charts, show
     from ..views import report as reporting
     from ..views import status as viewing
@@ -301,11 +302,18 @@ class Scheduler:
         return driving.drive(self.desk, run, wanted or driving.Drive())
 
     def answer(
-        self, run: Run, task_name: str, *, body: str, key: str | None = None
+        self,
+        run: Run,
+        task_name: str,
+        *,
+        body: str,
+        key: str | None = None,
+        decided: Answered | None = None,
     ) -> dict[str, Any]:
-        """Answer the open question of a task's worker. Errors: `usage`, `not_found`,
-        `invalid_state` (no question is open, or the leader itself has put it), `key_conflict`."""
-        return viewing.answer(self.desk, run, task_name, body=body, key=key)
+        """Answer the open question of a task's worker, or settle the decision that its blueprint
+        asks for. Errors: `usage`, `not_found`, `invalid_state` (nothing is open, or the leader
+        itself has put the question), `key_conflict`."""
+        return viewing.answer(self.desk, run, task_name, body=body, key=key, decided=decided)
 
     def cancel(self, run: Run, names: Sequence[str]) -> steer.Steered:
         """Cancel tasks. Errors: `usage`, `not_found`, `invalid_state` (one is final), `busy` (the

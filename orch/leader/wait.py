@@ -238,8 +238,8 @@ def may_move(desk: Desk, picture: Picture, *, dispatching: bool = True) -> bool:
     dispatched for now."""
     with desk.database.snapshot() as snapshot:
         live = attempts.live_of_run(snapshot, picture.run.id)
-    mailboxes = [attempt.mailbox for attempt in live]
-    return readiness.may_move(picture, mailboxes, dispatching=dispatching)
+    taken = readiness.taken_by(live)
+    return readiness.may_move(picture, taken, dispatching=dispatching)
 
 
 def _timed_out(

@@ -71,7 +71,7 @@ def open_wish(desk: Desk, wish: Wish) -> tuple[Run, bool]:
     """The run of a wish, and whether it was there already. Raises `plan_import.Refused`; errors
     as of `run_init`."""
     asked = {
-        "tasks": wish.plan.tasks,
+        "tasks": [_as_asked(task) for task in wish.plan.tasks],
         "title": wish.opening.title,
         "onto": wish.onto,
         "repository": Repository.at(wish.folder).path,
@@ -91,6 +91,13 @@ def open_wish(desk: Desk, wish: Wish) -> tuple[Run, bool]:
         if run is not None and run.state != "closed":
             return run, bool(answer.replayed)
         number += 1
+
+
+def _as_asked(task: TaskSpec) -> Sequence[object]:
+    """A task as it is recognised by: where it says nothing of a blueprint, as before there were
+    any."""
+    values = list(task)
+    return values if task.blueprint is not None else values[: TaskSpec._fields.index("blueprint")]
 
 
 def try_again(desk: Desk, run: Run) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ def _mermaid(drawing: Drawing) -> Iterator[str]:
     yield f"%% {harmless(drawing.heading).replace('{', '(').replace('}', ')')}"
     yield "flowchart LR"
     for node in drawing.nodes:
-        label = f"<b>{_entities(node.key)}</b><br/>{_entities(node.title)}"
+        label = f"<b>{entities(node.key)}</b><br/>{entities(node.title)}"
         yield f'  t{node.number}["{label}"]:::{node.state}'
     for edge in drawing.edges:
         arrow = "-->" if edge.condition == "success" else f"-. {edge.condition} .->"
@@ -29,7 +29,7 @@ def _mermaid(drawing: Drawing) -> Iterator[str]:
         yield f"  classDef {state} fill:{fill},stroke:{line},color:#000"
 
 
-def _entities(text: str) -> str:
+def entities(text: str) -> str:
     """Only what can mean nothing to mermaid or HTML stays as it is."""
     return "".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in harmless(text))
 
@@ -41,25 +41,25 @@ def dot(drawing: Drawing) -> str:
 
 def _dot(drawing: Drawing) -> Iterator[str]:
     yield "digraph run {"
-    yield f"  label={_quoted(drawing.heading)};"
+    yield f"  label={quoted(drawing.heading)};"
     yield "  rankdir=LR;"
     yield '  node [shape=box, style="rounded,filled", fontname="monospace"];'
     for node in drawing.nodes:
         fill, line = COLOURS[node.state]
-        label = f"{_quoted(node.key)[:-1]}\\n{_quoted(node.title)[1:]}"
-        tooltip = _quoted(node.state)
+        label = f"{quoted(node.key)[:-1]}\\n{quoted(node.title)[1:]}"
+        tooltip = quoted(node.state)
         yield (
-            f"  {_quoted(node.key)} [label={label}, tooltip={tooltip},"
+            f"  {quoted(node.key)} [label={label}, tooltip={tooltip},"
             f' fillcolor="{fill}", color="{line}"];'
         )
     for edge in drawing.edges:
         source, target = drawing.nodes[edge.source].key, drawing.nodes[edge.target].key
         style = "" if edge.condition == "success" else f' [label="{edge.condition}", style=dashed]'
-        yield f"  {_quoted(source)} -> {_quoted(target)}{style};"
+        yield f"  {quoted(source)} -> {quoted(target)}{style};"
     yield "}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A string of dot. `&` would begin an entity."""
     safe = harmless(text).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
     return f'"{safe}"'

@@ -14,6 +14,8 @@ from .model import Limits, Run
 
 DEFAULT_SETUP_SECONDS = 600.0
 LFS = ("skip", "smudge")
+FINDS = ("setup", "gates")
+"""What is looked for in the repository of a task with a blueprint."""
 
 
 class Setup(NamedTuple):
@@ -32,7 +34,9 @@ class Config(NamedTuple):
     set-up and checks. `secrets` are names of environment variables. `harvest`: what workers leave
     uncommitted is committed for them. `notify`: who is given the notices of a drive. `otel`: a
     drive exports the run's trace. `gates` are their definitions in order, each as
-    `gates.definitions.Gate.as_json` has it.
+    `gates.definitions.Gate.as_json` has it. `roles` maps a role of blueprints to the mailbox that
+    has its stages; a role that is not there is that of the task. `finds`, of `FINDS`: what is
+    looked for in the repository.
     """
 
     copy: tuple[str, ...] = ()
@@ -51,6 +55,8 @@ class Config(NamedTuple):
     notify: tuple[str, ...] = ()
     otel: bool = False
     gates: tuple[Mapping[str, Any], ...] = ()
+    roles: Mapping[str, str] = {}
+    finds: tuple[str, ...] = FINDS
 
     def as_json(self) -> dict[str, Any]:
         """Every setting, the defaults too, with nothing masked; `harvest`, `notify`, `otel`
@@ -72,7 +78,12 @@ class Config(NamedTuple):
             **({"notify": list(self.notify)} if self.notify else {}),
             **({"otel": True} if self.otel else {}),
             **({"gates": [dict(gate) for gate in self.gates]} if self.gates else {}),
+            **({} if self.finds == FINDS else {"finds": list(self.finds)}),
+            **({"roles": self._roles()} if self.roles else {}),
         }
+
+    def _roles(self) -> dict[str, dict[str, str]]:
+        return {role: {"mailbox": mailbox} for role, mailbox in self.roles.items()}
 
     def given(self) -> dict[str, Any]:
         """Only what differs from the defaults."""
@@ -151,7 +162,9 @@ def from_given(given: Mapping[str, Any]) -> Config:
         values["limits"] = Limits(**values["limits"])
     if "mailboxes" in values:
         values["mailboxes"] = {k: v["max_parallel"] for k, v in values["mailboxes"].items()}
-    for name in ("copy", "checks", "secrets", "notify", "gates"):
+    if "roles" in values:
+        values["roles"] = {k: v["mailbox"] for k, v in values["roles"].items()}
+    for name in ("copy", "checks", "secrets", "notify", "gates", "finds"):
         if name in values:
             values[name] = tuple(values[name])
     return Config(**values)

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.clock import rfc3339
 
 _MOST_OF_A_NAME = 40
+DECISION = "decision"
+"""The stage of an attempt whose blueprint asks somebody to decide."""
 
 
 class Run(NamedTuple):
@@ -226,6 +228,11 @@ class Attempt(NamedTuple):
     def staged(self) -> bool:
         """Whether it goes by a blueprint, so that its visits decide what becomes of it."""
         return self.stage is not None
+
+    @property
+    def deciding(self) -> bool:
+        """Whether it waits for somebody's decision, so that it takes nobody's slot."""
+        return self.stage == DECISION and self.state == "blocked"
 
     @property
     def found_conflict(self) -> Conflict | None:

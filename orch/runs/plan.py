@@ -25,7 +25,8 @@ class TaskSpec(NamedTuple):
     also by their ids), `checks` shell commands that must succeed in the worktree before the work
     is accepted. What is None is as the run's config says; `mailbox` is then the default one, and
     `harvest`, whether what is left uncommitted is committed, as the dispatch says. `result_schema`
-    is the text of a JSON Schema, as `accepting.checked` gives it back."""
+    is the text of a JSON Schema, as `accepting.checked` gives it back. `blueprint` is the id of the
+    one that its attempts go by, `drawn` its text, as `Blueprint.canonical` gives it."""
 
     key: str
     title: str
@@ -42,6 +43,8 @@ class TaskSpec(NamedTuple):
     limits: Limits = Limits()
     result_schema: str | None = None
     harvest: bool | None = None
+    blueprint: str | None = None
+    drawn: str | None = None
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
         """The task with these values masked wherever they stand in its texts."""
@@ -52,6 +55,7 @@ class TaskSpec(NamedTuple):
             body=masked(self.body, secrets),
             checks=self.checks and tuple(masked(check, secrets) for check in self.checks),
             result_schema=self.result_schema and masked(self.result_schema, secrets),
+            drawn=self.drawn and masked(self.drawn, secrets),
         )
 
 
@@ -105,14 +109,23 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
         for number, task in enumerate(plan.tasks)
         if task.harvest and not task.worktree
     ]
+    found += [
+        Fault(("tasks", number, "blueprint"), limits.NO_PLACE_FOR_STAGES, "leave `blueprint` out")
+        for number, task in enumerate(plan.tasks)
+        if task.blueprint and not task.worktree
+    ]
     return found + list(_of_cycles(plan.tasks))
 
 
 def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
-    """A planned task with the defaults of its run, by the names of `Task`. `result_schema` and
-    `harvest` are there where the task says them: a key stands for the same as before there was such
-    a thing."""
-    said = {"result_schema": task.result_schema, "harvest": task.harvest}
+    """A planned task with the defaults of its run, by the names of `Task`. `result_schema`,
+    `harvest` and `blueprint` are there where the task says them: a key stands for the same as
+    before there was such a thing."""
+    said = {
+        "result_schema": task.result_schema,
+        "harvest": task.harvest,
+        "blueprint": task.blueprint,
+    }
     return {
         "key": task.key,
         "title": task.title,
@@ -120,7 +133,7 @@ def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
         "kind": task.kind,
         "mailbox": task.mailbox or mailbox,
         "priority": task.priority,
-        "max_attempts": task.max_attempts or config.max_attempts,
+        "max_attempts": task.max_attempts or attempts_by_default(task.blueprint, config),
         "max_infra_attempts": task.max_infra_attempts or config.max_infra_attempts,
         "worktree": task.worktree,
         "allow_empty": task.allow_empty,
@@ -128,6 +141,11 @@ def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
         "limits": config.limits_for(task.limits),
         **{name: value for name, value in said.items() if value is not None},
     }
+
+
+def attempts_by_default(blueprint: str | None, config: Config) -> int:
+    """How often work may fail: a blueprint mends inside of its attempt, which is one."""
+    return config.max_attempts if blueprint is None else 1
 
 
 def _of_keys(tasks: Sequence[TaskSpec], present: Collection[str]) -> Iterator[Fault]:
@@ -206,9 +224,10 @@ def planned(
     own: dict[str, Any] = {
         name: values.get(name) for name in TaskSpec._fields if name != "depends_on"
     }
-    for name in ("max_attempts", "max_infra_attempts"):
-        if own[name] == getattr(config, name):
-            own[name] = None
+    if own["max_attempts"] == attempts_by_default(own["blueprint"], config):
+        own["max_attempts"] = None
+    if own["max_infra_attempts"] == config.max_infra_attempts:
+        own["max_infra_attempts"] = None
     if own["mailbox"] == mailbox:
         own["mailbox"] = None
     if tuple(own["checks"]) == config.checks_for(None, worktree=own["worktree"]):

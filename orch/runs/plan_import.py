@@ -127,6 +127,8 @@ def plan_export(desk: Desk, run: Run) -> Plan:
 def _insert_plan(desk: Desk, tx: Transaction, run: Run, plan: Plan) -> None:
     known = tasks.ids_by_key(tx, run.id)
     _refuse(plan, known, run.repository is not None)
+    for task in plan.tasks:
+        planning.keep_blueprint(desk, tx, run, task)
     rows = _rows(run, plan, known, tx.now.wall_ms)
     tasks.insert_many(tx, rows.tasks)
     tasks.insert_dependencies(tx, rows.dependencies)
@@ -139,7 +141,7 @@ def _refuse(plan: Plan, known: Mapping[str, str], repository: bool) -> None:
         raise Refused(found)
 
 
-_UNSAID = {"result_schema": None, "harvest": None}
+_UNSAID = {"result_schema": None, "harvest": None, "blueprint": None}
 
 
 def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:

@@ -15,7 +15,7 @@ from inbox_orch.shared.store.engine import Transaction
 from ..git.recognising import has_begun
 from ..git.repository import Repository
 from ..git.settings import check_version
-from . import graph, limits
+from . import blueprint_rows, graph, limits
 from . import plan as plans
 from . import run_rows as runs
 from . import task_rows as tasks
@@ -106,6 +106,7 @@ def add_task(desk: Desk, run: Run, spec: TaskSpec, *, key: str | None = None) ->
             return earlier
         _check_addable(desk, tx, run, spec.key)
         columns |= {"key": spec.key, "mailbox": spec.mailbox or DEFAULT_MAILBOX}
+        keep_blueprint(desk, tx, run, spec)
         task = _insert_task(desk, tx, run, columns)
         upstreams = _insert_links(desk, tx, run, task, spec.depends_on)
         data = {"task": task.as_json(), "depends_on": [u.key for u in upstreams]}
@@ -121,8 +122,22 @@ def _columns(run: Run, spec: TaskSpec) -> dict[str, Any]:
         raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
     if spec.harvest and not spec.worktree:
         raise usage(limits.NOTHING_TO_HARVEST, hint="leave --harvest out")
+    if spec.blueprint and not spec.worktree:
+        raise usage(limits.NO_PLACE_FOR_STAGES, hint="leave --blueprint or --no-worktree out")
     del columns["key"], columns["mailbox"]
     return columns | {"checks": json.dumps(list(checks)), "limits": json.dumps(clocks.as_json())}
+
+
+def keep_blueprint(desk: Desk, tx: Transaction, run: Run, spec: TaskSpec) -> None:
+    """A run keeps the text of a blueprint that its first task with it had."""
+    if spec.blueprint is None or spec.drawn is None:
+        return
+    kept = blueprint_rows.keep(tx, run.id, spec.blueprint, spec.drawn, tx.now.wall_ms)
+    if kept != spec.drawn:
+        desk.database.notice(
+            f"run {run.name} keeps the blueprint {spec.blueprint} that it began with: its file has"
+            " changed since; a new run takes the new one"
+        )
 
 
 def _as_asked(link: Link) -> str | list[str]:

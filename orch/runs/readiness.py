@@ -8,7 +8,7 @@ from inbox_orch.shared.clock import rfc3339
 
 from . import graph
 from .config import config_of
-from .model import Dependency, Run, Task
+from .model import Attempt, Dependency, Run, Task
 from .retries import MOST_SECONDS
 from .states import TASK_FINAL
 
@@ -239,6 +239,12 @@ def basis_of(task: Task, heads: tuple[str, ...]) -> tuple[str, ...]:
 
 
 # -- how many attempts may live at once, in a run and in each mailbox of it ------------------
+
+
+def taken_by(live: Iterable[Attempt]) -> list[str]:
+    """The mailboxes in which attempts that live take a slot: one that waits for somebody's decision
+    has given its slot back."""
+    return [attempt.mailbox for attempt in live if not attempt.deciding]
 
 
 class Slots:

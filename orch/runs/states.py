@@ -116,7 +116,7 @@ ATTEMPT_TRANSITIONS = (
 
 VISIT_STATES = ("live", "succeeded", "failed", "error", "skipped", "lost", "void", "cancelled")
 VISIT_KINDS = ("agent", "gates", "action", "council", "decision")
-"""What is done in a visit: an agent works, gates or an action are run, seats vote, somebody decides."""
+"""What is done in a visit: an agent works, gates or an action run, seats vote, somebody decides."""
 
 VISIT_TRANSITIONS = (
     Transition(None, "live", "its stage is entered"),
@@ -148,6 +148,16 @@ def attempt_state_for(thread_state: str, reason: str | None) -> str:
     if thread_state == "cancelled":
         return "ending"
     return "lost" if reason == "exhausted" else "failed"
+
+
+def staged_state_for(thread_state: str, *, deciding: bool) -> str:
+    """The same for an attempt that goes by a blueprint: what became of the thread of a visit, or of
+    a decision, leaves it to the next stage."""
+    if deciding:
+        return "blocked" if thread_state in ATTEMPT_OF_THREAD else "submitted"
+    if thread_state in ATTEMPT_OF_THREAD:
+        return ATTEMPT_OF_THREAD[thread_state]
+    return "ending" if thread_state == "cancelled" else "submitted"
 
 
 MOVES = {kind: {(t.source, t.target) for t in table} for kind, table in TABLES.items()}

@@ -20,6 +20,7 @@ from inbox_orch.inbox.schemas import (
 )
 
 from . import steering
+from .blueprints import BlueprintGraph, BlueprintList, BlueprintShown
 from .charts import CriticalPath, Graph, Report, Timeline
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .council import (
@@ -89,6 +90,10 @@ COMMANDS: dict[str, Contract] = {
     "dep add": Contract((DependencyAdded,)),
     "plan import": Contract((PlanImported,)),
     "plan export": Contract((PlanExported,)),
+    "blueprint list": Contract((BlueprintList,)),
+    "blueprint show": Contract((BlueprintShown,)),
+    "blueprint validate": Contract((BlueprintShown,)),
+    "blueprint graph": Contract((BlueprintGraph,)),
     "ready": Contract((Ready,)),
     "drive": Contract(
         (Driven,),

@@ -1,1 +1,1 @@
-"""What happens inside an attempt that has a blueprint: stages, visits, and what follows from them."""
+"""What happens inside an attempt that has a blueprint: stages, visits, what follows from them."""

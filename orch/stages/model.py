@@ -29,7 +29,7 @@ MAX_TOTAL_VISITS = 12
 FIRST_STAGE = "work"
 """The stage of a task without a blueprint: its one visit."""
 SURROUNDINGS = "surroundings"
-"""The visit before all others, in which each gate is tried on the base. No stage may be called so."""
+"""The visit before all others, in which each gate is tried on the base. No stage is called so."""
 
 
 class Stage(NamedTuple):
@@ -91,12 +91,15 @@ class Stage(NamedTuple):
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Stage":
         """What `as_json` has made."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()})
+        values: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()
+        }
+        return cls(**values)
 
 
 class Blueprint(NamedTuple):
-    """Stages in order: the first is where an attempt begins. `max_total_visits` bounds the visits of
-    agents in an attempt, `on_diverging` is `go_on` or `pause`."""
+    """Stages in order: the first is where an attempt begins. `max_total_visits` bounds the visits
+    of agents in an attempt, `on_diverging` is `go_on` or `pause`."""
 
     id: str
     stages: tuple[Stage, ...]

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.digests import digest_of
-from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.store import events
-from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..attempts import fold, moving, verify
 from ..attempts import rows as attempts
@@ -21,6 +21,9 @@ from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Standing
 from . import work
 from .needs import first_needed, what_it_needs
+
+if TYPE_CHECKING:
+    from ..stages.decide import Answered, Decision
 
 _INTEREST = (
     "blocked",
@@ -45,14 +48,22 @@ _MOST_WHY = 200
 
 
 class Question(NamedTuple):
-    """A worker's open question."""
+    """A worker's open question; or, with what may be answered, a decision that a blueprint asks
+    somebody for."""
 
     task: Task
     attempt: Attempt
     thread: Thread
     message: Message
+    decision: "Decision | None" = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What may be answered; empty where any text will do."""
+        return self.message.options if self.decision is None else self.decision.answers
 
     def as_json(self) -> dict[str, Any]:
+        decision = {} if self.decision is None else {"decision": self.decision.as_json()}
         return {
             "task": self.task.id,
             "key": self.task.key,
@@ -62,6 +73,7 @@ class Question(NamedTuple):
             "asked_by": self.message.sender,
             "message": self.message.as_json(),
             "deadline": rfc3339(self.message.deadline),
+            **decision,
         }
 
 
@@ -254,31 +266,59 @@ def questions(desk: Desk, run: Run) -> list[Question]:
             if a.state == "blocked" and a.thread_id is not None
         ]
         threads = desk.bus.threads([str(a.thread_id) for a, _ in blocked])
-        found = []
+        found: list[Question] = []
         for attempt, task in blocked:
             thread = threads[str(attempt.thread_id)]
+            if attempt.deciding:
+                found += _decision(desk, snapshot, task, attempt, thread)
+                continue
             asked = None if thread.question is None else desk.bus.message(thread.question)
             if asked is not None:
                 found.append(Question(task, attempt, thread, asked))
     return sorted(found, key=lambda q: q.message.id)
 
 
-def answer(
-    desk: Desk, run: Run, task_name: str, *, body: str, key: str | None = None
-) -> dict[str, Any]:
-    """Answer the open question of a task's worker.
+def _decision(
+    desk: Desk, tx: Session, task: Task, attempt: Attempt, thread: Thread
+) -> Iterator[Question]:
+    """The open decision of an attempt that waits for one."""
+    from ..stages import decide
 
-    Errors: `usage`, `not_found`, `invalid_state` (no question is open, or the leader itself
-    has put it), `key_conflict`.
+    asked = desk.bus.messages(thread.id)
+    decision = decide.open_in(tx, attempt)
+    if decision is not None and asked:
+        yield Question(task, attempt, thread, asked[0], decision)
+
+
+def answer(
+    desk: Desk,
+    run: Run,
+    task_name: str,
+    *,
+    body: str,
+    key: str | None = None,
+    decided: "Answered | None" = None,
+) -> dict[str, Any]:
+    """Answer the open question of a task's worker; with `decided`, settle the decision that its
+    blueprint asks for.
+
+    Errors: `usage`, `not_found`, `invalid_state` (no question, or no decision, is open, or the
+    leader itself has put it), `key_conflict`.
     """
     fold.fold(desk, run)
     actor = desk.actor(run)
     with desk.database.transaction() as tx:
         task = desk.task(tx, run, task_name)
-        digest = digest_of({"run": run.id, "task": task.id, "body": body})
+        said = {} if decided is None else {"decided": list(decided)}
+        digest = digest_of({"run": run.id, "task": task.id, "body": body, **said})
         earlier = desk.replay(tx, "answer", actor, key, digest)
         if earlier is not None:
             return earlier.as_json()
+        attempt = attempts.live_of_task(tx, task.id)
+        if decided is not None or (attempt is not None and attempt.deciding):
+            settled = _settle(desk, tx, run, task, decided)
+            data = {"task": task.id, "key": task.key, **settled}
+            return desk.remember(tx, "answer", actor, key, digest, data).as_json()
         thread = _asking(desk, tx, task)
         written = desk.bus.reply(thread, body=body, agent=run.leader)
         if not written.answered:
@@ -294,6 +334,29 @@ def answer(
         answer = desk.remember(tx, "answer", actor, key, digest, data)
     fold.fold(desk, run)
     return answer.as_json()
+
+
+def _settle(
+    desk: Desk, tx: Transaction, run: Run, task: Task, decided: "Answered | None"
+) -> dict[str, Any]:
+    """Settle the open decision of a task. Errors: `usage` (it is not said how), `invalid_state`."""
+    from ..stages import decide
+
+    attempt = attempts.live_of_task(tx, task.id)
+    decision = None if attempt is None else decide.open_in(tx, attempt)
+    if attempt is None or decision is None:
+        raise InboxOrchError(
+            "invalid_state",
+            f"task {task.key} is {task.state}: it waits for no decision",
+            hint="`orch blocked` lists what is open",
+            details={"task": task.id, "key": task.key, "state": task.state},
+        )
+    if decided is None:
+        raise usage(
+            f"task {task.key} waits for a decision, not for a text",
+            hint=f"add --decide with one of: {', '.join(decision.answers)}",
+        )
+    return decide.answer(desk, tx, run, attempt, decided)
 
 
 def _asking(desk: Desk, tx: Transaction, task: Task) -> str:

@@ -25,11 +25,11 @@ RUFF += """,{"code":"X2","filename":"b.py","message":"two"}]'; exit 1"""
 class Post(Enterprise):
     """An attempt that a worker has claimed, in a run with gates."""
 
-    def __init__(self, folder: Path, *gates: Gate) -> None:
+    def __init__(self, folder: Path, *gates: Gate, checks: tuple[str, ...] = ()) -> None:
         super().__init__(folder)
         self.open_run(config=Config(gates=tuple(gate.as_json() for gate in gates)))
         with self.scheduler() as scheduler:
-            add_task(scheduler, the_run(scheduler), key_name="a", title="Do a")
+            add_task(scheduler, the_run(scheduler), key_name="a", title="Do a", checks=checks)
             item = scheduler.dispatch(the_run(scheduler)).items[0]
             self.run_id = the_run(scheduler).id
         with self.bus("w1") as bus:
@@ -54,7 +54,7 @@ class Post(Enterprise):
 @pytest.fixture
 def post(tmp_path: Path):
     """Makes such an attempt with gates."""
-    return lambda *gates: Post(tmp_path / "project", *gates)
+    return lambda *gates, **options: Post(tmp_path / "project", *gates, **options)
 
 
 def test_gates_run_on_what_lies_there_from_any_folder_below(post):
@@ -191,6 +191,13 @@ def test_without_gates_the_hint_says_where_they_come_from(post):
 
     assert done.code == 2
     assert "`gates:` of the config" in done.stderr.decode()
+
+
+def test_checks_of_the_task_are_run_after_the_gates_and_count_whatever_the_base_says(post):
+    here: Post = post(Gate("a", "true"), checks=("exit 1", "true"))
+
+    assert here.states() == {"a": "passed", "check-1": "failed", "check-2": "passed"}
+    assert here.states("check-2") == {"check-2": "passed"}
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_there_are(post):

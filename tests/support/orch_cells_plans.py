@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from support.matrix import NO_WAIT, Cell, given, plain
+from support.matrix import NO_BASE, NO_STATE, NO_WAIT, Cell, Never, given, plain
 from support.orch_matrix import NO_TOKEN, Enterprise, after, reader
 
 PLAN = """\
@@ -24,7 +24,57 @@ def with_plan(text: str, *arguments: str) -> Cell:
     return given(arranged)
 
 
+BLUEPRINT = """\
+version: 1
+id: mine
+stages:
+  - {id: a, type: agent, goal: Do it.}
+"""
+
+
+def with_blueprint(text: str, *arguments: str) -> Cell:
+    """`blueprint …` where this is one of the repository's own, and a file."""
+
+    def arranged(project: Enterprise) -> tuple[str, ...]:
+        folder = project.folder / ".orch" / "blueprints"
+        folder.mkdir(parents=True)
+        (folder / "mine.yaml").write_text(text)
+        return ("blueprint", *arguments)
+
+    return given(arranged)
+
+
+WITHOUT_A_BASE = {"busy": NO_BASE, "no_database": NO_BASE, "stale": NO_TOKEN, "timeout": NO_WAIT}
+
 CELLS: dict[str, dict[str, Any]] = {
+    "blueprint list": {
+        "ok": with_blueprint(BLUEPRINT.replace("goal", "gaol"), "list"),
+        "usage": plain("blueprint", "list", "surplus"),
+        "not_found": Never("it names no blueprint"),
+        "conflict": NO_STATE,
+        **WITHOUT_A_BASE,
+    },
+    "blueprint show": {
+        "ok": with_blueprint(BLUEPRINT, "show", "mine"),
+        "usage": with_blueprint(BLUEPRINT.replace("goal", "gaol"), "show", "mine"),
+        "not_found": plain("blueprint", "show", "nothing"),
+        "conflict": NO_STATE,
+        **WITHOUT_A_BASE,
+    },
+    "blueprint validate": {
+        "ok": with_blueprint(BLUEPRINT, "validate", ".orch/blueprints/mine.yaml"),
+        "usage": with_blueprint("stages: [{id: A}, x]", "validate", ".orch/blueprints/mine.yaml"),
+        "not_found": Never("a file that is not there is a wrong call"),
+        "conflict": NO_STATE,
+        **WITHOUT_A_BASE,
+    },
+    "blueprint graph": {
+        "ok": plain("blueprint", "graph", "standard_task", "--format", "mermaid"),
+        "usage": plain("blueprint", "graph", "standard_task", "--format", "svg"),
+        "not_found": plain("blueprint", "graph", "nothing"),
+        "conflict": NO_STATE,
+        **WITHOUT_A_BASE,
+    },
     "plan import": {
         "ok": with_plan(PLAN, "--key", "k"),
         "usage": with_plan("tasks: [{task: A}, {titel: x}]"),

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The wings of the scheduler that others stand on come first, as in the contract of imports.
 ORDER = (
     *("shared", "migrations", "inbox", "git", "runs", "journal", "gates", "attempts"),
-    *("integration", "cleanup", "council", "views", "pictures", "documents", "leader"),
+    *("integration", "cleanup", "stages", "council", "views", "pictures", "documents", "leader"),
     *("schemas", "board", "demo", "cli"),
 )
 

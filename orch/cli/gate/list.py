@@ -15,7 +15,7 @@ from ..parts.base import one_run, open_scheduler, shown_run
 @one_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
-    """List the gates of a run in their order: those of its config, else those that were found in
+    """List the gates of a run in their order: those of its config, and those that were found in
     its repository, with how each stood when it was tried last on a base."""
     scheduler = open_scheduler(context, looks=True)
     run = shown_run(context, scheduler, run_name)

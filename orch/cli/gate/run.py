@@ -23,7 +23,7 @@ from ..parts.base import open_scheduler
 @click.pass_context
 def command(context: click.Context, names: tuple[str, ...]) -> None:
     """Run the gates of the attempt in whose worktree you are, on what lies there now, committed or
-    not; all of them, or those that are named.
+    not: all of them, then the checks of the task (check-1, …); or those that are named.
 
     Prints how each stands, and only the failures that count: not those that the base has, too.
     What has failed is run once more. Needs no lease, and changes nothing but what the gates

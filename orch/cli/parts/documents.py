@@ -19,7 +19,7 @@ def config_in(shell: Shell, path: str) -> Config:
     """The config in a file; error `usage`, after every problem has been told on stderr."""
     from ...documents.config import read_config
 
-    with _problems_told(shell):
+    with problems_told(shell):
         return read_config(path)
 
 
@@ -27,7 +27,7 @@ def plan_in(shell: Shell, path: str) -> tuple[Plan, "Source"]:
     """The plan in a file, and the document with its lines; error `usage` as above."""
     from ...documents.plan import read_plan
 
-    with _problems_told(shell):
+    with problems_told(shell):
         return read_plan(path)
 
 
@@ -43,12 +43,12 @@ def faults_told(shell: Shell, source: "Source") -> Iterator[None]:
             Problem(fault.path, fault.message, fault.instead, fault.code, cycle=fault.cycle)
             for fault in refused.faults
         ]
-        with _problems_told(shell):
+        with problems_told(shell):
             raise source.refusal(problems) from refused
 
 
 @contextmanager
-def _problems_told(shell: Shell) -> Iterator[None]:
+def problems_told(shell: Shell) -> Iterator[None]:
     """One line on stderr for each problem; with --json they stand in the error."""
     from ...documents.problems import lines_of
 

@@ -11,9 +11,11 @@ from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
 
 from ...leader.scheduler import Scheduler
+from ...runs.model import Run
 from ...runs.plan import Plan
 from ..parts.base import chosen_run, key_option, lead_on, open_scheduler, run_option
 from ..parts.documents import faults_told, plan_in
+from ..parts.naming_blueprints import folder_of, resolved
 
 
 @click.command(
@@ -62,9 +64,12 @@ def command(
     plan, source = plan_in(shell_of(context), path)
     with faults_told(shell_of(context), source):
         if new_run:
+            plan = resolved(shell_of(context), plan, repo or os.getcwd())
             data = _opened(scheduler, plan, repo, worktree_root, dry_run, key)
         else:
-            data = _added(scheduler, run_name, plan, dry_run, key)
+            run = chosen_run(scheduler, run_name)
+            plan = resolved(shell_of(context), plan, folder_of(run))
+            data = _added(scheduler, run, plan, dry_run, key)
     shell_of(context).output.result(data, _said(data))
     if not dry_run:
         lead_on(context, scheduler, data["run"]["name"])
@@ -86,9 +91,8 @@ def _open(context: click.Context, path: str, new_run: bool, dry_run: bool) -> Sc
 
 
 def _added(
-    scheduler: Scheduler, run_name: str | None, plan: Plan, dry_run: bool, key: str | None
+    scheduler: Scheduler, run: Run, plan: Plan, dry_run: bool, key: str | None
 ) -> dict[str, Any]:
-    run = chosen_run(scheduler, run_name)
     if dry_run:
         return scheduler.plan_check(run, plan, repository=run.repository is not None)
     return scheduler.plan_import(run, plan, key=key).as_json()

@@ -23,6 +23,7 @@ from ..parts.base import (
     read_body,
     run_option,
 )
+from ..parts.naming_blueprints import blueprint_option, folder_of, with_blueprint
 
 CLOCK = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
@@ -100,6 +101,7 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
 )
 @click.option("--no-worktree", is_flag=True, help="It changes no code.")
 @click.option("--allow-empty", is_flag=True, help="Accept it without a commit.")
+@blueprint_option("Go through its stages; `orch blueprint list` lists those that are known.")
 @harvest_option(
     "Commit for its workers what they leave uncommitted.  [default: as the dispatch says]"
 )
@@ -128,6 +130,7 @@ def command(
     check_timeout: float | None,
     no_worktree: bool,
     allow_empty: bool,
+    blueprint: str | None,
     harvest: bool | None,
     key: str | None,
 ) -> None:
@@ -153,6 +156,7 @@ def command(
         result_schema=given_document(schema, MAX_SCHEMA_BYTES),
         harvest=harvest,
     )
+    spec = with_blueprint(shell_of(context), spec, blueprint, folder_of(run))
     answer = scheduler.add_task(run, spec, key=key)
     task = answer.data["task"]
     shell_of(context).output.result(

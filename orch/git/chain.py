@@ -1,0 +1,191 @@
+"""The chain of an attempt's snapshots: commits behind one ref, each with the one before, HEAD and
+what the index had as its parents. Its message says what it is.
+
+Makes objects, and moves that ref by compare and swap; touches nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+
+from . import raw_trees, salvage
+from .commands import git, output_of
+from .condition import Condition, begun
+from .failures import shown
+from .own_refs import pseudo_refs
+from .repository import COMMITTER, Repository
+from .stale import forget_lock
+from .standing import own_directory
+
+_REFS = "refs/orch/attempts/"
+_SIDES = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
+"""Commits that something begun has to do with; a branch that has them may go."""
+
+
+class Snapshot(NamedTuple):
+    """One of a chain. `tree` is the raw tree of the files, `head` the commit of HEAD (None when
+    there is none yet), `index_tree` what the index had, without what was unmerged."""
+
+    commit: str
+    tree: str
+    head: str | None
+    index_tree: str
+
+
+class State(NamedTuple):
+    """What a snapshot says of itself: `branch` is the ref that HEAD named, None when it was
+    detached; `doing` what was begun in the worktree, `ref` that of the chain."""
+
+    snapshot: Snapshot
+    branch: str | None
+    doing: str | None
+    ref: str
+    staged: bool
+
+
+class Place(NamedTuple):
+    """Where snapshots are made of what: `locks` are shared with git."""
+
+    repository: Repository
+    worktree: str
+    known: Sequence[str]
+    ref: str
+    locks: Sequence[int]
+
+
+def ref_of(attempt_id: str) -> str:
+    """Where the chain of an attempt is."""
+    return f"{_REFS}{attempt_id}"
+
+
+def is_elsewhere(repository: Repository, commit: str, target: str, base: str) -> bool:
+    """Whether all that a chain has kept is in the history of another commit, from `base` on: each
+    tree of it is one of those. Error `git_failed`."""
+
+    def trees(*words: str) -> set[str]:
+        return set(output_of(repository.path, "log", "--format=%T", *words, "--").split())
+
+    own = trees(commit, "--not", target)
+    return own <= trees(target, "--not", f"{base}^@") if own else True
+
+
+# -- making one ------------------------------------------------------------------------------
+
+
+def made(
+    place: Place,
+    seen: raw_trees.Seen,
+    message: str,
+    parent: str | None,
+    also: Sequence[str] = (),
+) -> Snapshot:
+    """`also` are commits that are to be kept beside HEAD."""
+    repository, worktree, ref = place.repository, place.worktree, place.ref
+    previous, at = _end_of_chain(repository, ref, parent)
+    tree = raw_trees.tree_of(repository, worktree, seen)
+    head, branch = head_of(worktree)
+    admin = str(own_directory(worktree))
+    pseudo = pseudo_refs(worktree)
+    doing = begun(admin, pseudo)
+    condition = Condition(head, branch, (), (), tuple(seen.unmerged), (), (), (), (), (), "")
+    parts = salvage.index_parts(worktree, condition)
+    index_tree = _index_tree(repository, parts, head)
+    found = Snapshot("", tree, head, index_tree)
+    if previous is not None and not doing and not seen.unmerged:
+        last = state_of(repository, previous)
+        same = last.snapshot._replace(commit="") == found and last.branch == branch
+        if same and not last.doing and not last.staged and not also:
+            if at is None:
+                _advance(place, previous, None)
+            return last.snapshot
+    kept = salvage.lone_commits(repository, worktree, condition, {}) if doing else []
+    kept += [name for ref_name, name in pseudo.items() if doing and ref_name in _SIDES]
+    facts = [("Ref", ref), ("On", branch), ("Head", head), ("Index-tree", index_tree)]
+    facts += [("Doing", doing[0] if doing else None), *parts.items()]
+    facts += [("Kept", commit) for commit in dict.fromkeys((*also, *kept))]
+    parents = dict.fromkeys(filter(None, (previous, head, *parts.values(), *also, *kept)))
+    commit = _commit_of(worktree, tree, list(parents), _text_of(message, facts))
+    _advance(place, commit, at)
+    return found._replace(commit=commit)
+
+
+def _end_of_chain(
+    repository: Repository, ref: str, parent: str | None
+) -> tuple[str | None, str | None]:
+    """(the last commit, what the ref is at)."""
+    if not ref.startswith(_REFS):
+        raise ValueError(f"{ref} is no ref of snapshots")
+    at = repository.ref_commit(ref)
+    if at is None or parent is None or at == parent or repository.contains(at, parent):
+        return at or parent, at
+    raise InboxOrchError(
+        "git_failed",
+        f"{ref} is at {at}, which does not come after {parent}",
+        hint="something else has moved it; `git log --first-parent` shows what is there",
+        details={"ref": ref, "commit": at},
+    )
+
+
+def head_of(worktree: str) -> tuple[str | None, str | None]:
+    words = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    status, head = git(worktree, *words, reads=True, accepted=(0, 1, 128))
+    status_of_ref, ref = git(
+        worktree, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1)
+    )
+    branch = ref.removesuffix("\n") if status_of_ref == 0 else None
+    return (head.strip() if status == 0 else None), branch
+
+
+def _index_tree(repository: Repository, parts: Mapping[str, str], head: str | None) -> str:
+    commit = parts.get("Index", head)
+    if commit is None:
+        return git(repository.path, "mktree", given=b"")[1].strip()
+    return output_of(repository.path, "rev-parse", f"{commit}^{{tree}}")
+
+
+def _text_of(message: str, facts: Sequence[tuple[str, str | None]]) -> str:
+    lines = [f"{name}: {value}" for name, value in facts if value is not None]
+    return "\n".join([message.strip(), "", *lines])
+
+
+def _commit_of(worktree: str, tree: str, parents: Sequence[str], text: str) -> str:
+    named = [word for parent in parents for word in ("-p", parent)]
+    words = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *named, "-F", "-")
+    given = text.encode("utf-8", "surrogateescape")
+    return git(worktree, *words, environment=dict(COMMITTER), given=given)[1].strip()
+
+
+def _advance(place: Place, new: str, old: str | None) -> None:
+    """Compare and swap."""
+    repository, ref = place.repository, place.ref
+    forget_lock(repository.common_directory, ref)
+    with repository.marked({ref: new}) as mark:
+        git(
+            repository.path,
+            *("update-ref", "--no-deref", ref, new, old or "0" * len(new)),
+            shared_locks=(*place.locks, *mark.descriptors),
+        )
+
+
+def state_of(repository: Repository, commit: str) -> State:
+    """What the last lines of a snapshot's message say. Error `git_failed` for another commit."""
+    _, text = git(
+        repository.path,
+        *("show", "--no-patch", "--no-notes", "--encoding=UTF-8", "--format=%T%n%H%n%B"),
+        *("--no-show-signature", "--end-of-options", commit),
+        reads=True,
+    )
+    tree, name, message = text.split("\n", 2)
+    lines = [line.partition(": ") for line in message.strip("\n").split("\n\n")[-1].split("\n")]
+    said = {key: value for key, _, value in lines}
+    if not said.get("Ref", "").startswith(_REFS) or "Index-tree" not in said:
+        raise InboxOrchError(
+            "git_failed",
+            f"{shown(commit)} is no snapshot of a worktree",
+            hint=f"`git for-each-ref {_REFS}` shows where those are",
+            details={"commit": shown(commit)},
+        )
+    found = Snapshot(name, tree, said.get("Head"), said["Index-tree"])
+    staged = any(key.startswith("Stage-") for key in said)
+    return State(found, said.get("On"), said.get("Doing"), said["Ref"], staged)

@@ -1,0 +1,236 @@
+"""What a change is, read by git on its result: the two trees, in a folder of our own where neither
+attributes nor settings have a say. Writes nothing.
+
+Git tells the entries and the lines; what is binary, and the lines of that, is counted here, in the
+content itself.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO, NamedTuple, cast
+
+from inbox_orch.shared.store.temporary import temporary_place
+
+from .commands import git, git_bytes
+from .failures import named_failures
+from .repository import Repository
+from .restoring import BATCH_BYTES, Entry, batches, contents, sized
+from .sealed import Sealed, sealed_folder
+
+_BLOCK_BYTES = 1024 * 1024
+_SEEN_BYTES = 8000
+"""In so many bytes at the beginning git looks for a zero byte."""
+_MODULE, _LINK = "160000", "120000"
+_RAW = ("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", "--raw")
+_TEXT = (
+    *("diff-tree", "-r", "-p", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"),
+    *("--full-index", "--src-prefix=a/", "--dst-prefix=b/"),
+)
+
+
+class Change(NamedTuple):
+    """One path in which two trees differ; bytes of it that are not UTF-8 as surrogates.
+
+    `status` is `A`, `D`, `M`, or `T` where a file became a link or the like; a rename is one that
+    goes and one that comes, so that `old_path` is always None. Modes are as git writes them
+    ("100644", "100755", "120000" a link, "160000" a submodule), None where there is no such file;
+    of a submodule the blob is its commit. `size` is that of the new content in bytes, 0 without
+    one. It is `binary` when a zero byte is in the new content, or git counts no lines of it (there
+    is one near the beginning, before or after, or it is larger than 16 MiB): of that all lines
+    count, before and after. `link_target` is where a new link leads.
+    """
+
+    path: str
+    old_path: str | None
+    status: str
+    old_mode: str | None
+    new_mode: str | None
+    old_blob: str | None
+    new_blob: str | None
+    size: int
+    binary: bool
+    insertions: int
+    deletions: int
+    link_target: str | None
+
+
+class Facts(NamedTuple):
+    """The files of a change, in git's order, and the lines of all of them."""
+
+    files: tuple[Change, ...]
+    insertions: int
+    deletions: int
+
+
+class Raw(NamedTuple):
+    """A path in which two trees differ: mode and name of what is there, None where nothing is."""
+
+    path: str
+    status: str
+    old: tuple[str, str] | None
+    new: tuple[str, str] | None
+
+
+class _Content(NamedTuple):
+    size: int
+    binary: bool
+    lines: int
+    text: str | None  # of what is small enough to be where a link leads
+
+
+def facts(repository: Repository, before_tree: str, after_tree: str) -> Facts:
+    """The facts of a change from one tree (or commit) to another.
+
+    Errors: `git_failed` (a tree or a content that is not here, too), `disk_full`, `io_error`.
+    """
+    with sealed_folder(repository) as sealed:
+        changed, lines = _read(sealed, before_tree, after_tree)
+        found = _contents(sealed, changed, lines)
+    files = tuple(_change(raw, lines.get(raw.path), found) for raw in changed)
+    return Facts(files, sum(f.insertions for f in files), sum(f.deletions for f in files))
+
+
+def differences(sealed: Sealed, before: str, after: str) -> list[Raw]:
+    """The paths in which two trees differ. Error `git_failed`."""
+    _, text = git(sealed.folder, *_RAW, before, after, reads=True, environment=sealed.reading)
+    return list(_entries(iter(text.split("\0"))))
+
+
+def diff_text(repository: Repository, before: str, after: str, most_bytes: int) -> str:
+    """The change as a unified diff, at most so many bytes of it: then it ends with a line's end,
+    and one more line says how long it is. Bytes that are not UTF-8 are escaped.
+
+    Errors: `git_failed`, `disk_full`, `io_error`.
+    """
+    place = temporary_place()
+    with (
+        sealed_folder(repository) as sealed,
+        named_failures(place),
+        tempfile.TemporaryFile(dir=place) as file,
+    ):
+        bounded = _Bounded(file, most_bytes)
+        git_bytes(
+            sealed.folder,
+            *(*_TEXT, before, after),
+            output=cast(BinaryIO, bounded),
+            environment=sealed.reading,
+        )
+        file.seek(0)
+        content = file.read()
+    if bounded.total > most_bytes:
+        whole = content.rfind(b"\n") + 1
+        content = content[:whole] + b"(cut: the whole diff has %d bytes)\n" % bounded.total
+    return content.decode("utf-8", "backslashreplace")
+
+
+class _Bounded:
+    """A file that keeps only the beginning of what is written, and counts the rest."""
+
+    def __init__(self, file: BinaryIO, most_bytes: int) -> None:
+        self._file, self._left, self.total = file, most_bytes, 0
+
+    def write(self, content: bytes) -> int:
+        self.total += len(content)
+        self._file.write(content[: self._left])
+        self._left -= min(self._left, len(content))
+        return len(content)
+
+
+# -- what git tells --------------------------------------------------------------------------
+
+
+def _read(
+    sealed: Sealed, before: str, after: str
+) -> tuple[list[Raw], dict[str, tuple[int, int] | None]]:
+    """The entries, and (insertions, deletions) of each path: None of what git counts no lines of
+    (git-diff-tree(1), `--raw` and `--numstat` with `-z`)."""
+    words = (*_RAW, "--numstat", before, after)
+    _, text = git(sealed.folder, *words, reads=True, environment=sealed.reading)
+    parts = iter(text.split("\0"))
+    lines: dict[str, tuple[int, int] | None] = {}
+    return list(_entries(parts, lines)), lines
+
+
+def _entries(
+    parts: Iterator[str], lines: dict[str, tuple[int, int] | None] | None = None
+) -> Iterator[Raw]:
+    """The raw entries; the numbers that come after them go into `lines`."""
+    for facts_of in parts:
+        if facts_of.startswith(":"):
+            mode, new_mode, name, new_name, status = facts_of[1:].split(" ")
+            yield Raw(next(parts), status[0], _side(mode, name), _side(new_mode, new_name))
+        elif facts_of and lines is not None:
+            added, removed, path = facts_of.split("\t", 2)
+            lines[path] = None if added == "-" else (int(added), int(removed))
+
+
+def _side(mode: str, name: str) -> tuple[str, str] | None:
+    return (mode, name) if mode.strip("0") else None
+
+
+# -- what is in the contents -----------------------------------------------------------------
+
+
+def _contents(
+    sealed: Sealed, changed: Sequence[Raw], lines: Mapping[str, tuple[int, int] | None]
+) -> dict[str, _Content]:
+    """By their names, no more than some of them at a time: what is new, and what was before where
+    git counts no lines. Of a small one git has seen the whole: it need not be read."""
+    sides = [raw.new for raw in changed if raw.new is not None]
+    uncounted = [raw for raw in changed if lines.get(raw.path) is None]
+    whole = {side[1] for raw in uncounted for side in (raw.old, raw.new) if side is not None}
+    whole |= {name for mode, name in sides if mode == _LINK}
+    modules = _modules(changed)
+    names = [name for name in {*whole, *(name for _, name in sides)} if name not in modules]
+    entries = sized(sealed.folder, names, sealed.reading)
+    read = [e for e in entries if e.size > _SEEN_BYTES or e.name in whole]
+    found = {e.name: _Content(e.size, False, 0, None) for e in entries}
+    for batch in batches(read):
+        texts = contents(sealed.folder, batch, sealed.reading)
+        found |= {e.name: _judged(content) for e, content in zip(batch, texts, strict=True)}
+    return found | {e.name: _streamed(sealed, e) for e in read if e.size > BATCH_BYTES}
+
+
+def _modules(changed: Sequence[Raw]) -> set[str]:
+    sides = [side for raw in changed for side in (raw.old, raw.new) if side is not None]
+    return {name for mode, name in sides if mode == _MODULE}
+
+
+def _judged(content: bytes) -> _Content:
+    lines = content.count(b"\n") + (not content.endswith(b"\n") if content else 0)
+    text = content.decode("utf-8", "surrogateescape") if len(content) < _BLOCK_BYTES else None
+    return _Content(len(content), b"\0" in content, lines, text)
+
+
+def _streamed(sealed: Sealed, entry: Entry) -> _Content:
+    place, binary, lines, last = temporary_place(), False, 0, b"\n"
+    with named_failures(place), tempfile.TemporaryFile(dir=place) as file:
+        words = ("cat-file", "blob", entry.name)
+        git_bytes(sealed.folder, *words, output=file, environment=sealed.reading)
+        file.seek(0)
+        while block := file.read(_BLOCK_BYTES):
+            binary = binary or b"\0" in block
+            lines += block.count(b"\n")
+            last = block[-1:]
+    return _Content(entry.size, binary, lines + (last != b"\n"), None)
+
+
+def _change(raw: Raw, lines: tuple[int, int] | None, found: dict[str, _Content]) -> Change:
+    old, new = (None if s is None else found.get(s[1]) for s in (raw.old, raw.new))
+    counted = (0 if new is None else new.lines, 0 if old is None else old.lines)
+    is_link = raw.new is not None and raw.new[0] == _LINK
+    insertions, deletions = counted if lines is None else lines
+    return Change(
+        raw.path,
+        None,
+        raw.status,
+        None if raw.old is None else raw.old[0],
+        None if raw.new is None else raw.new[0],
+        None if raw.old is None else raw.old[1],
+        None if raw.new is None else raw.new[1],
+        0 if new is None else new.size,
+        lines is None or (new is not None and new.binary),
+        insertions,
+        deletions,
+        new.text if is_link and new is not None else None,
+    )

@@ -1,0 +1,119 @@
+"""The end of an attempt that went through its stages: what was judged last is accepted."""
+
+from functools import partial
+from typing import Any
+
+from inbox_orch.shared.store.engine import Transaction
+
+from ..attempts import fold, keep, moving, verify
+from ..attempts import rows as attempts
+from ..attempts.rows import Details, details_with
+from ..attempts.verify import Verdict
+from ..git.commands import output_of
+from ..runs.desk import Desk
+from ..runs.model import Attempt
+from .course import Course
+from .machine import Step
+
+
+def accept(desk: Desk, course: Course) -> bool:
+    """Accept the work as it was judged: what was written there since has no part in it. False when
+    another leader was quicker. Errors: those of git and of every write."""
+    attempt = course.attempt
+    verdict = _verdict(desk, course)
+    head = verdict.changes.get("head_commit")
+    settled = partial(_settled, desk, course, verdict)
+    if verdict.state == "succeeded" and head is not None:
+        begin = partial(_begin, desk, course, head)
+        accepting = partial(keep.begin_and_accept, desk, course.run, attempt, head, begin, settled)
+        return accepting() or (keep.put_back_left(desk, course.run, attempt) and accepting())
+    with desk.database.transaction() as tx:
+        return settled(tx)
+
+
+def _verdict(desk: Desk, course: Course) -> Verdict:
+    """On the commit that was judged last, whatever lies in the worktree now."""
+    repository, attempt = desk.repository(course.run), course.attempt
+    head, base = course.last_head, str(attempt.base_commit)
+    assert head is not None, "the first visit has one"
+    ahead = int(output_of(repository.path, "rev-list", "--count", f"{base}..{head}"))
+    details = Details(
+        change_summary=repository.change_summary(head, base),
+        harvest=False,
+        unverified=is_unverified(course),
+    )
+    changes: dict[str, Any] = {
+        "head_commit": head,
+        "commits_ahead": ahead,
+        "details": details_with(attempt, details),
+    }
+    if ahead == 0 and not course.task.allow_empty:
+        return Verdict("rejected", "empty: no commit on top of the base", changes)
+    return Verdict("succeeded", None, changes)
+
+
+def is_unverified(course: Course) -> str | None:
+    """Why work that comes in was judged by no gate, or not by all, in words; None when it was."""
+    last = course.visits[-1] if course.visits else None
+    if last is not None and last.kind == "decision" and last.verdict == "accept":
+        return f"accepted by {last.worker} as it was: {last.found.get('cause')}"
+    judged = [v for v in course.visits if v.kind == "gates" and v.state == "succeeded"]
+    gates = [s for s in course.blueprint.stages if s.runs_gates]
+    if gates and not any(v.stage in course.blueprint.by_id for v in judged):
+        return "no gate could judge it"
+    skipped = [s.id for s in course.blueprint.stages if s.reviews and _was_skipped(course, s.id)]
+    return f"not reviewed: {', '.join(skipped)} was skipped" if skipped else None
+
+
+def _was_skipped(course: Course, stage: str) -> bool:
+    of_stage = [v for v in course.visits if v.stage == stage and not v.live]
+    return bool(of_stage) and of_stage[-1].state == "skipped"
+
+
+def _begin(desk: Desk, course: Course, head: str, tx: Transaction) -> bool:
+    if not _is_ours(tx, course.attempt) or keep.is_open(tx, course.attempt):
+        return False
+    keep.open_verification(desk, tx, course.attempt, keep.facts_of(head))
+    return True
+
+
+def _settled(desk: Desk, course: Course, verdict: Verdict, tx: Transaction) -> bool:
+    if not _is_ours(tx, course.attempt):
+        return False
+    present = attempts.get(tx, course.attempt.id)
+    assert present is not None
+    verify.settle(desk, tx, course.run, _verifying(desk, tx, course, present), verdict)
+    return True
+
+
+def _is_ours(tx: Transaction, attempt: Attempt) -> bool:
+    present = attempts.get(tx, attempt.id)
+    return present is not None and present.state == attempt.state
+
+
+def give_up(desk: Desk, course: Course, step: Step) -> bool:
+    """The attempt ends without success, as its blueprint or a decision says."""
+    with desk.database.transaction() as tx:
+        present = attempts.get(tx, course.attempt.id)
+        if present is None or present.state != course.attempt.state:
+            return False
+        changes: dict[str, Any] = {"reason": reason_of(step), "fatal": int(_is_final(step))}
+        move = moving.Move("failed", reason_of(step), changes)
+        fold.end_attempt(desk, tx, course.run, _verifying(desk, tx, course, present), move)
+        return True
+
+
+def _verifying(desk: Desk, tx: Transaction, course: Course, present: Attempt) -> Attempt:
+    moved = moving.Move("verifying", "its stages are over")
+    return moving.move_attempt(desk, tx, course.run, present, moved)
+
+
+def _is_final(step: Step) -> bool:
+    return step.cause == "abandoned"
+
+
+def reason_of(step: Step) -> str:
+    """Why it ended so."""
+    if step.cause == "abandoned":
+        return f"abandoned at {step.stage}" + (f": {step.reason}" if step.reason else "")
+    return f"stage {step.stage} failed" + (f": {step.reason}" if step.reason else "")

@@ -1,0 +1,225 @@
+"""Decisions: asking somebody, and what was answered.
+
+A decision is a visit whose worker is whoever answers: its own thread in the mailbox `operator`,
+with a packet of what there is to know. It is settled once.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.inbox.services import sending
+from inbox_orch.inbox.services.desk import Draft
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.ids import check_name, new_id
+from inbox_orch.shared.store.engine import Session, Transaction
+
+from ..attempts import moving, stop
+from ..attempts import rows as attempts
+from ..attempts import visit_rows as visits
+from ..attempts.visits import OPERATOR, Visit
+from ..runs.desk import Desk
+from ..runs.model import DECISION, Attempt, Run
+from . import enter, packet
+from . import settle as settling
+from .course import Course, read
+from .machine import ANSWERS, APPROVAL_ANSWERS, Step
+from .settle import Outcome
+
+MAX_HINT_BYTES = 16 * 1024
+
+
+class Decision(NamedTuple):
+    """An open decision: the number of its visit, why it is asked (a key of `packet.SENTENCES`, and
+    in words), in which stage, what may be answered, and the stage that a plain yes goes on at."""
+
+    visit: int
+    cause: str
+    sentence: str
+    about: str
+    answers: tuple[str, ...]
+    resume: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "answers": list(self.answers)}
+
+
+class Answered(NamedTuple):
+    """What somebody decided: one of the answers that were asked for, a hint for whoever goes on,
+    and, to change the role, the mailbox that gets the stage."""
+
+    answer: str
+    hint: str = ""
+    mailbox: str | None = None
+
+
+def answers_to(cause: str) -> tuple[str, ...]:
+    """What may be answered."""
+    return APPROVAL_ANSWERS if cause == "approval" else ANSWERS
+
+
+def ask(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt:
+    """Open the decision: the attempt is blocked, and gives its slot back."""
+    thread_id, cause = new_id(), str(step.cause)
+    about = {"cause": cause, "about": step.stage, "resume": step.resume}
+    told = packet.of(course, step, answers_to(cause))
+    outgoing = sending.Outgoing(
+        to=OPERATOR,
+        subject=f"Decide: {course.task.key}: {packet.sentence(course, step)}"[:200],
+        priority=course.task.priority,
+        thread_id=thread_id,
+        schema=json.dumps(schema_of(answers_to(cause)), sort_keys=True),
+    )
+    draft = Draft(told.text, payload=json.dumps(told.facts, ensure_ascii=False))
+    sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=course.run.leader)
+    number = enter.insert(
+        tx,
+        course,
+        DECISION,
+        "decision",
+        {
+            "mailbox": OPERATOR,
+            "thread_id": thread_id,
+            "tree_before": course.last_tree,
+            "tree_after": course.last_tree,
+            "reason": step.reason,
+            "result": json.dumps(about),
+        },
+    )
+    changes = {"thread_id": thread_id, "stage": DECISION}
+    moved = moving.move_attempt(
+        desk,
+        tx,
+        course.run,
+        course.attempt,
+        moving.Move("blocked", packet.sentence(course, step), changes),
+    )
+    stop.task_follows(desk, tx, course.run, moved, "blocked")
+    said = {"stage": DECISION, "cause": cause, "about": step.stage, "thread": thread_id}
+    enter.record(desk, tx, course, number, said)
+    return moved
+
+
+def schema_of(answers: Sequence[str]) -> dict[str, Any]:
+    """What an answer on the thread has to satisfy."""
+    return {
+        "type": "object",
+        "required": ["answer"],
+        "properties": {
+            "answer": {"enum": list(answers)},
+            "hint": {"type": "string"},
+            "mailbox": {"type": "string"},
+        },
+    }
+
+
+# -- answered by a command -----------------------------------------------------------------
+
+
+def answer(
+    desk: Desk, tx: Transaction, run: Run, attempt: Attempt, given: Answered
+) -> dict[str, Any]:
+    """Settle the open decision of an attempt, also while an agent holds its thread, who learns that
+    it was cancelled. Errors: `usage`, `invalid_state` (none is open)."""
+    course = read(tx, run, attempt.id)
+    visit = course.live
+    if not attempt.deciding or visit is None or visit.kind != "decision":
+        raise _none_open(course)
+    thread = desk.bus.reap_thread(tx, desk.bus.desk.thread_now(tx, str(visit.thread_id)))
+    if thread.finished_at is not None:
+        raise _none_open(course)  # an agent was quicker
+    checked = check(given, answers_to(str(visit.found.get("cause"))))
+    desk.bus.cancel(thread.id, body=f"decided: {checked.answer}", agent=run.leader)
+    _close(desk, tx, course, visit, (checked, desk.actor(run)))
+    moved = moving.move_attempt(
+        desk, tx, run, attempt, moving.Move("submitted", f"decided: {checked.answer}")
+    )
+    stop.task_follows(desk, tx, run, moved, "submitted")
+    return {"decision": visit.number, "thread": thread.id, "answer": checked.answer}
+
+
+def check(given: Answered, allowed: Sequence[str]) -> Answered:
+    """The answer, if it is one of those; error `usage`."""
+    if given.answer not in allowed:
+        raise usage(
+            f"{given.answer[:60]!r} is no answer to this decision",
+            hint=f"answer one of: {', '.join(allowed)}",
+        )
+    if len(given.hint.encode("utf-8", "surrogateescape")) > MAX_HINT_BYTES:
+        raise usage("the hint is longer than 16 KiB", hint="attach what is long to the thread")
+    if given.answer == "change_role" and given.mailbox is None:
+        raise usage("change_role needs the mailbox that gets the stage", hint="give --to MAILBOX")
+    if given.mailbox is not None:
+        if given.answer != "change_role":
+            raise usage("a mailbox goes with change_role alone", hint="leave --to out")
+        check_name(given.mailbox, "mailbox")
+    return given
+
+
+def _none_open(course: Course) -> InboxOrchError:
+    return InboxOrchError(
+        "invalid_state",
+        f"task {course.task.key} waits for no decision",
+        hint="`orch blocked` lists what is open",
+        details={"task": course.task.id, "key": course.task.key},
+    )
+
+
+# -- answered on the thread ----------------------------------------------------------------
+
+
+def settle(desk: Desk, course: Course) -> bool:
+    """Take in what was handed in on the thread of a decision; False when it was settled already."""
+    visit = course.live
+    assert visit is not None
+    thread = desk.bus.threads([str(visit.thread_id)])[str(visit.thread_id)]
+    said = desk.bus.last_message(thread.id, "result") if thread.state == "done" else None
+    with desk.database.transaction() as tx:
+        present = attempts.get(tx, course.attempt.id)
+        if present is None or present.state != "submitted":
+            return False
+        given = _given(said.payload, said.body) if said is not None else None
+        try:
+            checked = None if given is None else check(given, answers_to(visit.found["cause"]))
+        except InboxOrchError:
+            checked = None
+        if said is None or checked is None:
+            void = Outcome("void", reason=f"its thread ended as {thread.state}, without an answer")
+            return settling.end(desk, tx, course, visit, void, {})
+        return _close(desk, tx, course, visit, (checked, said.sender))
+
+
+def _given(*handed_in: str | None) -> Answered | None:
+    for text in handed_in:
+        try:
+            value = json.loads(text or "null")
+        except ValueError:
+            continue
+        if isinstance(value, dict) and isinstance(value.get("answer"), str):
+            mailbox = value.get("mailbox")
+            hint = value.get("hint", "")
+            return Answered(value["answer"], hint if isinstance(hint, str) else "", mailbox or None)
+    return None
+
+
+def _close(
+    desk: Desk, tx: Transaction, course: Course, visit: Visit, said: tuple[Answered, str]
+) -> bool:
+    given, by = said
+    facts = {**visit.found, "answer": given.answer, "hint": given.hint, "by": by}
+    if given.mailbox is not None:
+        facts["mailbox"] = given.mailbox
+    outcome = Outcome("succeeded", given.answer, given.hint or visit.reason)
+    columns = {"worker": by, "result": json.dumps(facts, ensure_ascii=False)}
+    return settling.end(desk, tx, course, visit, outcome, columns)
+
+
+def open_in(tx: Session, attempt: Attempt) -> Decision | None:
+    """The open decision of an attempt; None when there is none."""
+    visit = visits.live_of(tx, attempt.id) if attempt.deciding else None
+    if visit is None or visit.kind != "decision":
+        return None
+    found = visit.found
+    cause, about = str(found["cause"]), str(found["about"])
+    why = packet.why(cause, about, visit.reason)
+    return Decision(visit.number, cause, why, about, answers_to(cause), found.get("resume"))

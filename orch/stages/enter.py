@@ -1,0 +1,169 @@
+"""Entering a stage: the visit of an agent, with its thread. In the caller's transaction."""
+
+import json
+from typing import Any
+
+from inbox_orch.inbox.services import sending
+from inbox_orch.inbox.services.desk import Draft
+from inbox_orch.shared.ids import new_id
+from inbox_orch.shared.store.engine import Transaction
+
+from ..attempts import moving, stop, work
+from ..attempts import rows as attempts
+from ..attempts import visit_rows as visits
+from ..attempts.rows import Details, details_with
+from ..runs.config import config_of
+from ..runs.desk import Desk
+from ..runs.limits import MAX_DELIVERIES
+from ..runs.model import Attempt
+from ..runs.readiness import Slots, taken_by
+from . import settle as settling
+from . import texts
+from .course import Course, results_of
+from .machine import Step
+from .model import Stage
+from .roles import has_reviewer, mailbox_of
+
+
+def insert(tx: Transaction, course: Course, stage: str, kind: str, values: dict[str, Any]) -> int:
+    """A new live visit; returns its number. Guarded by the database: there is one at a time."""
+    number = len(course.visits) + 1
+    visits.insert(
+        tx,
+        {
+            "attempt_id": course.attempt.id,
+            "number": number,
+            "stage": stage,
+            "nth": course.nth(stage),
+            "kind": kind,
+            "state": "live",
+            "created_at": tx.now.wall_ms,
+            **values,
+        },
+    )
+    return number
+
+
+def record(desk: Desk, tx: Transaction, course: Course, number: int, facts: dict[str, Any]) -> None:
+    """That a visit has begun, as an event."""
+    present = attempts.get(tx, course.attempt.id)
+    assert present is not None
+    about = {"visit": number, "nth": course.nth(str(facts["stage"])), **facts}
+    moving.record_attempt(desk, tx, course.run, present, "visit_begun", about)
+
+
+def skips(desk: Desk, tx: Transaction, course: Course, step: Step) -> bool:
+    """Skip a review where nobody else could do it: nobody approves what they wrote."""
+    stage = course.blueprint.by_id[str(step.stage)]
+    if not stage.reviews or has_reviewer(course.run, course.task, stage, course.visits):
+        return False
+    number = insert(tx, course, stage.id, "agent", {"tree_after": course.last_tree})
+    record(desk, tx, course, number, {"stage": stage.id})
+    visit = visits.live_of(tx, course.attempt.id)
+    assert visit is not None
+    role = f"role {stage.role} has" if stage.role else f"stage {stage.id} has"
+    reason = f"{role} no mailbox of its own, and nobody approves what they wrote"
+    return settling.end(desk, tx, course, visit, settling.Outcome("skipped", reason=reason), {})
+
+
+def has_room(tx: Transaction, course: Course, mailbox: str) -> bool:
+    """Whether a visit finds a slot in its mailbox, beside all that live in the run."""
+    others = [a for a in attempts.live_of_run(tx, course.run.id) if a.id != course.attempt.id]
+    return Slots(course.run, taken_by(others)).free(mailbox)
+
+
+def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | None:
+    """Send the thread of an agent's visit; None when its mailbox has no room for it now."""
+    stage = course.blueprint.by_id[str(step.stage)]
+    mailbox = mailbox_of(course.run, course.task, stage, course.visits)
+    if not has_room(tx, course, mailbox):
+        return None
+    thread_id = new_id()
+    attempt = course.attempt._replace(mailbox=mailbox)
+    _send(desk, tx, course._replace(attempt=attempt), (stage, step), thread_id)
+    number = insert(
+        tx,
+        course,
+        stage.id,
+        "agent",
+        {"mailbox": mailbox, "thread_id": thread_id, "tree_before": course.last_tree},
+    )
+    harvest = Details(harvest=stage.writes)
+    changes = {
+        "thread_id": thread_id,
+        "mailbox": mailbox,
+        "stage": stage.id,
+        "details": details_with(attempt, harvest),
+        "head_commit": None,
+    }
+    cause = f"stage {stage.id}"
+    moved = moving.move_attempt(
+        desk, tx, course.run, attempt, moving.Move("offered", cause, changes)
+    )
+    stop.task_follows(desk, tx, course.run, moved, "offered")
+    record(desk, tx, course, number, {"stage": stage.id, "mailbox": mailbox, "thread": thread_id})
+    return moved
+
+
+def _send(
+    desk: Desk, tx: Transaction, course: Course, entered: tuple[Stage, Step], thread_id: str
+) -> None:
+    stage, step = entered
+    run, task, attempt = course.run, course.task, course.attempt
+    facts = {
+        "run": run.name,
+        "task": task.key,
+        "attempt": attempt.number,
+        "attempt_id": attempt.id,
+        "stage": stage.id,
+        "visit": len(course.visits) + 1,
+        "worktree": attempt.worktree_path,
+        "branch": attempt.branch,
+        "base_commit": attempt.base_commit,
+        "time_limit_seconds": stage.timeout_seconds or task.limits.run_seconds,
+        "database": desk.database.address,
+        "database_id": desk.database.id,
+        "brief": work.brief_of(desk, run, task, attempt, thread_id),
+    }
+    payload = {name: value for name, value in facts.items() if value is not None}
+    outgoing = sending.Outgoing(
+        to=attempt.mailbox,
+        subject=f"{task.key}/{stage.id}: {task.title}"[:200],
+        priority=task.priority,
+        max_deliveries=MAX_DELIVERIES,
+        thread_id=thread_id,
+        schema=json.dumps(texts.REVIEW_SCHEMA, sort_keys=True) if stage.reviews else None,
+    )
+    body = texts.for_visit(task.text, stage, before(course, step), gates=has_gates(course))
+    draft = Draft(body, payload=json.dumps(payload))
+    sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
+
+
+def has_gates(course: Course) -> bool:
+    """Whether any gate judges what a worker of this attempt does."""
+    return any(v.kind == "gates" and results_of(v) for v in course.visits) or bool(
+        config_of(course.run).checks
+    )
+
+
+def before(course: Course, step: Step) -> list[str]:
+    """What a worker has to know of the visits before its own, newest last."""
+    told: list[str] = []
+    for visit in course.visits:
+        if visit.kind == "decision" and visit.state == "succeeded":
+            hint = visit.found.get("hint")
+            told += [f"What was decided: {visit.verdict}" + (f". {hint}" if hint else "")]
+        elif visit.kind == "action" and visit.found.get("text"):
+            told.append(str(visit.found["text"]))
+    last = next((v for v in reversed(course.visits) if v.kind != "decision"), None)
+    if last is None:
+        return told
+    if last.kind == "gates" and last.state == "failed":
+        told.append(texts.failed_gates(results_of(last), step.told))
+    elif last.verdict == "request_changes":
+        told.append(texts.findings(last.found))
+    elif last.state == "failed" and last.reason:
+        told.append(texts.failed_visit(last.stage, last.reason))
+    elif last.state == "lost":
+        told.append("A worker before you was lost; what it did lies in the worktree.")
+    return told

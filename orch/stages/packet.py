@@ -1,0 +1,145 @@
+"""What somebody who decides is given: the task, a line for each visit, what failed last. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..attempts.visits import Visit
+from ..runs.costs import Cost
+from .course import Course, results_of
+from .machine import Step
+from .texts import bounded
+
+MAX_PACKET_BYTES = 16 * 1024
+_MOST_VISITS, _MOST_FAILURES, _MOST_OUTPUT = 40, 20, 2000
+
+SENTENCES = {
+    "approval": "stage {stage} has to be approved",
+    "error": "what came of stage {stage} cannot be judged",
+    "exhausted": "stage {stage} has used up its visits",
+    "stalled": "stage {stage} does not get better",
+    "oscillating": "stage {stage} goes in circles",
+    "pause": "stage {stage} did not succeed",
+    "rejected": "the review in stage {stage} rejects it",
+    "infrastructure": "stage {stage} has lost its workers again and again",
+}
+"""Why a decision is asked for, by its cause."""
+MEANINGS = {
+    "continue": "go on at {resume}, with its counters anew; the hint is told to the next worker",
+    "change_role": "the same, and another mailbox gets {resume}",
+    "accept": "take the work as it is, though not all is well; that is said in status and report",
+    "approve": "go on with {resume}",
+    "refuse": "go the way of a failure; the hint is told to the next worker",
+    "abandon": "end the task as failed; its branch and all that was tried stay",
+}
+"""What each answer does, and so what it costs."""
+
+
+HOW = (
+    "`orch answer {key} --decide ANSWER --body HINT` answers; an agent claims this thread and hands"
+    ' in {{"answer": ANSWER, "hint": TEXT}}.'
+)
+
+
+class Packet(NamedTuple):
+    """The text for people and the facts for programs."""
+
+    text: str
+    facts: Mapping[str, Any]
+
+
+def sentence(course: Course, step: Step) -> str:
+    """Why it is asked, on one line."""
+    return why(str(step.cause), str(step.stage), step.reason)
+
+
+def why(cause: str, stage: str, reason: str | None) -> str:
+    """The same of a decision that is open."""
+    said = SENTENCES[cause].format(stage=stage)
+    return f"{said}: {reason}" if reason else said
+
+
+def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:
+    """The packet of a decision."""
+    task, attempt, resume = course.task, course.attempt, step.resume
+    visits = course.visits[-_MOST_VISITS:]
+    meanings = {answer: MEANINGS[answer].format(resume=resume) for answer in answers}
+    lines = [
+        f"Task {task.key} of run {course.run.name}, attempt {attempt.number}: "
+        + sentence(course, step)
+        + ".",
+        "",
+        task.text,
+        "",
+        "What has happened:",
+        *(f"- {visit_line(v)}" for v in visits),
+        *_failures(course),
+        "",
+        "What may be answered:",
+        *(f"- {answer}: {meaning}" for answer, meaning in meanings.items()),
+        "",
+        HOW.format(key=task.key),
+    ]
+    facts = {
+        "run": course.run.name,
+        "task": task.key,
+        "attempt": attempt.number,
+        "attempt_id": attempt.id,
+        "cause": step.cause,
+        "stage": step.stage,
+        "reason": step.reason,
+        "resume": resume,
+        "tree": course.last_tree,
+        "branch": attempt.branch,
+        "worktree": attempt.worktree_path,
+        "base_commit": attempt.base_commit,
+        "answers": meanings,
+        "visits": [brief_json(v) for v in visits],
+    }
+    return Packet(bounded("\n".join(lines), MAX_PACKET_BYTES), facts)
+
+
+def visit_line(visit: Visit) -> str:
+    """A visit on one line: number, stage, how it ended, what that says, what it cost."""
+    said = [f"{visit.number}. {visit.stage}"]
+    if visit.nth > 1:
+        said[0] += f" ({visit.nth})"
+    said.append(visit.verdict or visit.state)
+    failing = sum(sum(r.failures.values()) for r in results_of(visit))
+    if failing:
+        said.append(f"{failing} failures")
+    if visit.worker:
+        said.append(f"by {visit.worker}")
+    if visit.worked_ms:
+        said.append(f"{visit.worked_ms / 1000:.0f} s")
+    cost = visit.found.get("cost")
+    if cost and Cost(**cost).usd is not None:
+        said.append(f"${Cost(**cost).usd:.2f}")
+    return ", ".join(said) + (f": {visit.reason}" if visit.reason else "")
+
+
+def brief_json(visit: Visit) -> dict[str, Any]:
+    """A visit without its outputs."""
+    shape = visit.as_json()
+    shape["failures"] = {
+        result.gate: dict(list(result.failures.items())[:_MOST_FAILURES])
+        for result in results_of(visit)
+        if result.failures
+    }
+    del shape["result"]
+    return shape
+
+
+def _failures(course: Course) -> list[str]:
+    last = next((v for v in reversed(course.visits) if v.kind == "gates"), None)
+    if last is None:
+        return []
+    lines: list[str] = []
+    for result in results_of(last):
+        if result.state not in ("failed", "error"):
+            continue
+        lines += ["", f"{result.gate}: {result.state}, {result.reason or ''}".rstrip(", ")]
+        for name in list(result.failures)[:_MOST_FAILURES]:
+            lines.append(f"- {result.texts.get(name) or name}")
+        if result.output:
+            lines += ["The end of its output:", result.output[-_MOST_OUTPUT:].rstrip()]
+    return lines

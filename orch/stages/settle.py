@@ -1,0 +1,316 @@
+"""What an agent's visit has come to, once its thread is over: its work is harvested, or taken back.
+
+Git is asked in the lock of the attempt, in which the visit also ends: no other leader can have sent
+the next worker into a worktree that is put back here. Doing it again comes to the same.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from inbox_orch.inbox.domain.model import Message, Thread
+from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store.engine import Transaction
+
+from ..attempts import fold, harvesting, moving, verify
+from ..attempts import rows as attempts
+from ..attempts import visit_rows as visits
+from ..attempts.visits import Visit
+from ..git import harvest, snapshots, worktrees
+from ..git.facts import facts
+from ..git.repository import Repository, is_there
+from ..git.snapshots import ref_of
+from ..git.worktrees import Hold
+from ..runs.costs import cost_in
+from ..runs.desk import Desk, place_of
+from .course import Course
+from .documents_only import not_documents
+from .model import Stage
+
+_MOST_REASON = 1000
+_MOST_PATHS = 100
+_BUSY_SECONDS = 0.5
+AUTHORS = ("agent",)
+
+
+class Outcome(NamedTuple):
+    """How a visit ends: its `state`, a `verdict` of a review, why, what is stored of it as JSON;
+    whether the worktree is put back to what it was before; and whether that ends the attempt."""
+
+    state: str
+    verdict: str | None = None
+    reason: str | None = None
+    result: Mapping[str, Any] | None = None
+    put_back: bool = False
+    fatal: bool = False
+
+
+def settle(desk: Desk, course: Course) -> bool:
+    """End the visit of an agent whose thread is over; False when another leader is at it, or was
+    quicker, or its worktree cannot be looked at now. Errors: those of git and of every write."""
+    visit, attempt = course.live, course.attempt
+    assert visit is not None
+    if not is_there(str(attempt.worktree_path)):
+        return False  # the attempt is lost, or its file system is away for a time
+    repository = desk.repository(course.run)
+    try:
+        with worktrees.alone(repository, place_of(desk, attempt), _BUSY_SECONDS) as hold:
+            if not _is_still(desk, course, visit):
+                return False
+            return _settle(desk, course, visit, (repository, hold))
+    except InboxOrchError as error:
+        if error.code != "busy":
+            raise
+        return False
+
+
+def _is_still(desk: Desk, course: Course, visit: Visit) -> bool:
+    with desk.database.snapshot() as snapshot:
+        present = attempts.get(snapshot, course.attempt.id)
+        live = visits.live_of(snapshot, course.attempt.id)
+    assert present is not None
+    return present.state == "submitted" and live is not None and live.number == visit.number
+
+
+def _settle(desk: Desk, course: Course, visit: Visit, held: tuple[Repository, Hold]) -> bool:
+    stage = course.stage_of(visit)
+    assert stage is not None, "only stages of agents have workers"
+    thread = desk.bus.threads([str(visit.thread_id)])[str(visit.thread_id)]
+    said = _last_words(desk, thread)
+    outcome = _outcome(desk, course, stage, thread, said)
+    try:
+        if outcome.state == "succeeded" and stage.writes:
+            outcome = _harvested(desk, course, outcome, held)
+        outcome, kept = _put_right(course, stage, outcome, held)
+    except snapshots.Unfit as unfit:
+        reason = f"what lies in its worktree cannot be kept: {unfit}"
+        outcome, kept = Outcome("error", reason=reason[:_MOST_REASON]), _NOTHING
+    ends = {
+        "worker": None if said is None else said.sender,
+        "worked_ms": _worked_ms(desk, thread),
+        "tree_after": kept.tree,
+        "snapshot": kept.commit,
+        "head": kept.head,
+        "result": _stored(outcome, said, kept),
+    }
+    with desk.database.transaction() as tx:
+        if not end(desk, tx, course, visit, outcome, ends):
+            return False
+        if outcome.fatal:
+            _end_attempt(desk, tx, course, outcome)
+        return True
+
+
+# -- what was handed in ------------------------------------------------------------------
+
+
+def _last_words(desk: Desk, thread: Thread) -> Message | None:
+    kind = "result" if thread.state == "done" else "failure"
+    return desk.bus.last_message(thread.id, kind)
+
+
+def _outcome(
+    desk: Desk, course: Course, stage: Stage, thread: Thread, said: Message | None
+) -> Outcome:
+    words = "" if said is None or said.body is None else " ".join(said.body.split())
+    if thread.state == "failed" and thread.reason == "exhausted":
+        lost = f"no delivery left after {thread.deliveries} (workers died or handed it back)"
+        return Outcome("lost", reason=lost)
+    if thread.state == "failed":
+        reason = words[:_MOST_REASON] or "its worker gave up"
+        return Outcome("failed", reason=reason, put_back=True, fatal=thread.fatal)
+    if not stage.reviews:
+        return Outcome("succeeded", reason=None)
+    return _verdict(course, said)
+
+
+def _verdict(course: Course, said: Message | None) -> Outcome:
+    """What a review says. Nobody approves what they wrote."""
+    found = _json_of(said)
+    verdict = found.get("verdict")
+    if verdict not in ("approve", "request_changes", "reject"):
+        return Outcome("failed", reason="its verdict cannot be read", put_back=True)
+    authors = {v.worker for v in course.visits if v.kind in AUTHORS and not _reviews(course, v)}
+    if said is not None and said.sender in authors:
+        reason = f"{said.sender} has written what it reviewed"
+        return Outcome("skipped", reason=reason, result=found, put_back=True)
+    state = "succeeded" if verdict == "approve" else "failed"
+    reason = str(found.get("summary", ""))[:_MOST_REASON]
+    return Outcome(state, verdict, reason, found, put_back=True)
+
+
+def _reviews(course: Course, visit: Visit) -> bool:
+    stage = course.stage_of(visit)
+    return stage is not None and stage.reviews
+
+
+def _json_of(said: Message | None) -> dict[str, Any]:
+    for text in () if said is None else (said.payload, said.body):
+        try:
+            value = json.loads(text or "null")
+        except ValueError:
+            continue
+        if isinstance(value, dict) and "verdict" in value:
+            return value
+    return {}
+
+
+def _worked_ms(desk: Desk, thread: Thread) -> int:
+    times = desk.bus.work_times([thread.id]).get(thread.id)
+    if times is None or times.first_claimed_at is None or thread.finished_at is None:
+        return 0
+    return max(0, thread.finished_at - times.first_claimed_at - times.blocked_ms)
+
+
+def _stored(outcome: Outcome, said: Message | None, kept: "_Kept") -> str | None:
+    cost = None if said is None else cost_in(said.payload)
+    facts = {
+        **(outcome.result or {}),
+        **({} if cost is None else {"cost": cost.as_json()}),
+        **({"put_back": list(kept.taken_back)} if kept.taken_back else {}),
+    }
+    return json.dumps(facts, ensure_ascii=False) if facts else None
+
+
+# -- the worktree ------------------------------------------------------------------------
+
+
+def _harvested(
+    desk: Desk, course: Course, outcome: Outcome, held: tuple[Repository, Hold]
+) -> Outcome:
+    """Commit what the worker has left, and look at what it has come to."""
+    done = harvesting.commit_left_in(desk, course.run, course.task, course.attempt, held)
+    if done.obstacle is not None:
+        return Outcome("failed", reason=f"not committed: {done.obstacle}", put_back=True)
+    if done.found is None:
+        return Outcome("failed", reason="its worktree cannot be looked at", put_back=True)
+    reasons, _ = verify.objections(done.found, True)
+    if reasons:
+        return Outcome("failed", reason="; ".join(reasons)[:_MOST_REASON], put_back=True)
+    return outcome
+
+
+class _Kept(NamedTuple):
+    """What lies in the worktree when a visit is over, the commit that keeps it, its HEAD, and what
+    was taken back."""
+
+    tree: str | None
+    commit: str | None
+    head: str | None
+    taken_back: tuple[str, ...] = ()
+
+
+_NOTHING = _Kept(None, None, None)
+
+
+def _put_right(
+    course: Course, stage: Stage, outcome: Outcome, held: tuple[Repository, Hold]
+) -> tuple[Outcome, _Kept]:
+    """Judge what changed, keep what lies there, and let files, index and HEAD be as they were
+    before if the visit does not count."""
+    repository, hold = held
+    attempt, before = course.attempt, course.last_snapshot
+    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
+    message, ref = f"After stage {stage.id}", ref_of(attempt.id)
+    made = snapshots.snapshot(repository, worktree, known, ref, message, before)
+    if outcome.state == "succeeded" and stage.writes:
+        outcome = _changed(course, stage, outcome, (repository, made.tree))
+    unmoved = (made.tree, made.head) == (course.last_tree, course.last_head)
+    if before is None or unmoved or (stage.writes and not outcome.put_back):
+        return outcome, _Kept(made.tree, made.commit, made.head)
+    changed = facts(repository, str(course.last_tree), made.tree).files
+    taken_back = tuple(each.path for each in changed[:_MOST_PATHS])
+    snapshots.restore(repository, worktree, hold, before, known)
+    made = snapshots.snapshot(repository, worktree, known, ref, message, before)
+    return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
+
+
+def _changed(
+    course: Course, stage: Stage, outcome: Outcome, now: tuple[Repository, str]
+) -> Outcome:
+    """Whether what a visit has changed is a change, and of what it may change."""
+    (repository, tree), before = now, course.last_tree
+    if tree == before and not course.task.allow_empty and not _mends(course):
+        return Outcome("failed", reason="it changed nothing", put_back=True)
+    if stage.toolset == "docs" and before is not None and tree != before:
+        others = not_documents(repository, before, tree)
+        if others:
+            reason = f"only documents may change, not {', '.join(others[:5])}"
+            return Outcome("failed", reason=reason[:_MOST_REASON], put_back=True)
+    return outcome
+
+
+def _mends(course: Course) -> bool:
+    """Whether it was asked to mend what a gate found: that this has not changed, the gate tells."""
+    over = [v for v in course.visits if not v.live and v.state not in ("lost", "void")]
+    last = next((v for v in reversed(over) if v.kind != "decision"), None)
+    return last is not None and last.kind == "gates" and last.state == "failed"
+
+
+def kept_of_gates(desk: Desk, course: Course, stage: Stage) -> dict[str, Any]:
+    """What gates have written and may keep, committed; the columns of their visit that change.
+    Errors: those of git, `busy`. Raises `Unfit` where it cannot be committed."""
+    attempt, repository = course.attempt, desk.repository(course.run)
+    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
+    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
+        found = repository.look_at(worktree, str(attempt.base_commit), known)
+        if found is not None and found.dirty_paths:
+            left = harvest.Left(
+                worktree,
+                str(attempt.branch),
+                known,
+                course.run.leader,
+                desk.database.now().wall_ms // 1000,
+                f"{course.task.title}\n\nWritten by the gates of stage {stage.id}.\n",
+            )
+            with hold.shared() as lock:
+                harvest.commit_left(repository, left, found, (lock,))
+        message, ref = f"After stage {stage.id}", ref_of(attempt.id)
+        before = course.last_snapshot
+        made = snapshots.snapshot(repository, worktree, known, ref, message, before)
+    return {"tree_after": made.tree, "snapshot": made.commit, "head": made.head}
+
+
+# -- the end of a visit ------------------------------------------------------------------
+
+
+def end(
+    desk: Desk,
+    tx: Transaction,
+    course: Course,
+    visit: Visit,
+    outcome: Outcome,
+    columns: Mapping[str, Any],
+) -> bool:
+    """End a visit, with its event; False when it is over already."""
+    values = {
+        **columns,
+        "state": outcome.state,
+        "verdict": outcome.verdict,
+        "reason": outcome.reason,
+        "ended_at": tx.now.wall_ms,
+    }
+    if not visits.update(tx, visit, values):
+        return False
+    present = attempts.get(tx, course.attempt.id)
+    assert present is not None
+    facts = {
+        "visit": visit.number,
+        "stage": visit.stage,
+        "nth": visit.nth,
+        "state": outcome.state,
+        "verdict": outcome.verdict,
+        "why": outcome.reason,
+        "worker": columns.get("worker"),
+    }
+    moving.record_attempt(desk, tx, course.run, present, "visit_ended", facts)
+    return True
+
+
+def _end_attempt(desk: Desk, tx: Transaction, course: Course, outcome: Outcome) -> None:
+    present = attempts.get(tx, course.attempt.id)
+    assert present is not None
+    changes = {"fatal": 1, "reason": outcome.reason}
+    fold.end_attempt(
+        desk, tx, course.run, present, moving.Move("failed", str(outcome.reason), changes)
+    )
