@@ -26,7 +26,7 @@ from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
 from . import here_rows, result_rows, surroundings_rows
-from .chosen import checks_of, gates_of
+from .chosen import also_found, checks_of, gates_of
 from .definitions import Gate
 from .interpreters import activated
 from .judging import Base, base_of
@@ -159,11 +159,12 @@ def _attempt_at(session: Session, top: str) -> Attempt | None:
 def _known_of(
     desk: Desk, run: Run, tree: str | None
 ) -> tuple[tuple[tuple[Gate, Base | None], ...], tuple[Proof, ...]]:
-    """The gates of a run with what is known of them on the base that has this tree: those that were
-    tried there, else those that its config says."""
+    """The gates of a run with what is known of them on the base that has this tree: those that its
+    config says, and those that were found there."""
     with desk.database.snapshot() as snapshot:
         known = None if tree is None else surroundings_rows.get(snapshot, run.id, tree)
-        gates = gates_of(config_of(run)) if known is None else known.gates
+        own = gates_of(config_of(run))
+        gates = own if known is None else also_found(own, known.gates)
         proofs = {g.name: p for g in gates if known is not None and (p := known.proof(g))}
         pairs: list[tuple[Gate, Base | None]] = []
         for gate in gates:

@@ -6,7 +6,7 @@ from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Run
 from . import here_rows
-from .chosen import gates_of
+from .chosen import also_found, gates_of
 from .definitions import Gate
 from .proving import Proof
 
@@ -43,9 +43,7 @@ def gate_list(desk: Desk, run: Run) -> list[Listed]:
         known = here_rows.newest_surroundings(snapshot, run.id)
     if known is None:
         return [Listed(gate, "config", None) for gate in own]
-    names = {gate.name for gate in own}
-    found = [gate for gate in known.gates if gate.name not in names]
     return [
-        *(Listed(gate, "config", known.proof(gate)) for gate in own),
-        *(Listed(gate, "found", known.proof(gate)) for gate in found),
+        Listed(gate, "config" if gate in own else "found", known.proof(gate))
+        for gate in also_found(own, known.gates)
     ]

@@ -246,13 +246,14 @@ def test_gates_are_listed_in_order_with_what_is_known_of_the_base(post):
     ]
 
 
-def test_gates_that_were_found_are_those_of_a_run_without_any_in_its_config(post):
-    here: Post = post()
+def test_gates_that_were_found_come_after_those_of_the_config(post):
+    here: Post = post(Gate("own", "true"))
     here.prove(BUILT_IN["pytest"]._replace(run="true", reads="exit"), sentence="It passes.")
 
-    (item,) = here.orch("gate", "list", "--json").data["items"]
-    assert (item["name"], item["source"]) == ("pytest", "found")
-    assert here.states() == {"pytest": "passed"}
+    items = here.orch("gate", "list", "--json").data["items"]
+    found = [(item["name"], item["source"]) for item in items]
+    assert found == [("own", "config"), ("pytest", "found")]
+    assert here.states() == {"own": "passed", "pytest": "passed"}
 
 
 def test_a_run_without_gates_lists_none(post):
