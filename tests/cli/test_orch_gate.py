@@ -13,6 +13,7 @@ from inbox_orch.orch.gates.look import Found
 from inbox_orch.orch.gates.proving import Proof
 from inbox_orch.orch.gates.results import GateResult
 from inbox_orch.orch.runs.config import Config
+from inbox_orch.shared.processes.groups import has_members
 from support.commands import Outcome
 from support.contracts import validated
 from support.orch_matrix import Enterprise, the_run
@@ -261,3 +262,30 @@ def test_a_run_without_gates_lists_none(post):
 
     assert here.orch("gate", "list", "--json").data["items"] == []
     assert here.orch("gate", "list").code == 0
+
+
+def test_a_plan_takes_gates_along_and_gives_them_out_again(post, tmp_path: Path):
+    gates = (*BUILT_IN.values(), Gate("b", "make {report}", "junit", paths=("a/**",), strict=True))
+    here: Post = post(*gates)
+    assert here.orch("plan", "export", "--output", "plan.yaml").code == 0
+
+    with here.scheduler() as scheduler:
+        scheduler.cancel_run(the_run(scheduler))
+    again = here.orch("plan", "import", "plan.yaml", "--new-run", "--json")
+
+    assert again.code == 0
+    listed = here.orch("gate", "list", "--run", again.data["run"]["name"], "--json").data["items"]
+    said = [{k: v for k, v in item.items() if k in Gate._fields} for item in listed]
+    assert [Gate.from_json(each) for each in said] == list(gates)
+
+
+@pytest.mark.parametrize("name, code", [("TERM", 143), ("INT", 130)])
+def test_a_signal_ends_the_gate_and_the_command(post, name: str, code: int):
+    here: Post = post(
+        Gate("t", f"echo $$ >pid; kill -{name} $PPID; sleep 600"), Gate("u", "touch u")
+    )
+    done = here.gates()
+
+    assert done.code == code
+    assert not has_members(int((here.worktree / "pid").read_text()))
+    assert not (here.worktree / "u").exists()
