@@ -24,6 +24,7 @@ GUARDED = {
     "git/borrowed.py detach",
     "git/worktrees.py _add_submodules",
     "git/worktrees.py _fill",
+    "git/checkouts.py checkout",
     "git/forwarding.py _check_out",
     "git/harvest.py add_to_index",
     "git/harvest.py _tree_with",
