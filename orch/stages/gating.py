@@ -284,17 +284,21 @@ def _prove(
     assert start is not None
     with desk.database.snapshot() as snapshot:
         known = surroundings_rows.get(snapshot, course.run.id, start.base_tree)
+    if known is not None:
+        return _proved(known)  # another attempt has tried all of them on this base
     found = grounds.found_at(desk, course.run, str(course.attempt.base_commit))
-    if known is not None and known.setup is None:
-        found = found._replace(setup=None)
     proofs = []
-    for gate in proving.needed(found, known):
+    for gate in found.gates:
         # Before the gate, which begins by putting back what this may have written.
         seen = yield from canaries.sighting(ground, gate, found.packages)
         result = yield from _tried_on_base(desk, course, (gate, found.setup), ground)
         proofs.append(proving.proof_of(gate, result, seen, found.packages))
     with desk.database.transaction() as tx:
         known = surroundings_rows.put(tx, course.run.id, start.base_tree, found, proofs)
+    return _proved(known)
+
+
+def _proved(known: proving.Surroundings) -> _Judged:
     told = {"proofs": [p.as_json() for p in known.proofs], "notes": list(known.notes)}
     able = [p for p in known.proofs if p.usable]
     reason = f"{len(able)} of {len(known.proofs)} gates can judge here"
