@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .running import Runner
 
 _REPORT = "{report}"
+_FOR_PROGRAMS = ("ruff", "sarif")
 
 
 class Ground(NamedTuple):
@@ -116,7 +117,8 @@ def _result(gate: Gate, tries: Sequence[_Try], base: Base | None, ground: Ground
         last = outcomes[-1]
         found = found._replace(
             seconds=round(sum(each.seconds for each in outcomes), 3),
-            output=last.output_tail,
+            # What was read says it all, where the output is for programs.
+            output="" if gate.reads in _FOR_PROGRAMS and found.failures else last.output_tail,
         )
         if last.artifact is not None:
             stored = (last.artifact, last.artifact_sha256, last.artifact_bytes)
