@@ -75,8 +75,7 @@ def command(
         until=until,
         after=after,
         wait_seconds=wait_seconds,
-        checks=not no_verify,
-        slots=gate_slots,
+        checks=False if no_verify else gate_slots or True,
     )
     output = shell_of(context).output
     if waited.failure is not None:

@@ -134,8 +134,7 @@ def wait(
     after: str | None = None,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     agent: str | None = None,
-    checks: bool = True,
-    slots: int | None = None,
+    checks: bool | int = True,
 ) -> Waited:
     """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`.
 
@@ -145,15 +144,17 @@ def wait(
     `needs_decision`). Errors: `usage`, `not_found`; `timeout`, with the cursor to go on from.
 
     While there is nothing to tell, the checks of submitted attempts and the gates of blueprints are
-    run, unless `checks` is False, as many at once as `slots` says (see `slots_of`). None starts
-    after the deadline; one that has begun is not cut short.
+    run, unless `checks` is False; so many at once as it says if it is a number. None starts after
+    the deadline; one that has begun is not cut short.
     """
     goal = goal_of(desk, run, until)
     start = start_of(desk, run, after, agent)
     deadline = desk.database.now().monotonic_ms + wait_seconds * 1000
 
+    slots = gate_slots.slots_of(None if isinstance(checks, bool) else checks)
+
     def at_once(deadline: float) -> Generator[None, None, bool | None]:
-        return gate_slots.working(desk, run, deadline, gate_slots.slots_of(slots), refill=False)
+        return gate_slots.working(desk, run, deadline, slots, refill=False)
 
     def look() -> waits.Look:
         while True:
