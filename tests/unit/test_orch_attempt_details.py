@@ -61,6 +61,8 @@ def test_the_column_has_the_bytes_that_earlier_releases_wrote():
             "late": {"head": "c1", "commits": 2, "ref": "refs/orch/late/A"},
             "harvest": False,
             "harvested": {"commit": "c2", "files": 3},
+            "start": {"tree": "t0", "commit": "c3", "base_tree": "t1", "prove": True},
+            "unverified": "no gate could judge it",
         }
     )
 
