@@ -10,6 +10,7 @@ from ..integration.integrate import Integrated
 from ..integration.shortfall import failure_of
 from ..leader.scheduler import Scheduler
 from ..runs.model import Run
+from ..stages.decide import Answered
 from ..views.status import Question
 
 _MOST_NAMED = 8
@@ -51,10 +52,24 @@ def answer(run: Run, question: Question, text: str) -> Deed:
         still = [q.message.id for q in scheduler.questions(run) if q.task.id == question.task.id]
         if still != [question.message.id]:
             raise usage(f"the question of {key} is not open any more")
+        if question.decision is not None:
+            given = decided_by(text)
+            scheduler.answer(run, key, body=given.hint, decided=given)
+            return Outcome(f"decided {key}: {given.answer}")
         scheduler.answer(run, key, body=text.strip())
         return Outcome(f"answered {key}")
 
     return Deed(f"answering {key}", do)
+
+
+def decided_by(text: str) -> Answered:
+    """What is decided: the first word is the answer, the rest a hint; after `change_role` the next
+    word is the mailbox."""
+    answer, _, hint = text.strip().partition(" ")
+    mailbox = None
+    if answer == "change_role":
+        mailbox, _, hint = hint.strip().partition(" ")
+    return Answered(answer.rstrip(":,"), hint.strip(), mailbox or None)
 
 
 def retry(run: Run, key: str, *, force: bool) -> Deed:

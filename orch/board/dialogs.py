@@ -76,7 +76,9 @@ class AnswerScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """The question, the text, the keys."""
         with Vertical(classes="box") as box:
-            box.border_title = f"answer to {self.question.task.key}"
+            key = self.question.task.key
+            decides = self.question.decision is not None
+            box.border_title = f"decide {key}: ANSWER HINT" if decides else f"answer to {key}"
             yield Pane(id="asked")
             yield AnswerText(self._begun, id="text", soft_wrap=True, show_line_numbers=False)
             yield Pane(id="keys")
@@ -96,18 +98,21 @@ class AnswerScreen(ModalScreen[str | None]):
         asked.styles.height = max(1, min(len(lines), height - 6))
         asked.show(lines)
         found = [KeyShown("enter", "send"), KeyShown("esc", "back")]
-        found += [KeyShown("tab", "offered answers")] if self.question.message.options else []
+        found += [KeyShown("tab", "offered answers")] if self.question.options else []
         found.append(KeyShown("ctrl+j", "new line"))
         self.query_one("#keys", Pane).show([keys_line(found, width)])
 
     def on_answer_text_pressed(self, pressed: AnswerText.Pressed) -> None:
         """Hand over what was written, or write the next of the answers that are offered."""
-        area, options = self.query_one(AnswerText), self.question.message.options
+        area, options = self.query_one(AnswerText), self.question.options
         if pressed.key == "enter":
             self.dismiss(area.text)
         elif options:
-            at = options.index(area.text) + 1 if area.text in options else 0
-            area.text = options[at % len(options)]
+            # A decision has a hint behind its first word, and that stays.
+            whole = self.question.decision is None
+            here, _, hint = (area.text, "", "") if whole else area.text.partition(" ")
+            at = options.index(here) + 1 if here in options else 0
+            area.text = options[at % len(options)] + (f" {hint}" if hint else "")
             area.move_cursor(area.document.end)
 
     def action_leave(self) -> None:

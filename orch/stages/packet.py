@@ -33,6 +33,8 @@ MEANINGS = {
 }
 """What each answer does, and so what it costs."""
 
+OFFERED = "What may be answered:"
+"""The line above them."""
 
 HOW = (
     "`orch answer {key} --decide ANSWER --body HINT` answers; an agent claims this thread and hands"
@@ -74,7 +76,7 @@ def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:
         *(f"- {visit_line(v)}" for v in visits),
         *_failures(course),
         "",
-        "What may be answered:",
+        OFFERED,
         *(f"- {answer}: {meaning}" for answer, meaning in meanings.items()),
         "",
         HOW.format(key=task.key),
