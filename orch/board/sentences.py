@@ -291,6 +291,8 @@ def _add(found: list[Sentence], told: Told) -> None:
         return
     replaced = _REPLACED.get(event.kind)
     before = [n for n, each in enumerate(found) if each.about == about]
+    if event.kind == "visit_ended":  # what was committed for its worker is told in between
+        before = [n for n in before if found[n].kind != "work_harvested"]
     if replaced and before and found[before[-1]].kind == replaced:
         del found[before[-1]]
     found.append(Sentence(event.at, text, look, about, event.kind))

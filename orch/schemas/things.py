@@ -206,6 +206,18 @@ class GateFound(Shape):
     mode: str
 
 
+class Decided(Shape):
+    """Why a decision was asked for, and what came of it; null while nobody has answered."""
+
+    cause: str
+    about: str
+    resume: str | None
+    answer: str | None
+    hint: str | None
+    mailbox: Name | None
+    by: Name | None
+
+
 class Visit(Shape):
     """One entry of a stage in an attempt that goes by a blueprint; `nth` counts those of its stage.
     `verdict`: of a review what it says, of a decision what was answered. `failures`: for each gate
@@ -230,7 +242,7 @@ class Visit(Shape):
     ended_at: Time | None
     failures: dict[str, dict[str, Count]]
     gates: list[GateFound] | None = None
-    decision: dict[str, str] | None = None
+    decision: Decided | None = None
 
 
 class WorkedOn(Attempt):

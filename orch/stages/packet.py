@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.ids import counted
+
 from ..attempts.visits import Visit
 from ..runs.costs import Cost
 from .course import Course, results_of
@@ -57,7 +59,7 @@ def sentence(course: Course, step: Step) -> str:
 def why(cause: str, stage: str, reason: str | None) -> str:
     """The same of a decision that is open."""
     said = SENTENCES[cause].format(stage=stage)
-    return f"{said}: {reason}" if reason else said
+    return f"{said}: {reason.rstrip('.')}" if reason else said
 
 
 def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:
@@ -107,8 +109,8 @@ def visit_line(visit: Visit) -> str:
         said[0] += f" ({visit.nth})"
     said.append(visit.verdict or visit.state)
     failing = sum(sum(r.failures.values()) for r in results_of(visit))
-    if failing:
-        said.append(f"{failing} failures")
+    if failing and not visit.reason:
+        said.append(counted(failing, "failure"))
     if visit.worker:
         said.append(f"by {visit.worker}")
     if visit.worked_ms:

@@ -115,7 +115,7 @@ def _decided(visit: Visit) -> dict[str, Any]:
     if visit.kind != "decision":
         return {}
     wanted = ("cause", "about", "resume", "answer", "hint", "mailbox", "by")
-    return {"decision": {name: visit.found[name] for name in wanted if visit.found.get(name)}}
+    return {"decision": {name: visit.found.get(name) or None for name in wanted}}
 
 
 def why_of(visit: Visit) -> str | None:
