@@ -1,6 +1,6 @@
 """What the keys of a board do: each calls what a command calls, and says what came of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
@@ -14,6 +14,7 @@ from ..stages.decide import Answered
 from ..views.status import Question
 
 _MOST_NAMED = 8
+CHANGE_ROLE, _MAILBOX = "change_role", "MAILBOX"
 
 
 class Outcome(NamedTuple):
@@ -67,9 +68,22 @@ def decided_by(text: str) -> Answered:
     word is the mailbox."""
     answer, _, hint = text.strip().partition(" ")
     mailbox = None
-    if answer == "change_role":
+    if answer == CHANGE_ROLE:
         mailbox, _, hint = hint.strip().partition(" ")
+        mailbox = mailbox if mailbox != _MAILBOX else None  # nobody has said which
     return Answered(answer.rstrip(":,"), hint.strip(), mailbox or None)
+
+
+def next_decision(answers: Sequence[str], text: str) -> str:
+    """A text with the next of the answers as its first word; the hint behind it stays."""
+    here, _, hint = text.strip().partition(" ")
+    if here not in answers:
+        here, hint = "", text.strip()
+    if here == CHANGE_ROLE:
+        hint = hint.removeprefix(_MAILBOX).strip()
+    answer = answers[(answers.index(here) + 1 if here else 0) % len(answers)]
+    words = (answer, _MAILBOX if answer == CHANGE_ROLE else "", hint)
+    return " ".join(word for word in words if word)
 
 
 def retry(run: Run, key: str, *, force: bool) -> Deed:

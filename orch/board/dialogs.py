@@ -15,6 +15,7 @@ from inbox_orch.shared.shell.blocks import harmless
 
 from ..views.status import Question
 from .close_up import question_lines
+from .deeds import next_decision
 from .fitting import Line, wrapped
 from .panes import Pane
 from .screens import bindings
@@ -108,11 +109,8 @@ class AnswerScreen(ModalScreen[str | None]):
         if pressed.key == "enter":
             self.dismiss(area.text)
         elif options:
-            # A decision has a hint behind its first word, and that stays.
-            whole = self.question.decision is None
-            here, _, hint = (area.text, "", "") if whole else area.text.partition(" ")
-            at = options.index(here) + 1 if here in options else 0
-            area.text = options[at % len(options)] + (f" {hint}" if hint else "")
+            decides = self.question.decision is not None
+            area.text = (next_decision if decides else _next)(options, area.text)
             area.move_cursor(area.document.end)
 
     def action_leave(self) -> None:
@@ -193,6 +191,11 @@ class ConfirmScreen(ModalScreen[str | None]):
         sure = "enter" if self._asks else "y"
         found = [KeyShown(sure, self._title.split()[0]), KeyShown("esc", "back")]
         self.query_one("#keys", Pane).show([keys_line(found, width)])
+
+
+def _next(options: Sequence[str], text: str) -> str:
+    at = options.index(text) + 1 if text in options else 0
+    return options[at % len(options)]
 
 
 def _room(event: Resize) -> tuple[int, int]:

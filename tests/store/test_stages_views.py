@@ -33,6 +33,7 @@ from inbox_orch.shared.shell.blocks import plain
 from inbox_orch.shared.store import events
 from support.buses import refused
 from support.runs import Site, git
+from support.screens import Here, play, press, seen
 from support.stages import Course, add, agent, gates
 
 LOOKING = (
@@ -420,3 +421,24 @@ def test_a_wait_for_a_change_tells_what_a_visit_came_to(site: Site):
         *("visit_ended", "visit_ended", "attempt_blocked")
     ]
     assert [q.task.key for q in waited.questions] == ["a"]
+
+
+def test_the_keys_of_a_board_decide(site: Site):
+    run = site.open_run()
+    add(site, run, "a", agent("write"))
+    site.dispatch(run)
+    Course(site, run).fail("no idea")
+
+    async def playing(app, pilot):
+        await press(pilot, "a")
+        assert any("continue: go on at write" in line for line in seen(app))
+        await press(pilot, "tab", "space", "h", "i", "n", "t", "tab", "enter")
+        assert "change_role needs the mailbox" in " ".join(seen(app)[-3:])
+        await press(pilot, "a", "tab", "tab", "tab", "enter")
+        assert "decided a: continue" in seen(app)[-2]
+
+    play(Here(site.scheduler), run, playing)
+    site.scheduler.reconcile(run)
+
+    assert Course(site, run).way()[1:] == [("decision", "continue"), ("write", "live")]
+    assert Course(site, run).visits()[2].found["hint"] == "hint"

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from inbox_orch.orch.board.deeds import decided_by
+from inbox_orch.orch.board.deeds import decided_by, next_decision
 from inbox_orch.orch.runs.model import Task
 from inbox_orch.orch.runs.readiness import Standing
 from inbox_orch.orch.stages.decide import Answered
@@ -89,6 +89,20 @@ def test_what_waits_for_a_decision_says_why_and_how_it_is_given():
     ("continue: look in b.txt\nfirst", Answered("continue", "look in b.txt\nfirst")),
     (" change_role  experts with care", Answered("change_role", "with care", "experts")),
     ("change_role", Answered("change_role")),
+    ("change_role MAILBOX with care", Answered("change_role", "with care")),
 ])  # fmt: skip
 def test_what_is_written_on_a_board_is_an_answer_and_a_hint(text: str, given: Answered):
     assert decided_by(text) == given
+
+
+def test_the_offered_answers_go_round_and_the_hint_stays():
+    answers, texts = ("continue", "change_role", "accept"), ["look first"]
+    for _ in range(4):
+        texts.append(next_decision(answers, texts[-1]))
+
+    assert texts[1:] == [
+        "continue look first",
+        "change_role MAILBOX look first",
+        "accept look first",
+        "continue look first",
+    ]
