@@ -46,9 +46,9 @@ def insert(tx: Transaction, course: Course, stage: str, kind: str, values: dict[
 
 def record(desk: Desk, tx: Transaction, course: Course, number: int, facts: dict[str, Any]) -> None:
     """That a visit has begun, as an event."""
-    present = attempts.get(tx, course.attempt.id)
-    assert present is not None
-    about = {"visit": number, "nth": course.nth(str(facts["stage"])), **facts}
+    present, visit = attempts.get(tx, course.attempt.id), visits.live_of(tx, course.attempt.id)
+    assert present is not None and visit is not None
+    about = {"visit": number, "nth": visit.nth, "kind": visit.kind, **facts}
     moving.record_attempt(desk, tx, course.run, present, "visit_begun", about)
 
 

@@ -299,6 +299,7 @@ def end(
         "visit": visit.number,
         "stage": visit.stage,
         "nth": visit.nth,
+        "kind": visit.kind,
         "state": outcome.state,
         "verdict": outcome.verdict,
         "why": outcome.reason,
