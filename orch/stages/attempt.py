@@ -113,6 +113,7 @@ def _step(desk: Desk, now: Course) -> bool:
         return accept.give_up(desk, now, step)
     if step.do not in ("offer", "decide"):
         return False
+    change = enter.change_of(desk, now, step)
     with desk.database.transaction() as tx:
         again = course.read(tx, now.run, now.attempt.id)
         if again.attempt.state != now.attempt.state or len(again.visits) != len(now.visits):
@@ -122,4 +123,4 @@ def _step(desk: Desk, now: Course) -> bool:
             return True
         if enter.skips(desk, tx, again, step):
             return True
-        return enter.offer(desk, tx, again, step) is not None
+        return enter.offer(desk, tx, again, step, change) is not None
