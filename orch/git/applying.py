@@ -117,9 +117,8 @@ def _line_of(
     _refuse_path(entries, path)
     if present is not None and present[0] not in _PLAIN_MODES:
         raise Unfit(f"{shown(path)} is no plain file")
-    if edit.new is None or edit.old is not None:
-        if present is None:
-            raise Unfit(f"{shown(path)} is not there")
+    if present is None and (edit.new is None or edit.old is not None):
+        raise Unfit(f"{shown(path)} is not there")
     if edit.new is None:
         assert present is not None
         return f"0 {'0' * len(present[1])}\t{path}"

@@ -18,8 +18,10 @@ MOST_NAMED, MOST_TOLD = 40, 200
 LEFT_OUT = frozenset({"node_modules", "vendor", "third_party", "__pycache__", ".venv", "dist"})
 """Folders whose contents are of others, or made."""
 _SECRET_NAMES = frozenset(
-    (".netrc", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", "credentials", "id_rsa")
-    + ("id_dsa", "id_ecdsa", "id_ed25519")
+    (
+        *(".netrc", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", "credentials"),
+        *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
+    )
 )
 _SECRET_ENDS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc")
 _SECRET_STEMS = ("secret", "secrets", "credentials")

@@ -110,9 +110,8 @@ def _edit(given: Any, number: int) -> tuple[str, str | None, str | None]:
     keys = shapes.get(frozenset(given)) if isinstance(given, dict) else None
     texts = keys is not None and all(isinstance(given[key], str) for key in keys)
     if keys is None or not texts or given.get("delete", True) is not True:
-        raise Refused(
-            f"edit {number} is none of {{path, old, new}}, {{path, content}}, {{path, delete: true}}"
-        )
+        known = "{path, old, new}, {path, content}, {path, delete: true}"
+        raise Refused(f"edit {number} is none of {known}")
     try:
         check_path(given["path"])
     except Refused as refused:

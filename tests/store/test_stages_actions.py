@@ -157,7 +157,7 @@ def test_what_a_worker_answers_is_applied_and_committed(site: Site, run, course:
 
 
 @pytest.mark.parametrize(
-    ("payload", "said"),
+    "payload, said",
     [
         ({"patch": f"Here it is:\n{PATCH}"}, "line 1 is no part of a unified diff"),
         ({"patch": PATCH + "\nThat is all.\n"}, "is no part of a unified diff"),
