@@ -4,7 +4,8 @@ from sqlite_utils import Database
 
 _STATEMENTS = (
     # One entry of a stage. `work` is the one stage of a task without a blueprint. `snapshot` is a
-    # commit that has the worktree as it was after it; `tries` how often it was begun.
+    # commit that has the worktree as it was after it; `tries` how often it was begun;
+    # `head` is the HEAD that belongs to the snapshot.
     """
     CREATE TABLE visit (
         attempt_id TEXT NOT NULL REFERENCES attempt (id),
@@ -19,6 +20,7 @@ _STATEMENTS = (
         tree_before TEXT,
         tree_after TEXT,
         snapshot TEXT,
+        head TEXT,
         worker TEXT,
         verdict TEXT,
         reason TEXT,

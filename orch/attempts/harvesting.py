@@ -7,6 +7,7 @@ then on must not be taken for the worker's. Decides nothing.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..git import harvest, worktrees
 from ..git.harvest import Unfit
@@ -20,6 +21,16 @@ from ..runs.secrets import secrets_of
 from . import moving, texts
 from . import rows as attempts
 from .rows import Details, Harvested, details_with
+
+
+class Committed(NamedTuple):
+    """The attempt once what was left is committed, why that could not be done, or not to the end,
+    and how the worktree stands; None where it was not looked at."""
+
+    attempt: Attempt
+    obstacle: str | None
+    found: Found | None = None
+
 
 ROUNDS = 3
 """So often it is committed anew what a process, which goes on there, has written meanwhile."""
@@ -36,25 +47,27 @@ def commit_left(
     """
     repository = desk.repository(run)
     with worktrees.alone(repository, place_of(desk, attempt), seconds) as hold:
-        return commit_left_in(desk, run, task, attempt, (repository, hold))
+        done = commit_left_in(desk, run, task, attempt, (repository, hold))
+        return done.attempt, done.obstacle
 
 
 def commit_left_in(
     desk: Desk, run: Run, task: Task, attempt: Attempt, held: tuple[Repository, Hold]
-) -> tuple[Attempt, str | None]:
+) -> Committed:
     """`commit_left` for a caller that has the attempt's lock, given with its repository."""
     repository, hold = held
     with desk.database.snapshot() as snapshot:
         present = attempts.get(snapshot, attempt.id)
     assert present is not None
     if present.state != attempt.state or not present.harvest:
-        return present, None
+        return Committed(present, None)
     found, obstacle = _harvest(desk, run, task, present, repository, hold)
     if found is None or found.head is None:
-        return present, obstacle
+        return Committed(present, obstacle, found)
     base = str(attempt.base_commit)
     done = harvest.harvest_in(repository, found.head, base) if found.commits_ahead else None
-    return _note(desk, run, present, done, over=obstacle is None), obstacle
+    noted = _note(desk, run, present, done, over=obstacle is None)
+    return Committed(noted, obstacle, found)
 
 
 def commit_there(

@@ -21,9 +21,10 @@ OPERATOR = "operator"
 class Visit(NamedTuple):
     """`number` counts the visits of the attempt, `nth` those of its `stage`, both from 1. `kind`
     and `state` are of `VISIT_KINDS` and `VISIT_STATES`. `tree_before` and `tree_after` are what
-    lay in the worktree, `snapshot` a commit that keeps it as it was after. `verdict` is the one
-    word that the route follows, `reason` why, in a line; `result` JSON; `tries` how often a leader
-    has begun it; `worked_ms` how long workers had it. Times are wall-clock milliseconds."""
+    lay in the worktree, `snapshot` a commit that keeps it as it was after, `head` its HEAD then.
+    `verdict` is the one word that the route follows, `reason` why, in a line; `result` JSON;
+    `tries` how often a leader has begun it; `worked_ms` how long workers had it. Times are
+    wall-clock milliseconds."""
 
     attempt_id: str
     number: int
@@ -36,6 +37,7 @@ class Visit(NamedTuple):
     tree_before: str | None
     tree_after: str | None
     snapshot: str | None
+    head: str | None
     worker: str | None
     verdict: str | None
     reason: str | None
@@ -68,6 +70,7 @@ class Visit(NamedTuple):
             "tree_before": self.tree_before,
             "tree_after": self.tree_after,
             "snapshot": self.snapshot,
+            "head": self.head,
             "worker": self.worker,
             "verdict": self.verdict,
             "reason": self.reason,

@@ -72,14 +72,13 @@ def trying(
     reason = _reason_to_skip(ground, gate)
     if reason is not None:
         return GateResult(gate.name, "skipped", reason, mode=gate.mode)
-    _restored(ground, tree)
-    if ground.tree_now() != tree:
+    if not _stands_on(ground, tree):
         reason = "the worktree is not what is judged, and cannot be put back"
         return GateResult(gate.name, "error", reason, mode=gate.mode)
     tries = [(yield from _tried(ground, gate, tree))]
     if judging.asks_again(gate, tries[0].reading, base):
         if gate.writes == "keep":
-            _restored(ground, tree)
+            _stands_on(ground, tree)
         tries.append((yield from _tried(ground, gate, tree)))
     return _result(gate, tries, base, ground)
 
@@ -93,9 +92,12 @@ def _reason_to_skip(ground: Ground, gate: Gate) -> str | None:
     return None
 
 
-def _restored(ground: Ground, tree: str) -> tuple[str, ...]:
-    """Let the worktree have the tree; the paths that it did not have so."""
-    return () if ground.tree_now() == tree else ground.put_back(tree)
+def _stands_on(ground: Ground, tree: str) -> bool:
+    """Let the worktree have the tree, if it has another one; whether it has it then."""
+    if ground.tree_now() == tree:
+        return True
+    ground.put_back(tree)
+    return ground.tree_now() == tree
 
 
 def _result(gate: Gate, tries: Sequence[_Try], base: Base | None, ground: Ground) -> GateResult:

@@ -18,6 +18,8 @@ from .restoring import BATCH_BYTES, Entry, batches, contents, sized
 from .sealed import Sealed, sealed_folder
 
 _BLOCK_BYTES = 1024 * 1024
+_SEEN_BYTES = 8000
+"""In so many bytes at the beginning git looks for a zero byte."""
 _MODULE, _LINK = "160000", "120000"
 _RAW = ("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", "--raw")
 _TEXT = (
@@ -172,20 +174,26 @@ def _side(mode: str, name: str) -> tuple[str, str] | None:
 def _contents(
     sealed: Sealed, changed: Sequence[Raw], lines: Mapping[str, tuple[int, int] | None]
 ) -> dict[str, _Content]:
-    """By their names, each read once, and no more than some of them at a time: what is new, and
-    what was before where git counts no lines."""
-    sides = [raw.new for raw in changed]
-    sides += [raw.old for raw in changed if lines.get(raw.path) is None]
-    names = dict.fromkeys(side[1] for side in sides if side is not None and side[0] != _MODULE)
+    """By their names, no more than some of them at a time: what is new, and what was before where
+    git counts no lines. Of a small one git has seen the whole: it need not be read."""
+    sides = [raw.new for raw in changed if raw.new is not None]
+    uncounted = [raw for raw in changed if lines.get(raw.path) is None]
+    whole = {side[1] for raw in uncounted for side in (raw.old, raw.new) if side is not None}
+    whole |= {name for mode, name in sides if mode == _LINK}
+    modules = _modules(changed)
+    names = [name for name in {*whole, *(name for _, name in sides)} if name not in modules]
     entries = sized(sealed.folder, names, sealed.reading)
-    found = {}
-    for batch in batches(entries):
-        read = contents(sealed.folder, batch, sealed.reading)
-        for entry, content in zip(batch, read, strict=True):
-            found[entry.name] = _judged(content)
-    for entry in (e for e in entries if e.size > BATCH_BYTES):
-        found[entry.name] = _streamed(sealed, entry)
-    return found
+    read = [e for e in entries if e.size > _SEEN_BYTES or e.name in whole]
+    found = {e.name: _Content(e.size, False, 0, None) for e in entries}
+    for batch in batches(read):
+        texts = contents(sealed.folder, batch, sealed.reading)
+        found |= {e.name: _judged(content) for e, content in zip(batch, texts, strict=True)}
+    return found | {e.name: _streamed(sealed, e) for e in read if e.size > BATCH_BYTES}
+
+
+def _modules(changed: Sequence[Raw]) -> set[str]:
+    sides = [side for raw in changed for side in (raw.old, raw.new) if side is not None]
+    return {name for mode, name in sides if mode == _MODULE}
 
 
 def _judged(content: bytes) -> _Content:

@@ -208,7 +208,7 @@ def sized(
     given = "".join(f"{name}\n" for name in names).encode()
     if not given:
         return []
-    words = ("cat-file", "--batch-check=%(objectname) %(objectsize)")
+    words = ("cat-file", "--buffer", "--batch-check=%(objectname) %(objectsize)")
     _, text = git(folder, *words, reads=True, given=given, environment=environment)
     found = []
     for line in text.splitlines():
@@ -243,7 +243,9 @@ def contents(
     if not entries:
         return
     given = "".join(f"{entry.name}\n" for entry in entries).encode()
-    output = git_bytes(folder, "cat-file", "--batch", given=given, environment=environment)
+    output = git_bytes(
+        folder, "cat-file", "--batch", "--buffer", given=given, environment=environment
+    )
     at = 0
     for entry in entries:
         at = output.index(b"\n", at) + 1

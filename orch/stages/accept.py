@@ -3,33 +3,24 @@
 from functools import partial
 from typing import Any
 
-from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Transaction
 
 from ..attempts import fold, keep, moving, verify
 from ..attempts import rows as attempts
-from ..attempts.rows import details_with
+from ..attempts.rows import Details, details_with
 from ..attempts.verify import Verdict
-from ..git import snapshots, worktrees
-from ..git.repository import is_there
-from ..runs.desk import Desk, place_of
+from ..git.commands import output_of
+from ..runs.desk import Desk
 from ..runs.model import Attempt
 from .course import Course
 from .machine import Step
 
-_BUSY_SECONDS = 0.5
 
-
-def accept(desk: Desk, course: Course, step: Step) -> bool:
-    """Accept the work as it was judged; what was written there since is taken back, and kept.
-    False when it cannot be done now, or another leader was quicker. Errors: those of git and of
-    every write."""
+def accept(desk: Desk, course: Course) -> bool:
+    """Accept the work as it was judged: what was written there since has no part in it. False when
+    another leader was quicker. Errors: those of git and of every write."""
     attempt = course.attempt
-    if not is_there(str(attempt.worktree_path)):
-        return False
-    verdict = _verdict(desk, course, step)
-    if verdict is None:
-        return False
+    verdict = _verdict(desk, course)
     head = verdict.changes.get("head_commit")
     settled = partial(_settled, desk, course, verdict)
     if verdict.state == "succeeded" and head is not None:
@@ -40,37 +31,24 @@ def accept(desk: Desk, course: Course, step: Step) -> bool:
         return settled(tx)
 
 
-def _verdict(desk: Desk, course: Course, step: Step) -> Verdict | None:
+def _verdict(desk: Desk, course: Course) -> Verdict:
+    """On the commit that was judged last, whatever lies in the worktree now."""
     repository, attempt = desk.repository(course.run), course.attempt
-    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
-    try:
-        with worktrees.alone(repository, place_of(desk, attempt), _BUSY_SECONDS) as hold:
-            if not _is_still(desk, attempt):
-                return None
-            tree = snapshots.tree_now(repository, worktree, known)
-            if tree != course.last_tree and course.last_snapshot is not None:
-                snapshots.restore(repository, worktree, hold, course.last_snapshot, known)
-            found = repository.look_at(worktree, str(attempt.base_commit), known)
-    except InboxOrchError as error:
-        if error.code != "busy":
-            raise
-        return None
-    if found is None:
-        return None
-    reasons, details = verify.objections(found, course.task.allow_empty)
-    if found.head is not None:
-        summary = repository.change_summary(found.head, str(attempt.base_commit))
-        details = details._replace(change_summary=summary)
-    unverified = is_unverified(course)
+    head, base = course.last_head, str(attempt.base_commit)
+    assert head is not None, "the first visit has one"
+    ahead = int(output_of(repository.path, "rev-list", "--count", f"{base}..{head}"))
+    details = Details(
+        change_summary=repository.change_summary(head, base),
+        harvest=False,
+        unverified=is_unverified(course),
+    )
     changes: dict[str, Any] = {
-        "head_commit": found.head,
-        "commits_ahead": found.commits_ahead,
-        "details": details_with(
-            attempt, details._replace(harvest=False, unverified=unverified or None)
-        ),
+        "head_commit": head,
+        "commits_ahead": ahead,
+        "details": details_with(attempt, details),
     }
-    if reasons:
-        return Verdict("rejected", "; ".join(reasons), changes)
+    if ahead == 0 and not course.task.allow_empty:
+        return Verdict("rejected", "empty: no commit on top of the base", changes)
     return Verdict("succeeded", None, changes)
 
 
@@ -106,12 +84,6 @@ def _settled(desk: Desk, course: Course, verdict: Verdict, tx: Transaction) -> b
     assert present is not None
     verify.settle(desk, tx, course.run, _verifying(desk, tx, course, present), verdict)
     return True
-
-
-def _is_still(desk: Desk, attempt: Attempt) -> bool:
-    with desk.database.snapshot() as snapshot:
-        present = attempts.get(snapshot, attempt.id)
-    return present is not None and present.state == attempt.state
 
 
 def _is_ours(tx: Transaction, attempt: Attempt) -> bool:

@@ -137,7 +137,7 @@ def _step(desk: Desk, now: Course) -> bool:
     if step.at_ms > desk.database.now().wall_ms or decide.holds_up(desk, now):
         return False
     if step.do == "accept":
-        return accept.accept(desk, now, step)
+        return accept.accept(desk, now)
     if step.do == "end":
         return accept.give_up(desk, now, step)
     return step.do in ("offer", "decide") and _enter(desk, now, step)

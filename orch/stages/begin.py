@@ -68,7 +68,12 @@ def begin(desk: Desk, tx: Transaction, run: Run, attempt: Attempt) -> Attempt:
     now = course.read(tx, run, attempt.id)
     start = attempts.details_of(staged).start
     assert start is not None, "its worktree was prepared"
-    values = {"tree_before": start.tree, "tree_after": start.tree, "snapshot": start.commit}
+    values = {
+        "tree_before": start.tree,
+        "tree_after": start.tree,
+        "snapshot": start.commit,
+        "head": attempt.base_commit,
+    }
     number = enter.insert(tx, now, SURROUNDINGS, "gates", values)
     enter.record(desk, tx, now, number, {"stage": SURROUNDINGS})
     if start.prove:

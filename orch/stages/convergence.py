@@ -74,9 +74,7 @@ def _exhausted(what: str) -> Verdict:
 
 
 def _begun(left: int) -> Verdict:
-    return Verdict(
-        "begun", False, f"{_counted(left)[:1].upper()}{_counted(left)[1:]} to begin with."
-    )
+    return Verdict("begun", False, f"To begin with, {_counted(left)}.")
 
 
 def _improves(series: Sequence[Point]) -> bool:

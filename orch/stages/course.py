@@ -40,6 +40,11 @@ class Course(NamedTuple):
         """The commit that keeps that."""
         return next((v.snapshot for v in reversed(self.visits) if v.snapshot), None)
 
+    @property
+    def last_head(self) -> str | None:
+        """The commit that HEAD was then."""
+        return next((v.head for v in reversed(self.visits) if v.head), None)
+
     def stage_of(self, visit: Visit) -> Stage | None:
         """The stage of a visit; None for those that stand in no blueprint."""
         return self.blueprint.by_id.get(visit.stage)

@@ -8,7 +8,7 @@ import contextlib
 import json
 from collections.abc import Generator, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import Signalled
@@ -36,6 +36,9 @@ from .grounds import Chosen
 from .machine import CHECKS
 from .model import SURROUNDINGS, Stage
 from .settle import Outcome
+
+if TYPE_CHECKING:
+    from ..gates.running import Mandate, Runner
 
 MOST_TRIES = 2
 """So often a leader may begin a gate and be gone before it has ended; then it counts as one that
@@ -168,11 +171,11 @@ def _run(
         over=lambda: _time_is_over(desk, starts_before_ms),
     )
     with Runner(desk.database.notice, mandate, artifacts=desk.bus.artifacts) as runner:
-        ground = grounds.ground_of(desk, course, runner)
         try:
             if visit.stage == SURROUNDINGS:
+                ground = grounds.ground_of(desk, course, runner, ())
                 return (yield from _prove(desk, course, visit, ground))
-            return (yield from _judge(desk, course, visit, (ground, mandate)))
+            return (yield from _judge(desk, course, visit, (runner, mandate)))
         except NotStarted as failed:
             raise _not_started(failed) from failed.__cause__
 
@@ -186,29 +189,35 @@ def _not_started(failed: NotStarted) -> Exception:
 
 
 def _judge(
-    desk: Desk, course: Course, visit: Visit, where: tuple[Ground, Any]
+    desk: Desk, course: Course, visit: Visit, where: "tuple[Runner, Mandate]"
 ) -> Generator[None, None, _Judged | None]:
     """Every gate of a stage, in order."""
-    ground, mandate = where
+    runner, mandate = where
     stage = course.stage_of(visit) or Stage(CHECKS, "deterministic", action="run_gates")
     with desk.database.snapshot() as snapshot:
         wanted = grounds.chosen(snapshot, course, stage)
-    results = results_of(visit)
+    results, tree = results_of(visit), str(course.last_tree)
+    ground = grounds.ground_of(desk, course, runner, [each.gate for each in wanted])
     for number, each in enumerate(wanted[len(results) :]):
         if number and mandate.over():
             return None
         if visit.tries > MOST_TRIES and number == 0:
             results.append(_gone_each_time(each.gate, visit.tries))
         else:
-            results.append((yield from _one(desk, course, each, ground)))
+            results.append((yield from _one(desk, course, each, (ground, tree))))
+        if results[-1].wrote and each.gate.writes == "keep":
+            tree = ground.tree_now()  # what comes after it judges what it has written
         _note(desk, course, visit, stage, results)
-    return _Judged(_outcome(results), {"result": _stored(stage, results)})
+    columns = {"result": _stored(stage, results)}
+    if tree != course.last_tree:
+        columns |= settling.kept_of_gates(desk, course, stage)
+    return _Judged(_outcome(results), columns)
 
 
 def _one(
-    desk: Desk, course: Course, each: Chosen, ground: Ground
+    desk: Desk, course: Course, each: Chosen, where: tuple[Ground, str]
 ) -> Generator[None, None, GateResult]:
-    gate, tree = each.gate, str(course.last_tree)
+    gate, (ground, tree) = each.gate, where
     if each.objection is not None:
         state = "error" if each.named else "skipped"
         return GateResult(gate.name, state, each.objection, mode=gate.mode)
@@ -224,8 +233,9 @@ def _one(
     if before is not None:
         return before
     result = yield from trying(ground, gate, tree, base)
-    with desk.database.transaction() as tx:
-        result_rows.put(tx, course.run.id, tree, digest, result)
+    if not result.wrote or gate.writes != "keep":
+        with desk.database.transaction() as tx:
+            result_rows.put(tx, course.run.id, tree, digest, result)
     return result
 
 

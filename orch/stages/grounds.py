@@ -158,15 +158,14 @@ def _with_objection(gate: Gate, known: Surroundings) -> Chosen:
 # -- where they run ----------------------------------------------------------------------
 
 
-def ground_of(desk: Desk, course: Course, runner: Runner) -> Ground:
-    """The worktree of an attempt, as gates stand on it. Errors: those of git."""
+def ground_of(desk: Desk, course: Course, runner: Runner, gates: Sequence[Gate]) -> Ground:
+    """The worktree of an attempt, as these gates stand on it. Errors: those of git."""
     run, attempt, config = course.run, course.attempt, config_of(course.run)
     repository, worktree = desk.repository(run), str(attempt.worktree_path)
     known, ref = verify.untracked_at_start(attempt), snapshots.ref_of(attempt.id)
     inherited = command_environment(desk.database, run, course.task, attempt, config, worktree)
     start = attempts.details_of(attempt).start
     assert start is not None
-    changed = facts(repository, start.tree, course.last_tree or start.tree).files
 
     def put_back(tree: str) -> tuple[str, ...]:
         with worktrees.alone(repository, place_of(desk, attempt)):
@@ -187,13 +186,15 @@ def ground_of(desk: Desk, course: Course, runner: Runner) -> Ground:
     def between(one: str, other: str) -> tuple[str, ...]:
         return tuple(each.path for each in facts(repository, one, other).files)
 
+    last = course.last_tree or start.tree
+    changed = between(start.tree, last) if any(gate.paths for gate in gates) else None
     return Ground(
         runner,
         worktree,
         repository.common_directory,
         activated(inherited, worktree),
         secrets_of(config),
-        tuple(each.path for each in changed),
+        changed,
         lambda: snapshots.tree_now(repository, worktree, known),
         put_back,
         between,

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .convergence import Point, judge
+from .loops import counted, loop_of
 from .model import SURROUNDINGS, Blueprint, Stage
 
 CHECKS = "checks"
@@ -248,17 +249,13 @@ def _visits_of_agents(begun: Sequence[Past]) -> int:
 
 
 def _visits_in_the_loop(seen: Seen, begun: Sequence[Past], target: str) -> int:
-    """The visits of a stage since the gates that lead to it let the work pass; of one that no gate
-    leads to, all of them."""
-    before = {
-        s.id for s in seen.blueprint.stages if s.runs_gates and s.target("on_failure") == target
-    }
-    found = 0
-    for visit in reversed(_since_renewed(begun)):
-        if visit.stage in before and visit.state in ("succeeded", "skipped"):
-            break
-        found += visit.stage == target and _counts(visit)
-    return found
+    """The visits of a stage since its loop was last entered; see `loops`."""
+    history = [
+        visit.stage
+        for visit in _since_renewed(begun)
+        if visit.kind != "decision" and visit.state not in ("lost", "void")
+    ]
+    return counted(history, target, loop_of(seen.blueprint, target))
 
 
 def _stage(blueprint: Blueprint, stage_id: str) -> Stage:

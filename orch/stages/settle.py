@@ -16,7 +16,7 @@ from ..attempts import fold, harvesting, moving, verify
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
-from ..git import snapshots, worktrees
+from ..git import harvest, snapshots, worktrees
 from ..git.facts import facts
 from ..git.repository import Repository, is_there
 from ..git.snapshots import ref_of
@@ -80,16 +80,17 @@ def _settle(desk: Desk, course: Course, visit: Visit, held: tuple[Repository, Ho
     outcome = _outcome(desk, course, stage, thread, said)
     try:
         if outcome.state == "succeeded" and stage.writes:
-            outcome = _harvested(desk, course, stage, outcome, held)
-        kept = _put_right(course, stage, outcome, held)
+            outcome = _harvested(desk, course, outcome, held)
+        outcome, kept = _put_right(course, stage, outcome, held)
     except snapshots.Unfit as unfit:
         reason = f"what lies in its worktree cannot be kept: {unfit}"
-        outcome, kept = Outcome("error", reason=reason[:_MOST_REASON]), _Kept(None, None)
+        outcome, kept = Outcome("error", reason=reason[:_MOST_REASON]), _NOTHING
     ends = {
         "worker": None if said is None else said.sender,
         "worked_ms": _worked_ms(desk, thread),
         "tree_after": kept.tree,
         "snapshot": kept.commit,
+        "head": kept.head,
         "result": _stored(outcome, said, kept),
     }
     with desk.database.transaction() as tx:
@@ -175,33 +176,67 @@ def _stored(outcome: Outcome, said: Message | None, kept: "_Kept") -> str | None
 
 
 def _harvested(
-    desk: Desk, course: Course, stage: Stage, outcome: Outcome, held: tuple[Repository, Hold]
+    desk: Desk, course: Course, outcome: Outcome, held: tuple[Repository, Hold]
 ) -> Outcome:
     """Commit what the worker has left, and look at what it has come to."""
-    repository, _ = held
-    attempt = course.attempt
-    known = verify.untracked_at_start(attempt)
-    worktree, base = str(attempt.worktree_path), str(attempt.base_commit)
-    _, obstacle = harvesting.commit_left_in(desk, course.run, course.task, attempt, held)
-    if obstacle is not None:
-        return Outcome("failed", reason=f"not committed: {obstacle}", put_back=True)
-    found = repository.look_at(worktree, base, known)
-    if found is None:
+    done = harvesting.commit_left_in(desk, course.run, course.task, course.attempt, held)
+    if done.obstacle is not None:
+        return Outcome("failed", reason=f"not committed: {done.obstacle}", put_back=True)
+    if done.found is None:
         return Outcome("failed", reason="its worktree cannot be looked at", put_back=True)
-    reasons, _ = verify.objections(found, True)
+    reasons, _ = verify.objections(done.found, True)
     if reasons:
         return Outcome("failed", reason="; ".join(reasons)[:_MOST_REASON], put_back=True)
-    tree = snapshots.tree_now(repository, worktree, known)
-    before = course.last_tree
+    return outcome
+
+
+class _Kept(NamedTuple):
+    """What lies in the worktree when a visit is over, the commit that keeps it, its HEAD, and what
+    was taken back."""
+
+    tree: str | None
+    commit: str | None
+    head: str | None
+    taken_back: tuple[str, ...] = ()
+
+
+_NOTHING = _Kept(None, None, None)
+
+
+def _put_right(
+    course: Course, stage: Stage, outcome: Outcome, held: tuple[Repository, Hold]
+) -> tuple[Outcome, _Kept]:
+    """Judge what changed, keep what lies there, and let files, index and HEAD be as they were
+    before if the visit does not count."""
+    repository, hold = held
+    attempt, before = course.attempt, course.last_snapshot
+    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
+    message, ref = f"After stage {stage.id}", ref_of(attempt.id)
+    made = snapshots.snapshot(repository, worktree, known, ref, message, before)
+    if outcome.state == "succeeded" and stage.writes:
+        outcome = _changed(course, stage, outcome, (repository, made.tree))
+    unmoved = (made.tree, made.head) == (course.last_tree, course.last_head)
+    if before is None or unmoved or (stage.writes and not outcome.put_back):
+        return outcome, _Kept(made.tree, made.commit, made.head)
+    changed = facts(repository, str(course.last_tree), made.tree).files
+    taken_back = tuple(each.path for each in changed[:_MOST_PATHS])
+    snapshots.restore(repository, worktree, hold, before, known)
+    made = snapshots.snapshot(repository, worktree, known, ref, message, before)
+    return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
+
+
+def _changed(
+    course: Course, stage: Stage, outcome: Outcome, now: tuple[Repository, str]
+) -> Outcome:
+    """Whether what a visit has changed is a change, and of what it may change."""
+    (repository, tree), before = now, course.last_tree
     if tree == before and not course.task.allow_empty and not _mends(course):
         return Outcome("failed", reason="it changed nothing", put_back=True)
-    if stage.toolset == "docs" and before is not None:
+    if stage.toolset == "docs" and before is not None and tree != before:
         others = not_documents(repository, before, tree)
         if others:
-            shown = ", ".join(others[:5])
-            return Outcome(
-                "failed", reason=f"only documents may change, not {shown}", put_back=True
-            )
+            reason = f"only documents may change, not {', '.join(others[:5])}"
+            return Outcome("failed", reason=reason[:_MOST_REASON], put_back=True)
     return outcome
 
 
@@ -212,34 +247,28 @@ def _mends(course: Course) -> bool:
     return last is not None and last.kind == "gates" and last.state == "failed"
 
 
-class _Kept(NamedTuple):
-    """What lies in the worktree when a visit is over, the commit that keeps it, and what was taken
-    back."""
-
-    tree: str | None
-    commit: str | None
-    taken_back: tuple[str, ...] = ()
-
-
-def _put_right(
-    course: Course, stage: Stage, outcome: Outcome, held: tuple[Repository, Hold]
-) -> _Kept:
-    """Files, index and HEAD as they were before, if the visit does not count; and what lies there
-    then, kept."""
-    repository, hold = held
-    attempt = course.attempt
+def kept_of_gates(desk: Desk, course: Course, stage: Stage) -> dict[str, Any]:
+    """What gates have written and may keep, committed; the columns of their visit that change.
+    Errors: those of git, `busy`. Raises `Unfit` where it cannot be committed."""
+    attempt, repository = course.attempt, desk.repository(course.run)
     worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
-    before, ref = course.last_snapshot, ref_of(attempt.id)
-    taken_back: tuple[str, ...] = ()
-    if before is not None and (outcome.put_back or not stage.writes):
-        tree = snapshots.tree_now(repository, worktree, known)
-        if tree != course.last_tree:
-            changed = facts(repository, str(course.last_tree), tree).files
-            taken_back = tuple(each.path for each in changed[:_MOST_PATHS])
-        snapshots.restore(repository, worktree, hold, before, known)
-    message = f"After stage {stage.id}"
-    made = snapshots.snapshot(repository, worktree, known, ref, message, before)
-    return _Kept(made.tree, made.commit, taken_back)
+    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
+        found = repository.look_at(worktree, str(attempt.base_commit), known)
+        if found is not None and found.dirty_paths:
+            left = harvest.Left(
+                worktree,
+                str(attempt.branch),
+                known,
+                course.run.leader,
+                desk.database.now().wall_ms // 1000,
+                f"{course.task.title}\n\nWritten by the gates of stage {stage.id}.\n",
+            )
+            with hold.shared() as lock:
+                harvest.commit_left(repository, left, found, (lock,))
+        message, ref = f"After stage {stage.id}", ref_of(attempt.id)
+        before = course.last_snapshot
+        made = snapshots.snapshot(repository, worktree, known, ref, message, before)
+    return {"tree_after": made.tree, "snapshot": made.commit, "head": made.head}
 
 
 # -- the end of a visit ------------------------------------------------------------------
