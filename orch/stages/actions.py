@@ -45,8 +45,7 @@ def carried_out(desk: Desk, course: Course, visit: Visit) -> tuple[Outcome, dict
     facts = json.dumps({"action": stage.action, **done.facts}, ensure_ascii=False)
     if done.obstacle is not None:
         return Outcome("failed", reason=done.obstacle[:1000]), {"result": facts}
-    columns = {"result": facts, "tree_after": done.tree, "snapshot": done.snapshot}
-    return Outcome("succeeded"), columns
+    return Outcome("succeeded"), {"result": facts, **done.columns}
 
 
 def _stored(desk: Desk, course: Course, action: str, report: reports.Report) -> str:

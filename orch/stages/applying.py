@@ -6,6 +6,7 @@ attempt's lock; done again after a crash it comes to the same.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message
@@ -28,13 +29,12 @@ _LINK, _MODULE = "120000", "160000"
 
 
 class Applied(NamedTuple):
-    """What came of it: why it could not be done, in a line; else the facts, and the tree and the
-    snapshot that lie there now."""
+    """What came of it: why it could not be done, in a line; else the facts, and the columns of the
+    visit that say what lies there now."""
 
     obstacle: str | None
     facts: dict[str, Any]
-    tree: str | None = None
-    snapshot: str | None = None
+    columns: Mapping[str, Any] = {}
 
 
 def commit_changes(desk: Desk, course: Course) -> Applied:
@@ -77,7 +77,8 @@ def _committed(desk: Desk, course: Course, held: tuple[Repository, Hold]) -> App
         repository, worktree, known, ref_of(attempt.id), message, course.last_snapshot
     )
     about = {"commit": found.head, "commits_ahead": found.commits_ahead}
-    return Applied(None, about, made.tree, made.commit)
+    now = {"tree_after": made.tree, "snapshot": made.commit, "head": made.head}
+    return Applied(None, about, now)
 
 
 # -- what was handed in --------------------------------------------------------------------

@@ -52,10 +52,11 @@ class Decision(NamedTuple):
 
 
 class Lying(NamedTuple):
-    """What lies in a worktree: its tree, and a snapshot of it, if one was made."""
+    """What lies in a worktree: its tree, and a snapshot of it with its HEAD, if one was made."""
 
     tree: str | None
-    snapshot: str | None
+    snapshot: str | None = None
+    head: str | None = None
 
 
 class Answered(NamedTuple):
@@ -77,7 +78,7 @@ def ask(
 ) -> Attempt:
     """Open the decision: the attempt is blocked, and gives its slot back. `seen` is what lies in
     the worktree, if that is not what was judged last."""
-    seen = seen or Lying(course.last_tree, None)
+    seen = seen or Lying(course.last_tree)
     thread_id, cause = new_id(), str(step.cause)
     about = {"cause": cause, "about": step.stage, "resume": step.resume}
     told = packet.of(course, step, answers_to(cause), seen.tree)
@@ -101,6 +102,7 @@ def ask(
             "tree_before": seen.tree,
             "tree_after": seen.tree,
             "snapshot": seen.snapshot,
+            "head": seen.head,
             "reason": step.reason,
             "result": json.dumps(about),
         },
@@ -312,7 +314,7 @@ def _changed(desk: Desk, course: Course, held: tuple[Repository, Hold], tree: st
         made = snapshots.snapshot(repository, worktree, known, ref, message, course.last_snapshot)
     except snapshots.Unfit:
         return None
-    return None if made.tree == tree else Lying(made.tree, made.commit)
+    return None if made.tree == tree else Lying(made.tree, made.commit, made.head)
 
 
 def open_in(tx: Session, attempt: Attempt) -> Decision | None:
