@@ -154,25 +154,11 @@ def _faulty(read: _Read, given: Any) -> list[Problem]:
     unread = bool(told & {"stages"}) or not isinstance(given, dict)
     found = faults(read.blueprint, ways=not (read.wrong or unread))
     names = [stage.id for stage in read.blueprint.stages]
-    problems = [
+    return [
         _problem(fault, names)
         for fault in found
         if fault.place not in read.wrong
         and not (fault.place is None and (unread or told & {fault.key}))
-    ]
-    return [*problems, *_not_yet(read)]
-
-
-def _not_yet(read: _Read) -> list[Problem]:
-    """What is known, and cannot be carried out."""
-    return [
-        Problem(
-            ("stages", place, "type"),
-            "a stage of the type council cannot be carried out yet",
-            "let an agent judge (`type: agent`, `reviews: true`, `writes: false`)",
-        )
-        for place, stage in enumerate(read.blueprint.stages)
-        if stage.type == "council"
     ]
 
 

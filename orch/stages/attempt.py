@@ -15,7 +15,7 @@ from ..git.worktrees import Hold
 from ..runs.config import NoAnswer, config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import accept, begin, course, decide, enter, gating
+from . import accept, begin, course, decide, enter, gating, seats
 from . import settle as settling
 from .course import Course
 from .machine import Step
@@ -108,7 +108,7 @@ def _due_ms(desk: Desk, tx: Session, attempt: Attempt, unanswered: NoAnswer | No
         at_ms = min((end for end in ends if end is not None), default=None)
     elif attempt.state in AT_HAND:
         now = course.read(tx, run, attempt.id)
-        at_ms = None if now.live is not None else now.step().at_ms or None
+        at_ms = seats.until_ms(now) if now.live is not None else now.step().at_ms or None
     else:
         at_ms = None
     # What is overdue waits for room in a mailbox, say: it is looked at now and then.
@@ -132,6 +132,8 @@ def _step(desk: Desk, now: Course) -> bool:
     if live is not None:
         if live.kind == "decision":
             return decide.settle(desk, now)
+        if live.kind == "council":
+            return seats.settle(desk, now)
         return live.kind == "agent" and settling.settle(desk, now)
     step = now.step()
     if step.at_ms > desk.database.now().wall_ms or decide.holds_up(desk, now):
@@ -140,7 +142,7 @@ def _step(desk: Desk, now: Course) -> bool:
         return accept.accept(desk, now)
     if step.do == "end":
         return accept.give_up(desk, now, step)
-    return step.do in ("offer", "decide") and _enter(desk, now, step)
+    return step.do in ("offer", "council", "decide") and _enter(desk, now, step)
 
 
 def _enter(desk: Desk, now: Course, step: Step) -> bool:
@@ -155,4 +157,5 @@ def _enter(desk: Desk, now: Course, step: Step) -> bool:
             return True
         if enter.skips(desk, tx, again, step):
             return True
-        return enter.offer(desk, tx, again, step, change) is not None
+        send = seats.offer if step.do == "council" else enter.offer
+        return send(desk, tx, again, step, change) is not None

@@ -41,7 +41,7 @@ def change_of(desk: Desk, course: Course, step: Step) -> Change:
     from . import reports
 
     stage = course.blueprint.by_id.get(str(step.stage))
-    if step.do != "offer" or stage is None or not stage.reviews:
+    if stage is None or not stage.judges:
         return Change()
     if not has_reviewer(course.run, course.task, stage, course.visits):
         return Change()
@@ -83,9 +83,9 @@ def record(desk: Desk, tx: Transaction, course: Course, number: int, facts: dict
 def skips(desk: Desk, tx: Transaction, course: Course, step: Step) -> bool:
     """Skip a review where nobody else could do it: nobody approves what they wrote."""
     stage = course.blueprint.by_id[str(step.stage)]
-    if not stage.reviews or has_reviewer(course.run, course.task, stage, course.visits):
+    if not stage.judges or has_reviewer(course.run, course.task, stage, course.visits):
         return False
-    number = insert(tx, course, stage.id, "agent", {"tree_after": course.last_tree})
+    number = insert(tx, course, stage.id, stage.type, {"tree_after": course.last_tree})
     record(desk, tx, course, number, {"stage": stage.id})
     visit = visits.live_of(tx, course.attempt.id)
     assert visit is not None
@@ -112,7 +112,7 @@ def offer(
     thread_id = new_id()
     attempt = course.attempt._replace(mailbox=mailbox)
     entered = (stage, step, change or Change())
-    _send(desk, tx, course._replace(attempt=attempt), entered, thread_id)
+    send(desk, tx, course._replace(attempt=attempt), entered, thread_id)
     number = insert(
         tx,
         course,
@@ -137,9 +137,10 @@ def offer(
     return moved
 
 
-def _send(
+def send(
     desk: Desk, tx: Transaction, course: Course, entered: tuple[Stage, Step, Change], thread_id: str
 ) -> None:
+    """Send the thread of a stage that is entered, to the mailbox that `course.attempt` has."""
     stage, step, change = entered
     run, task, attempt = course.run, course.task, course.attempt
     facts = {
@@ -181,7 +182,7 @@ def _files(desk: Desk, course: Course, change: Change) -> tuple[Stored, ...]:
     has been cleared away since is left out."""
     found: dict[str, Stored] = {}
     for visit in course.visits:
-        if visit.thread_id is not None:
+        if visit.kind == "council" or (visit.kind == "agent" and visit.thread_id is not None):
             found.clear()
         elif visit.kind == "action":
             made = [Stored(**each) for each in visit.found.get("artifacts", ())]

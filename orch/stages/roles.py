@@ -24,6 +24,8 @@ KNOWN = (
     "emergency_pro_reviewer",
 )
 """Roles whose names mean the same everywhere; a blueprint may have others."""
+COUNCIL = "frontier_reviewer"
+"""The role of a council that names none."""
 _MOST_NAME = 64
 
 
@@ -35,7 +37,12 @@ def mailbox_of(run: Run, task: Task, stage: Stage, visits: Sequence[Visit]) -> s
             continue
         if visit.found.get("resume") == stage.id and visit.found.get("mailbox"):
             return str(visit.found["mailbox"])
-    return config_of(run).roles.get(stage.role or "", task.mailbox)
+    return config_of(run).roles.get(role_of(stage) or "", task.mailbox)
+
+
+def role_of(stage: Stage) -> str | None:
+    """The role of a stage."""
+    return stage.role or (COUNCIL if stage.type == "council" else None)
 
 
 def has_reviewer(run: Run, task: Task, stage: Stage, visits: Sequence[Visit]) -> bool:
@@ -48,7 +55,7 @@ def used_in(tx: Session, run: Run, also: str | None = None) -> list[str]:
     that its tasks may still be given."""
     texts = [*blueprint_rows.of_run(tx, run.id).values(), *([] if also is None else [also])]
     stages = [stage for text in texts for stage in from_canonical(text).stages]
-    return list(dict.fromkeys(stage.role for stage in stages if stage.role is not None))
+    return list(dict.fromkeys(role for stage in stages if (role := role_of(stage)) is not None))
 
 
 def mailboxes_of(tx: Session, run: Run) -> list[str]:
@@ -56,7 +63,7 @@ def mailboxes_of(tx: Session, run: Run) -> list[str]:
     given = config_of(run).roles
     ids = tasks.blueprints_to_serve(tx, run.id) if given else []
     texts = blueprint_rows.of_run(tx, run.id) if ids else {}
-    roles = {stage.role for each in ids for stage in from_canonical(texts[each]).stages}
+    roles = {role_of(stage) for each in ids for stage in from_canonical(texts[each]).stages}
     return sorted({mailbox for role, mailbox in given.items() if role in roles})
 
 

@@ -67,7 +67,7 @@ def test_every_key_is_read(read):
             on_reject: fail
           - {id: check, type: deterministic, action: run_gates, gates: [lint], on_success: make}
           - {id: make, type: deterministic, run: make all, on_success: ask}
-          - {id: ask, type: agent, goal: Good?}
+          - {id: ask, type: council, goal: Good?}
         """.replace("outputs: [pack]}", "outputs: [pack], on_success: a}")
     )
 
@@ -83,7 +83,7 @@ def test_every_key_is_read(read):
             ),
             Stage("check", "deterministic", "run_gates", gates=("lint",), on_success="make"),
             Stage("make", "deterministic", run="make all", on_success="ask"),
-            Stage("ask", "agent", goal="Good?"),
+            Stage("ask", "council", goal="Good?"),
         ),
         "Title", 1, 7, "pause",
     )  # fmt: skip
