@@ -40,7 +40,7 @@ def say(site: Site, verdict: str, who: str, text: str = "so") -> None:
 
 def is_over(site: Site) -> bool:
     """Whether no seat is left to claim."""
-    with refused("nothing_to_claim"):
+    with refused("nothing_available"):
         site.office.bus("eve").claim(mailboxes=["reviewers"])
     return True
 
