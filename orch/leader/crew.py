@@ -174,6 +174,10 @@ def cast(
     run = roles.give(desk, run, names, also)
     with desk.database.snapshot() as snapshot:
         used = roles.used_in(snapshot, run, also)
+    for name in sorted(names.intersection(roles.KNOWN).difference(used)):
+        desk.database.notice(
+            f"no stage of run {run.name} has the role {name}: it has no work there"
+        )
     given = {role: box for role, box in config_of(run).roles.items() if role in used}
     return run, tuple(
         post._replace(mailbox=given.get(post.mailbox or "", post.mailbox)) for post in posts

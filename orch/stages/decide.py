@@ -19,6 +19,8 @@ from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import OPERATOR, Visit
 from ..git import snapshots, worktrees
+from ..git.facts import facts
+from ..git.failures import shown
 from ..git.repository import Repository, is_there
 from ..git.worktrees import Hold
 from ..runs.config import NoAnswer
@@ -34,6 +36,7 @@ MAX_HINT_BYTES = 16 * 1024
 OF_A_TREE = ("accept", "approve")
 """Answers about what lies in the worktree: of another tree they say nothing."""
 _BUSY_SECONDS = 0.5
+_MOST_NAMED = 5
 
 
 class Decision(NamedTuple):
@@ -52,11 +55,13 @@ class Decision(NamedTuple):
 
 
 class Lying(NamedTuple):
-    """What lies in a worktree: its tree, and a snapshot of it with its HEAD, if one was made."""
+    """What lies in a worktree: its tree, and a snapshot of it with its HEAD, if one was made; and
+    what is other than it was."""
 
     tree: str | None
     snapshot: str | None = None
     head: str | None = None
+    what: str = ""
 
 
 class Answered(NamedTuple):
@@ -293,7 +298,7 @@ def holds_up(desk: Desk, course: Course) -> bool:
         again = read(tx, course.run, attempt.id)
         if len(again.visits) == len(course.visits) and again.attempt.state == attempt.state:
             found = last.found
-            why = f"the worktree was changed before `{last.verdict}` could be carried out"
+            why = f"{seen.what} was changed before `{last.verdict}` could be carried out"
             step = Step("decide", found["about"], found["cause"], why, resume=found.get("resume"))
             ask(desk, tx, again, step, seen)
     return True
@@ -314,7 +319,10 @@ def _changed(desk: Desk, course: Course, held: tuple[Repository, Hold], tree: st
         made = snapshots.snapshot(repository, worktree, known, ref, message, course.last_snapshot)
     except snapshots.Unfit:
         return None
-    return None if made.tree == tree else Lying(made.tree, made.commit, made.head)
+    paths = [shown(each.path) for each in facts(repository, tree, made.tree).files]
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    what = ", ".join(paths[:_MOST_NAMED]) + more
+    return Lying(made.tree, made.commit, made.head, what) if paths else None
 
 
 def open_in(tx: Session, attempt: Attempt) -> Decision | None:

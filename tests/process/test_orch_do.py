@@ -334,7 +334,7 @@ def test_a_role_that_is_named_has_a_worker_of_its_own_who_reviews(place: Place):
     assert (found["data"]["outcome"], found["data"]["closed"]) == ("succeeded", True)
     shown = place.orch("attempt", "show", "add-it/1", "--run", found["data"]["run"]["name"])
     assert "not reviewed" not in shown.text
-    config = json.loads(place.orch("run", "show", "--json").text)["data"]["run"]["config"]
+    config = json.loads(place.orch("run", "show", "--json").text)["data"]["config"]
     assert config["roles"] == {
         "frontier_reviewer": {"mailbox": f"{found['data']['run']['name']}-frontier_reviewer"}
     }

@@ -98,7 +98,7 @@ def test_what_was_changed_since_is_asked_for_anew(site: Site, run, course: Cours
 
     assert course.way()[-2:] == [("decision", answer), ("decision", "live")]
     last = course.visits()[-1]
-    assert f"changed before `{answer}`" in str(last.reason)
+    assert f"a.txt was changed before `{answer}`" in str(last.reason)
     assert last.tree_before == git(course.worktree, "rev-parse", "HEAD^{tree}")
     decided(site, run, answer)
     assert site.states(run) == {"a": "succeeded"}

@@ -156,3 +156,24 @@ def test_the_mailboxes_of_roles_are_served_while_a_task_may_need_them(site: Site
     assert served() == ["reviewers"]
     site.scheduler.cancel(run, ["a"])
     assert served() == []
+
+
+def test_a_worker_for_all_has_the_mailboxes_of_roles_apart(site: Site, run, monkeypatch):
+    """So that who reviews has another name than who wrote."""
+    started(site, run)
+    begun: list[tuple[str, ...]] = []
+    monkeypatch.setattr(crew.Crew, "add", lambda self, post, boxes, slots: begun.append(boxes))
+    workers = crew.Crew(site.scheduler.desk, run, (Post("x", None, "claude"),))
+    workers.serve()
+    workers.serve()
+
+    assert begun == [("workers",), ("reviewers",)]
+
+
+def test_a_known_role_that_no_stage_has_is_told(site: Site, run, monkeypatch):
+    started(site, run)
+    told: list[str] = []
+    monkeypatch.setattr(site.scheduler.database, "notice", told.append)
+    crew.cast(site.scheduler.desk, run, (Post("x", "simple_builder", "a"),))
+
+    assert told == [f"no stage of run {run.name} has the role simple_builder: it has no work there"]
