@@ -16,6 +16,7 @@ from ..gates.turns import finished
 from ..journal import finishing
 from ..runs import readiness
 from ..runs import run_rows as runs
+from ..runs.config import NoAnswer, config_of
 from ..runs.desk import Desk
 from ..runs.limits import DEFAULT_WAIT_SECONDS
 from ..runs.model import Run
@@ -127,6 +128,17 @@ def reconcile(desk: Desk, run: Run, *, checks: bool = True) -> Reconciled:
         picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
     obstacle = verify.obstacle(desk, run)
     return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
+
+
+def end_unanswered(desk: Desk, run: Run, unanswered: NoAnswer | None) -> None:
+    """Settle the decisions that nobody has taken in time by the caller's rule; that of the config
+    holds without it. Errors: those of git and of every write."""
+    if unanswered is None:
+        return
+    with desk.database.snapshot() as snapshot:
+        staged = [a for a in attempts.live_of_run(snapshot, run.id) if a.staged]
+    if staged:
+        kinds.of_stages().end_unanswered(desk, run, staged, unanswered)
 
 
 def wait(
@@ -260,11 +272,17 @@ def tells(event: Event, picture: Picture) -> bool:
     return not says_nothing(event.kind, event.data)
 
 
-def may_move(desk: Desk, picture: Picture, *, dispatching: bool = True) -> bool:
+def may_move(
+    desk: Desk, picture: Picture, *, dispatching: bool = True, unanswered: NoAnswer | None = None
+) -> bool:
     """Whether a run can go on without a decision; `dispatching` is False when nothing can be
-    dispatched for now."""
+    dispatched for now. `unanswered`: what the caller does about decisions that nobody takes."""
     with desk.database.snapshot() as snapshot:
         live = attempts.live_of_run(snapshot, picture.run.id)
+    if any(a.deciding and a.state == "blocked" for a in live):
+        policies = (config_of(picture.run).decisions, unanswered or NoAnswer())
+        if any(policy.on_no_answer != "wait" for policy in policies):
+            return True  # it ends by itself
     taken = readiness.taken_by(live)
     return readiness.may_move(picture, taken, dispatching=dispatching)
 

@@ -62,8 +62,8 @@ def why(cause: str, stage: str, reason: str | None) -> str:
     return f"{said}: {reason.rstrip('.')}" if reason else said
 
 
-def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:
-    """The packet of a decision."""
+def of(course: Course, step: Step, answers: Sequence[str], tree: str | None) -> Packet:
+    """The packet of a decision, which speaks of a tree."""
     task, attempt, resume = course.task, course.attempt, step.resume
     visits = course.visits[-_MOST_VISITS:]
     meanings = {answer: MEANINGS[answer].format(resume=resume) for answer in answers}
@@ -92,7 +92,7 @@ def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:
         "stage": step.stage,
         "reason": step.reason,
         "resume": resume,
-        "tree": course.last_tree,
+        "tree": tree,
         "branch": attempt.branch,
         "worktree": attempt.worktree_path,
         "base_commit": attempt.base_commit,
