@@ -5,7 +5,7 @@ A worker does what the script has for the visit that it was sent, however often 
 """
 
 import json
-import os
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -238,6 +238,7 @@ class Play(Scene):
                 if not of_task:
                     return []
                 found = visits.of_attempt(snapshot, of_task[0].id)
+            self.reasons = [v.reason for v in found]
             return [(v.stage, v.verdict or v.state, v.tree_after) for v in found]
         raise AssertionError
 
@@ -276,6 +277,14 @@ class Play(Scene):
         every = [x.content for x in self.script.lines if x.content and x.ends == "succeeded"]
         return str(every[-1]).rstrip("\n")
 
+    def check_so_far(self, killed: Sequence[int]) -> None:
+        """No visit but those that are to come, in their order."""
+        way = [(stage, end) for stage, end, _ in self.way()]
+        wanted = [("surroundings", "succeeded")] + [(x.stage, x.ends) for x in self.script.lines]
+        live = len(way) - (bool(way) and way[-1][1] == "live")
+        ok = way[:live] == wanted[:live] and [s for s, _ in way] == [s for s, _ in wanted][: len(way)]
+        assert ok, (killed, list(zip(way, self.reasons, strict=True)))
+
     # -- the play ----------------------------------------------------------------------------
 
     def play(self, kills: Callable[[int], int | None]) -> list[int]:
@@ -283,11 +292,21 @@ class Play(Scene):
         be killed, by its number; None: not at all. Returns the numbers of those that were."""
         killed: list[int] = []
         for number in range(MOST_PASSES):
-            act = self.work if number % 2 else self.lead
+            act = (self.lead, self.work)[number % 2]
             step = kills(number)
-            if killing.killed_before(0 if step is None else step, act):
+            if killing.killed_before(0 if step is None else step, partial(_told, act)):
                 killed.append(number)
                 self.late()
+            self.check_so_far(killed)
             if not number % 2 and self.state() in ("succeeded", "failed", "cancelled"):
                 return killed
         raise AssertionError(f"it comes to no end: {self.way()}")
+
+
+def _told(act: Callable[[], None]) -> None:
+    """Act; what goes wrong in a process that is forked is told before it ends."""
+    try:
+        act()
+    except BaseException:
+        traceback.print_exc()
+        raise
