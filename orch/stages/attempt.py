@@ -11,15 +11,19 @@ from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..attempts.kinds import FirstMessage
 from ..attempts.verify import verify
+from ..git.repository import is_there
 from ..git.worktrees import Hold
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from . import accept, begin, course, decide, enter, gating
 from . import settle as settling
 from .course import Course
+from .machine import Step
 
 AT_HAND = ("provisioned", "submitted")
 """The states in which an attempt waits for a leader."""
+NEEDS_WORKTREE = ("offer", "gates", "action")
+"""The steps that nothing can be done about without a worktree."""
 
 
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
@@ -100,13 +104,18 @@ def _advance(desk: Desk, run: Run, attempt: Attempt) -> int:
 def _step(desk: Desk, now: Course) -> bool:
     """One step; False when nothing can be done now."""
     live = now.live
-    if live is not None:
-        if live.kind == "decision":
-            return decide.settle(desk, now)
-        return live.kind == "agent" and settling.settle(desk, now)
-    step = now.step()
-    if step.at_ms > desk.database.now().wall_ms:
-        return False
+    if live is not None and live.kind == "decision":
+        return decide.settle(desk, now)
+    step = None if live is not None else now.step()
+    needed = step is None or step.do in NEEDS_WORKTREE
+    if needed and not is_there(str(now.attempt.worktree_path)):
+        return accept.lose(desk, now)
+    if step is None:
+        return live is not None and live.kind == "agent" and settling.settle(desk, now)
+    return step.at_ms <= desk.database.now().wall_ms and _take(desk, now, step)
+
+
+def _take(desk: Desk, now: Course, step: Step) -> bool:
     if step.do == "accept":
         return accept.accept(desk, now)
     if step.do == "end":

@@ -17,6 +17,7 @@ from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
 from ..git import harvest, snapshots, worktrees
+from ..git.commands import NO_ANSWER
 from ..git.facts import facts
 from ..git.repository import Repository, is_there
 from ..git.snapshots import ref_of
@@ -59,7 +60,7 @@ def settle(desk: Desk, course: Course) -> bool:
                 return False
             return _settle(desk, course, visit, (repository, hold))
     except InboxOrchError as error:
-        if error.code != "busy":
+        if error.code != "busy" and is_there(str(attempt.worktree_path)):
             raise
         return False
 
@@ -82,9 +83,8 @@ def _settle(desk: Desk, course: Course, visit: Visit, held: tuple[Repository, Ho
         if outcome.state == "succeeded" and stage.writes:
             outcome = _harvested(desk, course, outcome, held)
         outcome, kept = _put_right(course, stage, outcome, held)
-    except snapshots.Unfit as unfit:
-        reason = f"what lies in its worktree cannot be kept: {unfit}"
-        outcome, kept = Outcome("error", reason=reason[:_MOST_REASON]), _NOTHING
+    except (snapshots.Unfit, InboxOrchError) as error:
+        outcome, kept = unreadable(course, error), _NOTHING
     ends = {
         "worker": None if said is None else said.sender,
         "worked_ms": _worked_ms(desk, thread),
@@ -225,6 +225,18 @@ def _put_right(
     return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
 
 
+def unreadable(course: Course, error: snapshots.Unfit | InboxOrchError) -> Outcome:
+    """The end of a visit whose worktree cannot be kept as it is, or of which git cannot make sense:
+    somebody has to look. Raises what is this machine's trouble, and when the worktree is gone."""
+    if isinstance(error, InboxOrchError):
+        this_machine = error.code != "git_failed" or error.details.get("status") == NO_ANSWER
+        if this_machine or not is_there(str(course.attempt.worktree_path)):
+            raise error
+        return Outcome("error", reason=f"unreadable: {error.message}"[:_MOST_REASON])
+    reason = f"what lies in its worktree cannot be kept: {error}"
+    return Outcome("error", reason=reason[:_MOST_REASON])
+
+
 def _changed(
     course: Course, stage: Stage, outcome: Outcome, now: tuple[Repository, str]
 ) -> Outcome:
@@ -232,12 +244,20 @@ def _changed(
     (repository, tree), before = now, course.last_tree
     if tree == before and not course.task.allow_empty and not _mends(course):
         return Outcome("failed", reason="it changed nothing", put_back=True)
+    if tree != before and tree == _first_tree(course) and not course.task.allow_empty:
+        reason = "it has undone the work: all is as it was at the beginning"
+        return Outcome("failed", reason=reason, put_back=True)
     if stage.toolset == "docs" and before is not None and tree != before:
         others = not_documents(repository, before, tree)
         if others:
             reason = f"only documents may change, not {', '.join(others[:5])}"
             return Outcome("failed", reason=reason[:_MOST_REASON], put_back=True)
     return outcome
+
+
+def _first_tree(course: Course) -> str | None:
+    start = attempts.details_of(course.attempt).start
+    return None if start is None else start.tree
 
 
 def _mends(course: Course) -> bool:
