@@ -239,6 +239,7 @@ def _judge(
             tree = ground.tree_now()  # what comes after it judges what it has written
         _note(desk, course, visit, _stored(course, stage, results, tree))
         tries.gone = 0
+    settling.head_as_before(desk, course, tree)
     columns = {"result": _stored(course, stage, results, tree)}
     if tree != course.last_tree:
         columns |= settling.kept_of_gates(desk, course, stage)
@@ -332,6 +333,7 @@ def _prove(
                 visits.update(tx, visit, {"tries": 0})
             tries.gone = 0
         proofs.append((yield from _proof(ground, gate, result, found, tries)))
+    settling.head_as_before(desk, course, start.tree)
     with desk.database.transaction() as tx:
         known = surroundings_rows.put(tx, course.run.id, start.base_tree, found, proofs)
     told = {"proofs": [p.as_json() for p in known.proofs], "notes": list(known.notes)}

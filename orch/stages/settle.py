@@ -17,7 +17,7 @@ from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
 from ..git import harvest, snapshots, worktrees
-from ..git.commands import NO_ANSWER
+from ..git.commands import NO_ANSWER, git
 from ..git.facts import facts
 from ..git.repository import Repository, is_there
 from ..git.snapshots import ref_of
@@ -229,12 +229,18 @@ def unreadable(course: Course, error: snapshots.Unfit | InboxOrchError) -> Outco
     """The end of a visit whose worktree cannot be kept as it is, or of which git cannot make sense:
     somebody has to look. Raises what is this machine's trouble, and when the worktree is gone."""
     if isinstance(error, InboxOrchError):
-        this_machine = error.code != "git_failed" or error.details.get("status") == NO_ANSWER
-        if this_machine or not is_there(str(course.attempt.worktree_path)):
+        if not _is_of_worktree(error) or not is_there(str(course.attempt.worktree_path)):
             raise error
         return Outcome("error", reason=f"unreadable: {error.message}"[:_MOST_REASON])
     reason = f"what lies in its worktree cannot be kept: {error}"
     return Outcome("error", reason=reason[:_MOST_REASON])
+
+
+def _is_of_worktree(error: InboxOrchError) -> bool:
+    """Whether the worktree alone is why git could not do it: not the machine, no setting of all."""
+    said = error.details
+    no_worktree = "folder" in said and said.get("setting") is None
+    return error.code == "git_failed" and (said.get("status") != NO_ANSWER or no_worktree)
 
 
 def _changed(
@@ -265,6 +271,22 @@ def _mends(course: Course) -> bool:
     over = [v for v in course.visits if not v.live and v.state not in ("lost", "void")]
     last = next((v for v in reversed(over) if v.kind != "decision"), None)
     return last is not None and last.kind == "gates" and last.state == "failed"
+
+
+def head_as_before(desk: Desk, course: Course, tree: str) -> None:
+    """Let HEAD be where it was before the gates: what one of them commits, or checks out, is no
+    part of the work. `tree` is what the files are to be. Errors: those of git, `busy`. Raises
+    `Unfit`."""
+    attempt, before = course.attempt, course.last_snapshot
+    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
+    asking = ("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+    said = git(worktree, *asking, reads=True, accepted=(0, 128))[1].split()
+    if before is None or said == [course.last_head, f"refs/heads/{attempt.branch}"]:
+        return
+    repository = desk.repository(course.run)
+    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
+        snapshots.restore(repository, worktree, hold, before, known)
+        snapshots.put_back(repository, worktree, tree, known, ref_of(attempt.id))
 
 
 def kept_of_gates(desk: Desk, course: Course, stage: Stage) -> dict[str, Any]:
