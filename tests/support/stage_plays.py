@@ -5,6 +5,8 @@ A worker does what the script has for the visit that it was sent, however often 
 """
 
 import json
+import os
+import random
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,7 +27,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from support import killing
 from support.clocks import SteppingClock
 from support.runs import Site, git, lock_files
-from support.scenes import Scene
+from support.scenes import Scene, killing_git
 from support.stages import add, agent, gates
 
 BUILDERS, REVIEWERS = "builders", "reviewers"
@@ -148,9 +150,13 @@ CODE_INSTEAD = {("study", 2): "code.py"}
 class Play(Scene):
     """One task that goes by the blueprint of a script."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(
+        self, folder: Path, name: str, looks: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
         super().__init__(folder)
         self.name, self.script = name, SCRIPTS[name]
+        self.gates = self.script.gates if looks is None else looks
+        self.reasons: list[str | None] = []
         self.ahead_seconds = 0.0
 
     def make(self) -> None:
@@ -160,7 +166,7 @@ class Play(Scene):
         git(site.repository, "add", "--all")
         git(site.repository, "commit", "--quiet", "--message", "Ignore")
         config = Config(
-            gates=tuple(self.script.gates),
+            gates=tuple(self.gates),
             roles={"frontier_reviewer": REVIEWERS},
             finds=(),
         )
@@ -285,15 +291,16 @@ class Play(Scene):
 
     # -- the play ----------------------------------------------------------------------------
 
-    def play(self, kills: Callable[[int], int | None]) -> list[int]:
-        """Pass after pass until the task is at an end. `kills` says before which step a pass is to
-        be killed, by its number; None: not at all. Of leaders no two in a row: the third that is
-        gone while a gate runs is one too many. Returns the numbers of those that were killed."""
+    def play(self, kills: Callable[[int], "Kill | None"]) -> list[int]:
+        """Pass after pass until the task is at an end. `kills` says where a pass is to be killed,
+        by its number; None: not at all. No two leaders or workers in a row: the third who is gone
+        while a gate runs, or with a delivery, is one too many. Returns the numbers of those that
+        were killed."""
         killed: list[int] = []
         for number in range(MOST_PASSES):
             act = (self.lead, self.work)[number % 2]
-            step = None if not number % 2 and number - 2 in killed else kills(number)
-            if killing.killed_before(0 if step is None else step, partial(_told, act)):
+            kill = None if number - 2 in killed else kills(number)
+            if self._is_killed(kill or Kill(), act):
                 killed.append(number)
                 self.late()
             self.check_so_far(killed)
@@ -301,9 +308,39 @@ class Play(Scene):
                 return killed
         raise AssertionError(f"it comes to no end: {self.way()}")
 
+    def _is_killed(self, kill: "Kill", act: Callable[[], None]) -> bool:
+        folder = self.folder.parent / "bin"
+        if kill.moment is not None:
+            killing_git(folder, kill.number, kill.moment)
+        step = kill.number if kill.moment is None else 0
+        return killing.killed_before(step, partial(_told, act, folder if kill.moment else None))
 
-def _told(act: Callable[[], None]) -> None:
-    """Act; what goes wrong in a process that is forked is told before it ends."""
+
+class Kill(NamedTuple):
+    """Before a step of this number; or, with a `moment`, `before` or `after` a call of git."""
+
+    number: int = 0
+    moment: str | None = None
+
+
+def at_random(seed: int) -> Callable[[int], Kill | None]:
+    """Three passes of four are killed, somewhere."""
+    chance = random.Random(seed)
+
+    def kill(number: int) -> Kill | None:
+        moment = chance.choice((None, None, "before", "after"))
+        most = 6 if moment is None else 4
+        step = int(3 ** (chance.random() * most))
+        return Kill(step, moment) if chance.random() < 0.75 else None
+
+    return kill
+
+
+def _told(act: Callable[[], None], programs: Path | None) -> None:
+    """Act, with these programs before all others; what goes wrong in a process that is forked is
+    told before it ends."""
+    if programs is not None:
+        os.environ["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
     try:
         act()
     except BaseException:
