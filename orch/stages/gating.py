@@ -22,7 +22,6 @@ from ..gates import proving, result_rows, surroundings_rows
 from ..gates.definitions import Gate
 from ..gates.grounds import ground_digest, tool_version
 from ..gates.judging import Base
-from ..gates.look import Found
 from ..gates.orphans import facts_of
 from ..gates.results import GateResult
 from ..gates.spec import NotStarted
@@ -318,24 +317,27 @@ def _prove(
     assert start is not None
     with desk.database.snapshot() as snapshot:
         known = surroundings_rows.get(snapshot, course.run.id, start.base_tree)
+    if known is not None:
+        return _proved(known)  # another attempt has tried all of them on this base
     found = grounds.found_at(desk, course.run, str(course.attempt.base_commit))
-    if known is not None and known.setup is None:
-        found = found._replace(setup=None)
-    proofs = []
-    for gate in proving.needed(found, known):
-        digest = _digest(gate, ground, None, None) + (found.setup or "")
-        with desk.database.snapshot() as snapshot:
-            result = result_rows.get(snapshot, course.run.id, start.tree, gate.name, digest)
-        if result is None and not tries.used_up:
-            result = yield from trying(ground, gate, start.tree, None)
-            with desk.database.transaction() as tx:
-                result_rows.put(tx, course.run.id, start.tree, digest, result)
-                visits.update(tx, visit, {"tries": 0})
-            tries.gone = 0
-        proofs.append((yield from _proof(ground, gate, result, found, tries)))
+    proofs = [proving.Proof.from_json(each) for each in visit.found.get("proofs", ())]
+    for gate in found.gates[len(proofs) :]:
+        if tries.used_up:
+            proofs.append(proving.proof_of(gate, _gone_each_time(gate, tries.gone)))
+        else:
+            # Before the gate, which begins by putting back what this may have written.
+            seen = yield from canaries.sighting(ground, gate, found.packages)
+            result = yield from _tried_on_base(desk, course, (gate, found.setup), ground)
+            proofs.append(proving.proof_of(gate, result, seen, found.packages))
+        tries.gone = 0
+        _note(desk, course, visit, json.dumps({"proofs": [p.as_json() for p in proofs]}))
     settling.head_as_before(desk, course, start.tree)
     with desk.database.transaction() as tx:
         known = surroundings_rows.put(tx, course.run.id, start.base_tree, found, proofs)
+    return _proved(known)
+
+
+def _proved(known: proving.Surroundings) -> _Judged:
     told = {"proofs": [p.as_json() for p in known.proofs], "notes": list(known.notes)}
     able = [p for p in known.proofs if p.usable]
     reason = f"{len(able)} of {len(known.proofs)} gates can judge here"
@@ -345,19 +347,21 @@ def _prove(
     )
 
 
-def _proof(
-    ground: Ground, gate: Gate, result: GateResult | None, found: Found, tries: _Tries
-) -> Generator[None, None, proving.Proof]:
-    """What a gate has come to on the base, and from where it imports what it judges; None: it was
-    begun too often."""
-    if result is None:
-        result, tries.gone = _gone_each_time(gate, tries.gone), 0
-        return proving.proof_of(gate, result)
-    seen = proving.UNKNOWN
-    if not tries.used_up:
-        seen = yield from canaries.sighting(ground, gate, found.packages)
-    tries.gone = 0
-    return proving.proof_of(gate, result, seen, found.packages)
+def _tried_on_base(
+    desk: Desk, course: Course, tried: tuple[Gate, str | None], ground: Ground
+) -> Generator[None, None, GateResult]:
+    """What a gate comes to on the base; a leader that died there has left what it had judged."""
+    gate, setup = tried
+    tree, version = str(course.last_tree), tool_version(gate, ground.environment, ground.folder)
+    digest = ground_digest(gate, setup or "", [version])
+    with desk.database.snapshot() as snapshot:
+        before = result_rows.get(snapshot, course.run.id, tree, gate.name, digest)
+    if before is not None:
+        return before
+    result = yield from trying(ground, gate, tree, None)
+    with desk.database.transaction() as tx:
+        result_rows.put(tx, course.run.id, tree, digest, result)
+    return result
 
 
 # -- what is written down ----------------------------------------------------------------
