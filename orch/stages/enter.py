@@ -213,7 +213,7 @@ def before(course: Course, step: Step) -> list[str]:
         told.append(texts.failed_gates(results_of(last), step.told))
     elif last.verdict == "request_changes":
         told.append(texts.findings(last.found))
-    elif last.state == "failed" and last.reason:
+    elif last.state in ("failed", "error") and last.reason:
         told.append(texts.failed_visit(last.stage, last.reason))
     elif last.state == "lost":
         told.append("A worker before you was lost; what it did lies in the worktree.")
