@@ -73,6 +73,10 @@ def _check_mailbox(name: str) -> None:
     check_name(name, "mailbox")
 
 
+def _check_role(name: str) -> None:
+    check_name(name, "role")
+
+
 def _check_notifier(text: str) -> None:
     check_commands([text], "notifier", "run")
 
@@ -82,6 +86,7 @@ Variable = Annotated[str, checked(_check_variable)]
 Notifier = Annotated[str, checked(_check_notifier)]
 Settable = Annotated[str, checked(_check_settable)]
 Value = Annotated[str, checked(_check_value)]
+RoleName = Annotated[str, checked(_check_role)]
 Mailbox = Annotated[str, checked(_check_mailbox)]
 
 
@@ -96,6 +101,12 @@ class MailboxPart(Part):
     """What holds for one mailbox."""
 
     max_parallel: Annotated[int, Field(ge=1, le=MOST_PARALLEL)]
+
+
+class RolePart(Part):
+    """Who has the stages of one role."""
+
+    mailbox: Mailbox
 
 
 class ConfigPart(Part):
@@ -117,6 +128,7 @@ class ConfigPart(Part):
     notify: Annotated[list[Notifier], Field(max_length=MOST_CHECKS)] = Field([])
     otel: bool = False
     gates: Gates = Field({})
+    roles: Annotated[dict[RoleName, RolePart], Field(max_length=MOST_ENTRIES)] = Field({})
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":
