@@ -12,13 +12,13 @@ from ..attempts import moving, stop, work
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.rows import Details, details_with
-from ..runs.config import config_of
+from ..gates import surroundings_rows
 from ..runs.desk import Desk
 from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
+from . import grounds, texts
 from . import settle as settling
-from . import texts
 from .course import Course, results_of
 from .machine import Step
 from .model import Stage
@@ -79,7 +79,8 @@ def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | 
     if not has_room(tx, course, mailbox):
         return None
     thread_id = new_id()
-    attempt = course.attempt._replace(mailbox=mailbox)
+    details = details_with(course.attempt, Details(harvest=stage.writes))
+    attempt = course.attempt._replace(mailbox=mailbox, details=details)
     _send(desk, tx, course._replace(attempt=attempt), (stage, step), thread_id)
     number = insert(
         tx,
@@ -88,12 +89,11 @@ def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | 
         "agent",
         {"mailbox": mailbox, "thread_id": thread_id, "tree_before": course.last_tree},
     )
-    harvest = Details(harvest=stage.writes)
     changes = {
         "thread_id": thread_id,
         "mailbox": mailbox,
         "stage": stage.id,
-        "details": details_with(attempt, harvest),
+        "details": details,
         "head_commit": None,
     }
     cause = f"stage {stage.id}"
@@ -123,7 +123,7 @@ def _send(
         "time_limit_seconds": stage.timeout_seconds or task.limits.run_seconds,
         "database": desk.database.address,
         "database_id": desk.database.id,
-        "brief": work.brief_of(desk, run, task, attempt, thread_id),
+        "brief": work.brief_of(desk, run, task, attempt, thread_id, reads=not stage.writes),
     }
     payload = {name: value for name, value in facts.items() if value is not None}
     outgoing = sending.Outgoing(
@@ -134,16 +134,26 @@ def _send(
         thread_id=thread_id,
         schema=json.dumps(texts.REVIEW_SCHEMA, sort_keys=True) if stage.reviews else None,
     )
-    body = texts.for_visit(task.text, stage, before(course, step), gates=has_gates(course))
+    body = texts.for_visit(
+        task.text,
+        stage,
+        before(course, step),
+        gates=gates_ahead(tx, course),
+        base=attempt.base_commit,
+    )
     draft = Draft(body, payload=json.dumps(payload))
     sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
 
 
-def has_gates(course: Course) -> bool:
-    """Whether any gate judges what a worker of this attempt does."""
-    return any(v.kind == "gates" and results_of(v) for v in course.visits) or bool(
-        config_of(course.run).checks
-    )
+def gates_ahead(tx: Transaction, course: Course) -> list[str]:
+    """The names of the gates that judge what a worker of this attempt does."""
+    if not any(stage.runs_gates for stage in course.blueprint.stages):
+        return [gate.name for gate in grounds.checks_of(course.task)]
+    start = attempts.details_of(course.attempt).start
+    assert start is not None, "its worktree was prepared"
+    known = surroundings_rows.get(tx, course.run.id, start.base_tree)
+    usable = [] if known is None else [proof.gate for proof in known.proofs if proof.usable]
+    return usable + [gate.name for gate in grounds.checks_of(course.task)]
 
 
 def before(course: Course, step: Step) -> list[str]:
@@ -151,8 +161,7 @@ def before(course: Course, step: Step) -> list[str]:
     told: list[str] = []
     for visit in course.visits:
         if visit.kind == "decision" and visit.state == "succeeded":
-            hint = visit.found.get("hint")
-            told += [f"What was decided: {visit.verdict}" + (f". {hint}" if hint else "")]
+            told.append(texts.decided(str(visit.verdict), visit.found.get("hint")))
         elif visit.kind == "action" and visit.found.get("text"):
             told.append(str(visit.found["text"]))
     last = next((v for v in reversed(course.visits) if v.kind != "decision"), None)
@@ -160,10 +169,10 @@ def before(course: Course, step: Step) -> list[str]:
         return told
     if last.kind == "gates" and last.state == "failed":
         told.append(texts.failed_gates(results_of(last), step.told))
-    elif last.verdict == "request_changes":
-        told.append(texts.findings(last.found))
+    elif last.verdict in ("request_changes", "reject"):
+        told.append(texts.findings(last.found, rejected=last.verdict == "reject"))
     elif last.state == "failed" and last.reason:
         told.append(texts.failed_visit(last.stage, last.reason))
     elif last.state == "lost":
-        told.append("A worker before you was lost; what it did lies in the worktree.")
+        told.append(texts.LOST)
     return told
