@@ -116,6 +116,7 @@ def _left(desk: Desk, run: Run, task: Task, attempt: Attempt, known: Sequence[st
         holder if last is None else last.sender,
         (attempt.updated_at if last is None else last.created_at) // 1000,
         texts.commit_message(masked(task.title, secrets), masked(words, secrets)),
+        attempt.base_commit if attempt.staged else None,
     )
 
 

@@ -36,8 +36,8 @@ from .verify import Verdict, checks_of, needs_checks, was_seen
 
 
 def check_all(desk: Desk, run: Run) -> int:
-    """Run the checks of every submitted attempt that is not being verified; returns how many were
-    decided. Errors: see `check_next`."""
+    """Run the checks of every submitted attempt that is not being verified, and the gates of every
+    blueprint that is at them; returns how many were decided. Errors: see `check_next`."""
     decided = 0
     while (one := check_next(desk, run)) is not None:
         decided += one
@@ -45,16 +45,19 @@ def check_all(desk: Desk, run: Run) -> int:
 
 
 def check_next(desk: Desk, run: Run, starts_before_ms: float | None = None) -> bool | None:
-    """`checking`, without a turn for anything else."""
-    return finished(checking(desk, run, starts_before_ms))
+    """`checking`, without a turn for anything else: of a plain task, else of a blueprint."""
+    decided = finished(checking(desk, run, starts_before_ms))
+    if decided is not None:
+        return decided
+    return finished(checking(desk, run, starts_before_ms, staged=True))
 
 
 def checking(
-    desk: Desk, run: Run, starts_before_ms: float | None = None
+    desk: Desk, run: Run, starts_before_ms: float | None = None, *, staged: bool = False
 ) -> Generator[None, None, bool | None]:
-    """Run the checks of the oldest such attempt, and give the caller a turn now and then;
-    returns whether it was decided, or None when there is none. To close the generator puts
-    the attempt back.
+    """Run the checks of the oldest such attempt, or with `staged` the gates of the oldest that
+    goes by a blueprint, and give the caller a turn now and then; returns whether it was decided,
+    or None when there is none. To close the generator puts the attempt back.
 
     No check starts once the machine's monotonic clock is at `starts_before_ms`; those that
     have passed by then are not run again. SIGINT and SIGTERM end the check and put the
@@ -62,7 +65,12 @@ def checking(
     Errors: `io_error` when a check cannot be started; those of every write, and of git. The
     attempt is put back then, too.
     """
-    plain, staged = verify.at_hand(desk, run)
+    plain, in_stages = verify.at_hand(desk, run)
+    if staged:
+        if not in_stages or _time_is_over(desk, starts_before_ms):
+            return None
+        stages = kinds.of_stages()
+        return (yield from stages.working(desk, run, in_stages, starts_before_ms))
     for attempt, task in plain:
         if not (needs_checks(attempt, task) and was_seen(attempt)):
             continue
@@ -74,8 +82,6 @@ def checking(
                 return True
         elif (begun := _begin_checks(desk, run, attempt)) is not None:
             return (yield from _carry_on(desk, run, task, begun, starts_before_ms))
-    if staged and not _time_is_over(desk, starts_before_ms):
-        return (yield from kinds.of_stages().working(desk, run, staged, starts_before_ms))
     return None
 
 

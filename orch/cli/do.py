@@ -25,7 +25,14 @@ from ..runs.config import FINDS, config_of
 from ..runs.model import Run
 from ..runs.plan import Opening, Plan
 from ..runs.planning import check_run
-from .parts.base import WAIT, harvest_option, notify_option, open_scheduler, read_body
+from .parts.base import (
+    WAIT,
+    gate_slots_option,
+    harvest_option,
+    notify_option,
+    open_scheduler,
+    read_body,
+)
 from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
 from .parts.documents import faults_told, plan_in
@@ -89,6 +96,7 @@ _MOST_ROUNDS = 10
     help=f"How many tasks each worker does at once, 1 to {MAX_SLOTS}.",
 )
 @click.option("--wait", type=WAIT, default="inf", metavar="SECONDS", help="For how long.")
+@gate_slots_option
 @harvest_option(
     "Commit what CMD leaves uncommitted in its name.  [default: as each task of a plan says, else "
     "--harvest]"
@@ -106,6 +114,7 @@ def command(
     adapters: tuple[str, ...],
     slots: int,
     wait: float,
+    gate_slots: int | None,
     allow_dirty: bool,
     harvest: bool | None,
     notify: tuple[str, ...],
@@ -149,6 +158,7 @@ def command(
         allow_dirty=allow_dirty,
         harvest=harvest,
         unsaid_harvest=True,
+        gate_slots=gate_slots,
     )
     with notifier, job.tracing, notifier.told_of_failure(run):
         job.end(job.done(posts, slots, drive), created)

@@ -19,6 +19,7 @@ from ..runs.config import config_of
 from .parts.base import (
     WAIT,
     chosen_run,
+    gate_slots_option,
     harvest_option,
     lead_on,
     no_verify_option,
@@ -83,6 +84,7 @@ from .parts.progress import Progress
     "Commit for the workers what they leave uncommitted.  [default: as each task says, else with a "
     "worker, else the config's]"
 )
+@gate_slots_option
 @blueprint_option("Tasks that name none, and have not begun, go through its stages.")
 @notify_option
 @click.pass_context

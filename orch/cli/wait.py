@@ -13,6 +13,7 @@ from .blocked import question_blocks
 from .parts.base import (
     WAIT,
     chosen_run,
+    gate_slots_option,
     lead_on,
     no_verify_option,
     obstacle_block,
@@ -50,6 +51,7 @@ from .parts.base import (
     help="How long to wait; 0 looks once, `inf` blocks.",
 )
 @no_verify_option
+@gate_slots_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -58,6 +60,7 @@ def command(
     after: str | None,
     wait_seconds: float,
     no_verify: bool,
+    gate_slots: int | None,
 ) -> None:
     """Block until something has happened in a run; reconciles as it goes.
 
@@ -68,7 +71,12 @@ def command(
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     waited = scheduler.wait(
-        run, until=until, after=after, wait_seconds=wait_seconds, checks=not no_verify
+        run,
+        until=until,
+        after=after,
+        wait_seconds=wait_seconds,
+        checks=not no_verify,
+        slots=gate_slots,
     )
     output = shell_of(context).output
     if waited.failure is not None:

@@ -3,7 +3,7 @@
 GROUPS = {
     "Start here": ("do", "drive", "status", "board", "demo"),
     "Runs and tasks": ("run", "task", "dep", "plan", "blueprint", "show"),
-    "Have it done": ("ready", "dispatch", "wait", "blocked", "answer", "reconcile"),
+    "Have it done": ("ready", "dispatch", "wait", "blocked", "answer", "gate", "reconcile"),
     "Bring it in": ("integrate", "conflicts", "adopt", "cleanup"),
     "When it goes wrong": ("retry", "reassign", "cancel", "skip", "attempt", "doctor"),
     "See what was done": (
@@ -62,7 +62,10 @@ MEANT = {
     "restore": ("attempt restore",),
     "review": ("council",),
     "vote": ("council",),
-    "check": ("doctor",),
+    "check": ("gate run", "doctor"),
+    "gates": ("gate list",),
+    "lint": ("gate run",),
+    "test": ("gate run",),
     "validate": ("blueprint validate",),
     "stages": ("blueprint list",),
     "config": ("run init",),

@@ -127,6 +127,11 @@ class GatePart(Part):
                 "`reads: lines` and `pattern` go together\n"
                 "the pattern says which lines are failures"
             )
+        if self.clean and self.writes == "keep":
+            raise ValueError(
+                "`clean: true` runs in a folder that goes away, so nothing can be kept of it\n"
+                "leave out `clean` or `writes: keep`"
+            )
         if self.min_tests is not None and self.reads != "junit":
             raise ValueError("`min_tests` needs `reads: junit`: nothing else counts tests")
         return self

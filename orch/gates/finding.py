@@ -17,6 +17,7 @@ _FINDERS = (
 )
 _MARKS = ("pyproject.toml", "setup.py", "package.json", "Cargo.toml", "go.mod")
 _MOST_NAMED = 3
+_MOST_PACKAGES = 100
 
 
 def find(look: Look, setup: str | bool = True) -> Found:
@@ -32,13 +33,14 @@ def find(look: Look, setup: str | bool = True) -> Found:
             name = gate.name if gate.name not in gates else f"{gate.name}-{language}"
             gates[name] = gate._replace(name=name)
     notes = [note for _, part in parts for note in part.notes]
+    packages = [path for _, part in parts for path in part.packages]
     line, why = _joined([part for _, part in parts], setup)
     return Found(
         setup=line,
         why=why,
         gates=tuple(gates.values()),
         notes=(*notes, *(_further_down(look) if not gates else [])),
-        packages=tuple(dict.fromkeys(path for _, part in parts for path in part.packages)),
+        packages=tuple(dict.fromkeys(packages))[:_MOST_PACKAGES],
     )
 
 

@@ -8,6 +8,9 @@ from inbox_orch.shared.digests import digest_of
 
 from .definitions import Gate
 
+ALONE = "alone:"
+"""How the ground of a result begins that was compared with no base."""
+
 
 def ground_digest(
     gate: Gate, setup_text: str, tool_versions: Sequence[str], base_tree: str | None = None
@@ -16,7 +19,8 @@ def ground_digest(
     (`tool_version`), and of the tree that failures were compared with: None for the result of a
     base, where all of them count. The result for a tree holds as long as this stays the same."""
     facts = {"gate": gate.as_json(), "setup": setup_text, "tools": list(tool_versions)}
-    return digest_of({**facts, "base": base_tree})
+    digest = digest_of({**facts, "base": base_tree})
+    return f"{ALONE}{digest}" if base_tree is None else digest
 
 
 def tool_version(gate: Gate, environment: Mapping[str, str], folder: str) -> str:

@@ -103,11 +103,15 @@ class FolderLook:
             descriptor = os.open(os.path.join(self._folder, path), flags)
         except OSError:
             return None
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > most_bytes:
                 return None
-            return file.read(most_bytes).decode("utf-8", "replace")
+            return os.read(descriptor, most_bytes).decode("utf-8", "replace")
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
 
     def _names(self, below: str) -> list[tuple[str, bool]]:
         try:

@@ -42,8 +42,15 @@ def place(name: str) -> list[str]:
         return []
     origin = getattr(module, "__file__", None) or getattr(spec, "origin", None)
     if origin and os.path.isabs(origin):
-        return [origin]
+        return [] if is_of_python(origin) else [origin]
     return list(getattr(spec, "submodule_search_locations", None) or [])
+
+
+def is_of_python(path: str) -> bool:
+    """Whether a file comes with Python itself: a folder of the repository may happen to be called
+    as a module of it is."""
+    inside = path.startswith(os.path.dirname(os.__file__) + os.sep)
+    return inside and "-packages" + os.sep not in path
 
 
 def collect(arguments: list[str], names: list[str]) -> dict[str, list[str]] | None:
@@ -87,7 +94,8 @@ def main() -> None:
     told = {
         name: {
             "source": asked["sources"][name],
-            "found": (found or {}).get(name) or place(name),
+            # A pytest that was not able to collect says nothing, and nothing is guessed.
+            "found": place(name) if asked["pytest"] is None else (found or {}).get(name, []),
             "imported": found is not None and name in sys.modules,
             "beside": beside[name],
         }

@@ -66,6 +66,8 @@ class Sighting(NamedTuple):
 
 
 UNKNOWN = Sighting("unknown")
+AWAY = ("elsewhere", "copy")
+"""The states of a sighting of what is not in the worktree."""
 
 
 class Proof(NamedTuple):
@@ -107,6 +109,12 @@ class Surroundings(NamedTuple):
         """The gates that can judge."""
         able = {proof.gate for proof in self.proofs if proof.usable}
         return tuple(gate for gate in self.gates if gate.name in able)
+
+    def judges(self, gate: Gate) -> bool:
+        """Whether a gate can judge, as it is. One without a command always can: it only looks at
+        what was changed."""
+        proof = self.proof(gate)
+        return not gate.run or (proof is not None and proof.usable)
 
     def proof(self, gate: Gate) -> Proof | None:
         """What a gate has come to, if it was tried as it is."""
@@ -196,19 +204,16 @@ def base_by(proof: Proof | None) -> Base:
     return Base(proof.state, proof.failures, proof.tests)
 
 
-def require_usable(surroundings: Surroundings, names: Iterable[str]) -> None:
+def require_usable(surroundings: Surroundings, gates: Iterable[Gate]) -> None:
     """Error `usage` when one of the gates that somebody has asked for by name cannot judge."""
-    proofs = {proof.gate: proof for proof in surroundings.proofs}
-    for name in names:
-        proof = proofs.get(name)
+    for gate in gates:
+        if surroundings.judges(gate):
+            continue
+        proof = surroundings.proof(gate)
         if proof is None:
-            known = ", ".join(sorted(proofs)) or "none"
-            raise usage(f"there is no gate {name!r}", hint=f"there are: {known}", gate=name)
-        if not proof.usable:
-            raise usage(proof.sentence.rstrip("."), hint=_ASKED, gate=name, reason=proof.reason)
-
-
-_ASKED = "mend that, or leave the gate out"
+            raise usage(f"`{gate.name}` was not tried on the base", gate=gate.name)
+        hint = "mend that, or leave the gate out"
+        raise usage(proof.sentence.rstrip("."), hint=hint, gate=gate.name, reason=proof.reason)
 
 
 # -- what speaks against a gate --------------------------------------------------------------
@@ -217,10 +222,12 @@ _ASKED = "mend that, or leave the gate out"
 def _objection(
     gate: Gate, result: GateResult, seen: Sighting, packages: Iterable[str]
 ) -> tuple[str, str] | None:
-    """Why it is no gate, by its code and in a sentence; None when it is one. What it looked at
-    comes first: it explains the rest."""
+    """Why it is no gate, by its code and in a sentence; None when it is one, as that without a
+    command always is. What it looked at comes first: it explains the rest."""
     name, command = f"`{gate.name}`", _command(gate)
-    if seen.state in ("elsewhere", "copy"):
+    if not gate.run:
+        return None
+    if seen.state in AWAY:
         return seen.state, _looked_away(name, seen)
     if result.state == "skipped":
         why = result.reason or "it had nothing to do"
@@ -263,8 +270,8 @@ def _looked_away(name: str, seen: Sighting) -> str:
         where = "the main checkout" if seen.main else "another checkout"
     return (
         f"{name} looked at {where}: it imports `{seen.name}` from {seen.place}, so no change in a"
-        " worktree would be seen. An editable install in the environment does that; let `setup`"
-        " make one in the worktree (`python3 -m venv .venv && .venv/bin/pip install -e .`)."
+        " worktree would be seen. An editable install or PYTHONPATH does that; let `setup` make"
+        " an environment in the worktree (`python3 -m venv .venv && .venv/bin/pip install -e .`)."
     )
 
 

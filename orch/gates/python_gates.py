@@ -187,8 +187,8 @@ def _ruff(look: Look, project: Project, setup: _Setup | None, notes: list[str]) 
     own = any(re.search(r"^\[format\]", look.text(name) or "", re.M) for name in files)
     hooks = look.text(".pre-commit-config.yaml") or ""
     if own or "format" in settings or "ruff-format" in hooks:
-        checks = BUILT_IN["ruff-format"]
-        gates.append(checks._replace(name="format", run=(*words, "format", "--check", ".")))
+        words = (*words, "format", "--check", ".")
+        gates.append(Gate("format", words, "lines", pattern=BUILT_IN["ruff-format"].pattern))
     return gates
 
 

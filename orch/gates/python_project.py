@@ -2,13 +2,14 @@
 it has settings for. Pure; nothing of it is run.
 """
 
-import configparser
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .look import Look, names_at_top, table, texts
+
+if TYPE_CHECKING:
+    from configparser import RawConfigParser
 
 WANTED = ("check", "dev", "lint", "test", "testing", "tests", "types", "typing")
 """Extras and groups of these names are installed: what gates need stands there."""
@@ -25,7 +26,12 @@ _REQUIREMENTS = (
     *("dev-requirements.txt", "test-requirements.txt", "requirements/dev.txt"),
     *("requirements/test.txt", "requirements/tests.txt", "requirements/testing.txt"),
 )
-_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "uv.lock")
+_OF_PYTEST = {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "conftest.py"}
+_MARKS = {
+    *("pyproject.toml", "setup.py", "setup.cfg", "uv.lock", "tox.ini"),
+    *_OF_PYTEST,
+    *("mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml"),
+}
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _INCLUDED = re.compile(r"\s*(?:-r|--requirement)[ =]?(\S+)")
 _TEST_FILE = re.compile(r"(?:^|.*/)(?:test_[^/]*|[^/]*_test)\.py")
@@ -52,10 +58,12 @@ class Project(NamedTuple):
 
     @property
     def builds(self) -> bool:
-        """Whether it can be installed: it says how it is built."""
+        """Whether it can be installed: it says how it is built, or lies where setuptools, which
+        is what builds without a word, finds it."""
         if table(self.pyproject, "tool", "uv").get("package") is False:
             return False
-        return bool(self.pyproject.get("build-system")) or "setup.py" in self.top
+        named = "name" in table(self.pyproject, "project") and self.in_src
+        return bool(self.pyproject.get("build-system")) or named or "setup.py" in self.top
 
     @property
     def in_src(self) -> bool:
@@ -78,9 +86,8 @@ class Project(NamedTuple):
     @property
     def uses_pytest(self) -> bool:
         """Whether pytest has settings here."""
-        files = {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "conftest.py"}
         sections = {"setup.cfg [tool:pytest]", "tox.ini [pytest]"} & self.settings
-        return bool(table(self.pyproject, "tool", "pytest") or files & self.top or sections)
+        return bool(table(self.pyproject, "tool", "pytest") or _OF_PYTEST & self.top or sections)
 
     @property
     def path_of_pytest(self) -> tuple[str, ...]:
@@ -94,7 +101,7 @@ def read(look: Look) -> Project | None:
     top, notes = names_at_top(look), list[str]()
     tests = tuple(path for path in look.paths if _TEST_FILE.fullmatch(path))
     files = tuple(path for path in _REQUIREMENTS if path in set(look.paths))
-    if not (tests or files or top & set(_MARKS)):
+    if not (tests or files or top & _MARKS):
         return None
     pyproject = _pyproject(look, notes)
     extras, groups = _extras(look, pyproject), table(pyproject, "dependency-groups")
@@ -150,6 +157,8 @@ def normal(name: str) -> str:
 
 
 def _pyproject(look: Look, notes: list[str]) -> Mapping[str, object]:
+    import tomllib
+
     text = look.text("pyproject.toml")
     if text is None:
         return {}
@@ -207,7 +216,9 @@ def _sections(look: Look, path: str) -> frozenset[str]:
     return frozenset(f"{path} [{name}]" for name in parsed.sections()) if parsed else frozenset()
 
 
-def _parsed(look: Look, path: str) -> configparser.RawConfigParser | None:
+def _parsed(look: Look, path: str) -> "RawConfigParser | None":
+    import configparser
+
     text = look.text(path)
     if text is None:
         return None

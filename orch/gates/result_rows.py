@@ -7,11 +7,14 @@ import json
 
 from inbox_orch.shared.store.engine import Session, Transaction
 
+from .grounds import ALONE
 from .results import GateResult
 
 STORED = ("passed", "failed")
 """The states that stay true of a tree. What could not be judged is tried again, and why something
 was skipped is known without looking."""
+
+_AFTER = ALONE[:-1] + chr(ord(ALONE[-1]) + 1)
 
 
 def get(session: Session, run_id: str, tree: str, gate: str, ground: str) -> GateResult | None:
@@ -19,6 +22,19 @@ def get(session: Session, run_id: str, tree: str, gate: str, ground: str) -> Gat
     row = session.one(
         "SELECT result FROM gate_result WHERE run_id = ? AND tree = ? AND gate = ? AND ground = ?",
         (run_id, tree, gate, ground),
+    )
+    if row is None:
+        return None
+    return GateResult.from_json(json.loads(row[0]))._replace(reused=True)
+
+
+def alone(session: Session, run_id: str, tree: str, gate: str) -> GateResult | None:
+    """What the gate has come to on that tree judged by itself, on whatever ground, the last time;
+    None when it never was. So the result of a base is known again."""
+    row = session.one(
+        "SELECT result FROM gate_result WHERE run_id = ? AND tree = ? AND gate = ?"
+        " AND ground >= ? AND ground < ? ORDER BY created_at DESC, ground LIMIT 1",
+        (run_id, tree, gate, ALONE, _AFTER),
     )
     if row is None:
         return None

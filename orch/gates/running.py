@@ -20,11 +20,12 @@ from inbox_orch.shared.processes.endings import Ending
 from inbox_orch.shared.processes.groups import has_members
 from inbox_orch.shared.processes.guardian import Guardian
 from inbox_orch.shared.processes.kept import Kept
-from inbox_orch.shared.processes.noting import Signals
+from inbox_orch.shared.processes.noting import Shared
 
 from ..git.masking import MaskedStream
 from ..git.repository import is_there
 from ..git.standing import require_here
+from . import turns
 from .checks import MAX_TAIL_BYTES, Checked
 from .listening import Ear
 from .orphans import GRACE_SECONDS, KILLED_MS, POLL_MS
@@ -97,7 +98,7 @@ class Runner:
         self._clock = SystemClock()
         # Signals can be listened to in the main thread alone (signal(3)).
         main = threading.current_thread() is threading.main_thread()
-        self._signals = Signals() if main else None
+        self._signals = Shared() if main else None
 
     def __enter__(self) -> "Runner":
         if self._signals is not None:
@@ -193,6 +194,7 @@ class Runner:
         """Until the command itself has ended, or its limit has."""
         limit_at = self._now() + int(limit_seconds * 1000)
         ask_at = self._now() + _LOOK_MS
+        turn_at = self._now() + turns.SLICE.ms
         with selectors.DefaultSelector() as selector:
             self._listen(selector, child)
             while (ending := child.poll()) is None:
@@ -204,10 +206,13 @@ class Runner:
                 if now >= ask_at:
                     if not wanted():
                         raise Withdrawn("it is not wanted any more")
-                    yield
                     ask_at = self._now() + _LOOK_MS
+                    turn_at = now
+                if now >= turn_at:
+                    yield
+                    turn_at = self._now() + turns.SLICE.ms
                 else:
-                    self._sleep(selector, child, min(limit_at, ask_at) - now)
+                    self._sleep(selector, child, min(limit_at, ask_at, turn_at) - now)
         return ending
 
     def _listen(self, selector: selectors.BaseSelector, child: Child) -> None:

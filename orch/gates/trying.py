@@ -9,6 +9,7 @@ import os
 import shlex
 import stat
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..git.failures import temporary_folder
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .running import Runner
 
 _REPORT = "{report}"
+_FOR_PROGRAMS = ("ruff", "sarif")
 
 
 class Ground(NamedTuple):
@@ -36,6 +38,8 @@ class Ground(NamedTuple):
     worktree has, `put_back` lets it have a tree again and returns the paths that it has changed for
     that, `between` gives the paths in which two trees differ. `changes` feeds `patch-safety` with
     what a tree changes. `keeps`: output is kept as an artifact, for which the runner has a place.
+    `checkout` gives a folder with the files of a tree, for a gate that is `clean`; without it those
+    are run in the worktree like others.
     """
 
     runner: "Runner"
@@ -49,6 +53,7 @@ class Ground(NamedTuple):
     between: Callable[[str, str], tuple[str, ...]]
     changes: Callable[[str], Sequence[RawChange]] | None = None
     keeps: bool = True
+    checkout: Callable[[str], AbstractContextManager[str]] | None = None
 
 
 class _Try(NamedTuple):
@@ -63,7 +68,7 @@ def trying(
     ground: Ground, gate: Gate, tree: str, base: Base | None
 ) -> Generator[None, None, GateResult]:
     """Judge a tree by a gate, and give the caller a turn now and then; to close the generator ends
-    the command. A gate that is `clean` is run like any other: its ground is a checkout of its own.
+    the command.
 
     Raises what `Runner.running` does: `Withdrawn`, `Interrupted`, `NotStarted`. Errors: those of
     git, of the temporary folder and of keeping an artifact. Whatever is raised, the worktree may
@@ -112,7 +117,8 @@ def _result(gate: Gate, tries: Sequence[_Try], base: Base | None, ground: Ground
         last = outcomes[-1]
         found = found._replace(
             seconds=round(sum(each.seconds for each in outcomes), 3),
-            output=last.output_tail,
+            # What was read says it all, where the output is for programs.
+            output="" if gate.reads in _FOR_PROGRAMS and found.failures else last.output_tail,
         )
         if last.artifact is not None:
             stored = (last.artifact, last.artifact_sha256, last.artifact_bytes)
@@ -127,18 +133,26 @@ def _tried(ground: Ground, gate: Gate, tree: str) -> Generator[None, None, _Try]
     if not gate.run:
         assert ground.changes is not None
         return _Try(patch_safety.judged(gate, ground.changes(tree)))
+    if gate.clean and ground.checkout is not None:
+        with ground.checkout(tree) as folder:
+            there = {**ground.environment, "PWD": folder}
+            apart = ground._replace(folder=folder, common=None, environment=there)
+            return (yield from _run(apart, gate))
+    done = yield from _run(ground, gate)
+    after = ground.tree_now()
+    if after == tree:
+        return done
+    keeps = gate.writes == "keep"
+    return done._replace(wrote=ground.between(tree, after) if keeps else ground.put_back(tree))
+
+
+def _run(ground: Ground, gate: Gate) -> Generator[None, None, _Try]:
     with temporary_folder() as scratch:
         report = os.path.join(scratch, "report")
         outcome = yield from ground.runner.running(_spec(ground, gate, report))
         said = _report_at(report)
-    after = ground.tree_now()
-    wrote: tuple[str, ...] = ()
-    if after != tree:
-        keeps = gate.writes == "keep"
-        wrote = ground.between(tree, after) if keeps else ground.put_back(tree)
     folder = os.path.realpath(ground.folder)
-    reading = read(gate, outcome.checked.ending, outcome.heard, said, folder)
-    return _Try(reading, outcome, wrote)
+    return _Try(read(gate, outcome.checked.ending, outcome.heard, said, folder), outcome)
 
 
 def _spec(ground: Ground, gate: Gate, report: str) -> GateSpec:

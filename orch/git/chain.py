@@ -64,7 +64,8 @@ def is_elsewhere(repository: Repository, commit: str, target: str, base: str) ->
     tree of it is one of those. Error `git_failed`."""
 
     def trees(*words: str) -> set[str]:
-        return set(output_of(repository.path, "log", "--format=%T", *words, "--").split())
+        form = ("rev-list", "--no-commit-header", "--format=%T")
+        return set(output_of(repository.path, *form, *words, "--").split())
 
     own = trees(commit, "--not", target)
     return own <= trees(target, "--not", f"{base}^@") if own else True

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import manifest, marks, mending
+from . import filters, manifest, marks, mending
 from .commands import NO_ANSWER, exact_names, git, output_of, pause
 from .condition import begun
 from .failures import shown, temporary_folder
@@ -43,7 +43,9 @@ class Unfit(Exception):
 class Left(NamedTuple):
     """What a worker has left: its worktree and its own branch, with what was untracked there from
     the start; and the commit that it is to become, by whom (a name that an agent may have), when
-    in seconds since 1970, and with which message."""
+    in seconds since 1970, and with which message. With `base_commit` nothing goes through a filter
+    that the attempt has brought in since (that is refused), and whatever set-up made is left out,
+    however much that was."""
 
     worktree: str
     branch: str
@@ -51,6 +53,7 @@ class Left(NamedTuple):
     author: str
     at: int
     message: str
+    base_commit: str | None = None
 
 
 class Harvest(NamedTuple):
@@ -145,6 +148,8 @@ def _refuse_unfinished(worktree: str) -> None:
 def _paths(repository: Repository, left: Left) -> dict[str, bool]:
     """What is not committed: paths, and whether there is a file (or it is gone)."""
     dirty = repository.dirt(left.worktree, left.untracked_at_start)
+    if left.base_commit is not None:
+        dirty = _without_set_up(left, dirty)
     _refuse_set_up(left, dirty)
     found, size = {}, 0
     for path in dirty:
@@ -155,7 +160,30 @@ def _paths(repository: Repository, left: Left) -> dict[str, bool]:
         raise Unfit(f"there are {len(found)} files, and at most {MOST_FILES} are committed")
     if size > MAX_BYTES:
         raise Unfit(f"it is {size >> 20} MiB, and at most {MAX_BYTES >> 20} are committed")
+    _refuse_brought_in(left, [path for path, there in found.items() if there])
     return found
+
+
+def _refuse_brought_in(left: Left, paths: Sequence[str]) -> None:
+    if left.base_commit is None:
+        return
+    brought = filters.brought_in(left.worktree, left.base_commit, paths)
+    if brought:
+        names = ", ".join(sorted({shown(each.filter) for each in brought})[:_MOST_NAMED])
+        raise Unfit(
+            f"{_named([each.path for each in brought])} would go through a filter that the attempt"
+            f" itself has brought in ({names})"
+        )
+
+
+def _without_set_up(left: Left, dirty: list[str]) -> list[str]:
+    """Without what set-up made and nobody has added since; of that the attempt has stored no more
+    than the first paths."""
+    known = manifest.names(left.worktree)
+    if known.isdisjoint(dirty):
+        return dirty
+    tracked = set(output_of(left.worktree, "ls-files", "-z").split("\0"))
+    return [path for path in dirty if path not in known or path in tracked]
 
 
 def _refuse_set_up(left: Left, dirty: Sequence[str]) -> None:

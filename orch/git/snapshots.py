@@ -6,7 +6,7 @@ anybody are touched by a snapshot; going back takes one before, so that it is ne
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -87,6 +87,7 @@ def restore(
     _refuse_unrestorable(repository, worktree, wanted)
     with hold.shared() as lock:
         place = Place(repository, worktree, known, wanted.ref, (lock,))
+        _add_to_index(place, {})  # before anything is changed: whether that is possible
         tip = None if wanted.branch is None else repository.ref_commit(wanted.branch)
         before = _changed_to(place, wanted.snapshot.tree, "Before going back", tip, always=True)[0]
         _end_unfinished(worktree)
@@ -217,16 +218,23 @@ def _end_unfinished(worktree: str) -> None:
 
 
 def _restore_index(place: Place, tree: str) -> None:
-    worktree, common = place.worktree, place.repository.common_directory
+    worktree = place.worktree
     marked = [path for path in marked_paths(worktree) if _is_there(worktree, path)]
     wanted = _entries_of(_text_from(worktree, "ls-tree", "-r", "-z", "--full-tree", tree))
     present = _entries_of(_text_from(worktree, "ls-files", "-z", "--stage"))
     gone = {path: ("0", "0" * len(tree)) for path in present.keys() - wanted.keys()}
     changed = {path: entry for path, entry in wanted.items() if present.get(path) != entry}
+    _add_to_index(place, gone | changed, marked)
+
+
+def _add_to_index(
+    place: Place, entries: Mapping[str, tuple[str, str]], marked: Sequence[str] = ()
+) -> None:
+    """Raises `Unfit` when a program has the index. `marked` are files whose marks go."""
+    worktree, common = place.worktree, place.repository.common_directory
     index_lock = os.path.join(mending.admin_of(place.repository, worktree), "index.lock")
     with marks.marked(common, {index_lock: None}) as mark:
-        held = (*place.locks, *mark.descriptors)
-        add_to_index(worktree, common, gone | changed, held)
+        add_to_index(worktree, common, entries, (*place.locks, *mark.descriptors))
         if marked:
             unmark(worktree, {}, marked)
 
@@ -288,6 +296,7 @@ def _refresh(place: Place) -> None:
     """Let the index know the files again that are as they were."""
     worktree, common = place.worktree, place.repository.common_directory
     index_lock = os.path.join(mending.admin_of(place.repository, worktree), "index.lock")
+    require_here(worktree, common)
     with marks.marked(common, {index_lock: None}) as mark:
         git(
             worktree,

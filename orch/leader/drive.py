@@ -14,7 +14,7 @@ from inbox_orch.shared.ids import check_name, plain_number
 from inbox_orch.shared.store import events, waits
 from inbox_orch.shared.store.events import Event
 
-from ..attempts import dispatch, judge, moving, provision, rework, timing
+from ..attempts import dispatch, gate_slots, moving, provision, rework, timing
 from ..attempts import rows as attempts
 from ..git.commands import FAILURES
 from ..runs import run_rows as runs
@@ -90,8 +90,8 @@ class Drive(NamedTuple):
     long; `after` is an event id, `agent` whose cursor tells what has been told. `mailbox`,
     `allow_dirty`, `within`, `harvest` and `unsaid_harvest` are those of `dispatch`, `checks` is
     that of `wait`. `blueprint`: id and text of the one that tasks go by which name none and have
-    not begun. `on_look` is called after each look at the database, `pulse` whenever the wait wakes
-    up."""
+    not begun. `gate_slots`: so many checks and gates at once, None: see `slots_of`. `on_look` is
+    called after each look at the database, `pulse` whenever the wait wakes up."""
 
     until: str = "run"
     after: str | None = None
@@ -106,6 +106,7 @@ class Drive(NamedTuple):
     harvest: bool | None = None
     unsaid_harvest: bool | None = None
     blueprint: tuple[str, str] | None = None
+    gate_slots: int | None = None
 
     def pulsing(self, also: Callable[[], None]) -> "Drive":
         """The same, with something more to do whenever the wait wakes up."""
@@ -169,7 +170,8 @@ def _advance(desk: Desk, course: "_Course") -> waits.Look:
         seen = _look_once(desk, course)
         if seen.found is not None or not course.wanted.checks:
             return seen
-        check = judge.checking(desk, course.run, course.deadline)
+        slots = gate_slots.slots_of(course.wanted.gate_slots)
+        check = gate_slots.working(desk, course.run, course.deadline, slots, refill=True)
         try:
             next(check)
         except StopIteration as end:

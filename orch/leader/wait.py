@@ -1,6 +1,6 @@
 """Reconciling, and waiting for something to decide. A wait reconciles as it goes."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from inbox_orch.inbox.domain.limits import parse_cursor
@@ -9,9 +9,10 @@ from inbox_orch.shared.ids import plain_number
 from inbox_orch.shared.store import events, waits
 from inbox_orch.shared.store.events import Event
 
-from ..attempts import fold, judge, kinds, moving, timing, verify
+from ..attempts import fold, gate_slots, judge, kinds, moving, timing, verify
 from ..attempts import late as late_work
 from ..attempts import rows as attempts
+from ..gates.turns import finished
 from ..journal import finishing
 from ..runs import readiness
 from ..runs import run_rows as runs
@@ -134,6 +135,7 @@ def wait(
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     agent: str | None = None,
     checks: bool = True,
+    slots: int | None = None,
 ) -> Waited:
     """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`.
 
@@ -142,12 +144,16 @@ def wait(
     to end with when the outcome is not a plain success (`run_unsuccessful`,
     `needs_decision`). Errors: `usage`, `not_found`; `timeout`, with the cursor to go on from.
 
-    While there is nothing to tell, the checks of submitted attempts are run, unless `checks`
-    is False. None starts after the deadline; one that has begun is not cut short.
+    While there is nothing to tell, the checks of submitted attempts and the gates of blueprints are
+    run, unless `checks` is False, as many at once as `slots` says (see `slots_of`). None starts
+    after the deadline; one that has begun is not cut short.
     """
     goal = goal_of(desk, run, until)
     start = start_of(desk, run, after, agent)
     deadline = desk.database.now().monotonic_ms + wait_seconds * 1000
+
+    def at_once(deadline: float) -> Generator[None, None, bool | None]:
+        return gate_slots.working(desk, run, deadline, gate_slots.slots_of(slots), refill=False)
 
     def look() -> waits.Look:
         while True:
@@ -155,7 +161,7 @@ def wait(
             waited = _look(desk, run, goal, start)
             if waited is not None:
                 return waits.Look(waited)
-            if not checks or judge.check_next(desk, run, deadline) is None:
+            if not checks or finished(at_once(deadline)) is None:
                 return timing.due(desk, run)
             ended.append(desk.database.now().monotonic_ms)
 

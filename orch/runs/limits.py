@@ -8,6 +8,7 @@ DEFAULT_MAX_ATTEMPTS = 3
 MOST_ATTEMPTS = 100
 MOST_ATTEMPTS_EVER = 1_000_000
 """Of one task, with those that were asked for by hand."""
+MOST_GATE_SLOTS = 64
 MOST_PARALLEL = 1000
 DEFAULT_PAIRS, MOST_PAIRS = 1000, 1_000_000
 """So many pairs of attempts are compared."""

@@ -46,6 +46,7 @@ from .driving import (
     QuestionLine,
 )
 from .envelope import Contract
+from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported
 from .reading import (
@@ -110,6 +111,8 @@ COMMANDS: dict[str, Contract] = {
     "attempt list": Contract((AttemptList,)),
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),
+    "gate list": Contract((GateList,)),
+    "gate run": Contract((GatesRun,), (GatesRun,)),
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
     "show": Contract((RunShown, steering.TaskShown, AttemptShown, Shown)),

@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 
 from inbox_orch.shared.store.engine import Session, Transaction
 
+from ..attempts import rows as attempts
 from ..attempts.kinds import FirstMessage
 from ..attempts.verify import verify
 from ..git.worktrees import Hold
@@ -17,6 +18,7 @@ from ..runs.model import Attempt, Run, Task
 from . import accept, begin, course, decide, enter, gating
 from . import settle as settling
 from .course import Course
+from .model import SURROUNDINGS
 
 AT_HAND = ("provisioned", "submitted")
 """The states in which an attempt waits for a leader."""
@@ -56,9 +58,12 @@ def working(
 ) -> Generator[None, None, bool | None]:
     """Run the gates or the action of one stage, with turns for the caller; returns whether it came
     to an end, None when there is none to run."""
+    proved_now = {_base_tree(a) for a in live if a.state == "verifying" and a.stage == SURROUNDINGS}
     for attempt in live:
         if attempt.state not in AT_HAND:
             continue
+        if attempt.stage == SURROUNDINGS and _base_tree(attempt) in proved_now:
+            continue  # what the other one finds out holds for this one, too
         with desk.database.snapshot() as snapshot:
             now = course.read(snapshot, run, attempt.id)
         if now.attempt.state in AT_HAND and gating.is_next(now):
@@ -68,6 +73,11 @@ def working(
                 _advance(desk, run, attempt)
                 return ended
     return None
+
+
+def _base_tree(attempt: Attempt) -> str | None:
+    start = attempts.details_of(attempt).start
+    return None if start is None else start.base_tree
 
 
 def due_ms(desk: Desk, tx: Session, live: Sequence[Attempt]) -> int | None:

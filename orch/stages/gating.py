@@ -284,22 +284,21 @@ def _prove(
     assert start is not None
     with desk.database.snapshot() as snapshot:
         known = surroundings_rows.get(snapshot, course.run.id, start.base_tree)
+    if known is not None:
+        return _proved(known)  # another attempt has tried all of them on this base
     found = grounds.found_at(desk, course.run, str(course.attempt.base_commit))
-    if known is not None and known.setup is None:
-        found = found._replace(setup=None)
     proofs = []
-    for gate in proving.needed(found, known):
-        digest = _digest(gate, ground, None, None) + (found.setup or "")
-        with desk.database.snapshot() as snapshot:
-            result = result_rows.get(snapshot, course.run.id, start.tree, gate.name, digest)
-        if result is None:
-            result = yield from trying(ground, gate, start.tree, None)
-            with desk.database.transaction() as tx:
-                result_rows.put(tx, course.run.id, start.tree, digest, result)
+    for gate in found.gates:
+        # Before the gate, which begins by putting back what this may have written.
         seen = yield from canaries.sighting(ground, gate, found.packages)
+        result = yield from _tried_on_base(desk, course, (gate, found.setup), ground)
         proofs.append(proving.proof_of(gate, result, seen, found.packages))
     with desk.database.transaction() as tx:
         known = surroundings_rows.put(tx, course.run.id, start.base_tree, found, proofs)
+    return _proved(known)
+
+
+def _proved(known: proving.Surroundings) -> _Judged:
     told = {"proofs": [p.as_json() for p in known.proofs], "notes": list(known.notes)}
     able = [p for p in known.proofs if p.usable]
     reason = f"{len(able)} of {len(known.proofs)} gates can judge here"
@@ -307,6 +306,23 @@ def _prove(
         Outcome("succeeded", reason=reason),
         {"result": json.dumps({**told, "setup": known.setup}, ensure_ascii=False)},
     )
+
+
+def _tried_on_base(
+    desk: Desk, course: Course, tried: tuple[Gate, str | None], ground: Ground
+) -> Generator[None, None, GateResult]:
+    """What a gate comes to on the base; a leader that died there has left what it had judged."""
+    gate, setup = tried
+    tree, version = str(course.last_tree), tool_version(gate, ground.environment, ground.folder)
+    digest = ground_digest(gate, setup or "", [version])
+    with desk.database.snapshot() as snapshot:
+        before = result_rows.get(snapshot, course.run.id, tree, gate.name, digest)
+    if before is not None:
+        return before
+    result = yield from trying(ground, gate, tree, None)
+    with desk.database.transaction() as tx:
+        result_rows.put(tx, course.run.id, tree, digest, result)
+    return result
 
 
 # -- what is written down ----------------------------------------------------------------

@@ -3,6 +3,7 @@ how they came out on its base.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from inbox_orch.shared.store.engine import Session
@@ -11,6 +12,7 @@ from ..attempts import rows as attempts
 from ..attempts import verify
 from ..attempts.equip import SetupFailed
 from ..gates import finding, proving, surroundings_rows
+from ..gates.chosen import checks_of, gates_of
 from ..gates.definitions import Gate
 from ..gates.interpreters import activated
 from ..gates.look import Found
@@ -20,7 +22,7 @@ from ..gates.proving import Surroundings
 from ..gates.running import Runner
 from ..gates.surroundings import Subject, command_environment, environment_for
 from ..gates.trying import Ground
-from ..git import snapshots, worktrees
+from ..git import checkouts, snapshots, worktrees
 from ..git.commands import output_of
 from ..git.facts import facts
 from ..runs.config import Config, Setup, config_of
@@ -67,7 +69,7 @@ def found_at(desk: Desk, run: Run, commit: str) -> Found:
 
 def configured_gates(config: Config) -> tuple[Gate, ...]:
     """The gates that the config of a run names."""
-    return tuple(Gate.from_json(each) for each in config.gates)
+    return tuple(gates_of(config))
 
 
 def with_setup(run: Run, setup: str | None) -> Run:
@@ -131,15 +133,6 @@ def checks(stage: Stage) -> bool:
     return stage.run is None and stage.gates is None and stage.action in ("run_gates", "run_tests")
 
 
-def checks_of(task: Task) -> list[Gate]:
-    """The checks of a task as gates: what they say counts, whatever the base says."""
-    limit = task.limits.check_seconds or DEFAULT_CHECK_SECONDS
-    return [
-        Gate(f"check-{number}", command, timeout_seconds=limit, strict=True)
-        for number, command in enumerate(task.checks, start=1)
-    ]
-
-
 def _means(stage: Stage, gate: Gate) -> bool:
     if stage.gates is not None:
         return gate.name in stage.gates
@@ -199,4 +192,5 @@ def ground_of(desk: Desk, course: Course, runner: Runner, gates: Sequence[Gate])
         put_back,
         between,
         changes,
+        checkout=partial(checkouts.checkout, repository),
     )

@@ -55,7 +55,7 @@ def sentence(course: Course, step: Step) -> str:
 def why(cause: str, stage: str, reason: str | None) -> str:
     """The same of a decision that is open."""
     said = SENTENCES[cause].format(stage=stage)
-    return f"{said}: {reason}" if reason else said
+    return f"{said}: {reason.rstrip('.')}" if reason else said
 
 
 def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:

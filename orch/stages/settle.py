@@ -262,6 +262,7 @@ def kept_of_gates(desk: Desk, course: Course, stage: Stage) -> dict[str, Any]:
                 course.run.leader,
                 desk.database.now().wall_ms // 1000,
                 f"{course.task.title}\n\nWritten by the gates of stage {stage.id}.\n",
+                attempt.base_commit,
             )
             with hold.shared() as lock:
                 harvest.commit_left(repository, left, found, (lock,))

@@ -14,6 +14,52 @@ from .signals import Signalled
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+class Shared:
+    """What has arrived, for several that run commands at once in the main thread: the first that
+    enters begins to listen, and the last that leaves ends it, in whichever order they leave."""
+
+    _signals: "Signals | None" = None
+    _users = 0
+
+    def __init__(self) -> None:
+        self._own: Signals | None = None
+
+    def __enter__(self) -> "Shared":
+        if Shared._signals is None:
+            Shared._signals = Signals()
+            Shared._signals.__enter__()
+        Shared._users += 1
+        self._own = Shared._signals
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        Shared._users -= 1
+        if Shared._users == 0 and Shared._signals is not None:
+            Shared._signals.__exit__(*exc_info)
+            Shared._signals = None
+
+    @property
+    def number(self) -> int | None:
+        """The signal that has told this process to end, since the first of them entered."""
+        return None if self._own is None else self._own.number
+
+    @property
+    def stops(self) -> int:
+        """How often it was told so."""
+        return 0 if self._own is None else self._own.stops
+
+    @property
+    def descriptor(self) -> int:
+        """Has input when a signal has arrived."""
+        assert self._own is not None
+        return self._own.descriptor
+
+    def drain(self) -> None:
+        """Take the wake-ups out of the pipe."""
+        assert self._own is not None
+        self._own.drain()
+
+
 class Signals:
     """While entered: what has arrived. Works in the main thread alone (signal(3))."""
 

@@ -18,6 +18,7 @@ LOOKING = (
     "run show",
     "task show a",
     "attempt list",
+    "gate list",
 )
 CHANGING = (
     "dispatch",

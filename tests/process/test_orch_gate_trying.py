@@ -4,10 +4,12 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.gates import running
 from inbox_orch.orch.gates.built_in import BUILT_IN
 from inbox_orch.orch.gates.definitions import Gate
 from inbox_orch.orch.gates.judging import Base
@@ -16,6 +18,8 @@ from inbox_orch.orch.gates.results import GateResult
 from inbox_orch.orch.gates.running import Mandate, Runner, Withdrawn
 from inbox_orch.orch.gates.trying import Ground, trying
 from inbox_orch.orch.gates.turns import finished
+from inbox_orch.orch.git import checkouts
+from inbox_orch.orch.git.repository import Repository
 from inbox_orch.shared.processes.groups import has_members
 from inbox_orch.shared.store.artifacts import ArtifactStore, Stored
 from support.runs import commit, git
@@ -185,6 +189,23 @@ def test_nothing_of_a_gate_is_left(scene: Scene, command: str):
     assert not any(map(has_members, scene.groups))
 
 
+def test_a_gate_that_is_deaf_to_being_ended_is_killed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(running, "GRACE_SECONDS", 0.1)
+    gate = shell("trap '' TERM; while :; do sleep 600; done", timeout_seconds=0.2)
+
+    assert scene.judged(gate, Base("passed")).failures == {"tests:timed-out": 1}
+    assert not any(map(has_members, scene.groups))
+
+
+def test_processes_without_end_are_ended_with_their_gate(scene: Scene):
+    gate = shell("for n in $(seq 60); do (sleep 600 & sleep 600) & done; wait", timeout_seconds=0.3)
+
+    assert scene.judged(gate, Base("passed")).failures == {"tests:timed-out": 1}
+    assert not any(map(has_members, scene.groups))
+
+
 def test_output_without_end_is_bounded_and_told_to_be_cut(scene: Scene):
     found = scene.judged(shell("head -c 60000000 /dev/zero | tr '\\0' 'x'; exit 1", "ruff"))
 
@@ -272,6 +293,44 @@ def test_a_gate_that_is_not_wanted_any_more_is_ended(scene: Scene):
         scene.judged(shell("sleep 600"), mandate=Mandate(begins, wanted=lambda: False))
 
     assert not has_members(groups[0])
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_clean_gate_runs_in_a_checkout_of_the_tree_that_goes_away(
+    scene: Scene, tmp_path: Path, bare: bool
+):
+    (scene.folder / ".gitignore").write_text("made\n")
+    commit(scene.folder, "run.sh", "#!/bin/sh\ncat in/a.txt; test -x run.sh; pwd >$TOP/at\n")
+    commit(scene.folder, "in/a.txt", "text\n")
+    (scene.folder / "run.sh").chmod(0o755)
+    (scene.folder / "link").symlink_to("in")
+    (scene.folder / "made").touch()
+    scene.tree = scene.tree_now()
+    repository = Repository(str(scene.folder))
+    if bare:
+        git(tmp_path, "clone", "--quiet", "--bare", "tree", "bare.git")
+        git(scene.folder, "commit", "--quiet", "--message", "all")
+        git(tmp_path / "bare.git", "fetch", "--quiet", str(scene.folder), "HEAD")
+        repository = Repository(str(tmp_path / "bare.git"))
+    gate = shell(
+        'test -L link && test ! -e made && ./run.sh && touch new && test "$PWD" = "$(pwd)"'
+    )
+
+    found = scene.judged(
+        gate._replace(clean=True), checkout=partial(checkouts.checkout, repository)
+    )
+    folder = Path((tmp_path / "at").read_text().strip())
+
+    assert (found.state, found.wrote) == ("passed", ())
+    assert not folder.is_relative_to(scene.folder)
+    assert not folder.exists()
+    assert not (scene.folder / "new").exists()
+
+
+def test_a_clean_gate_runs_in_the_worktree_where_nobody_makes_checkouts(scene: Scene):
+    found = scene.judged(shell("touch made")._replace(clean=True))
+
+    assert found.wrote == ("made",)
 
 
 def test_patch_safety_is_judged_by_what_git_says_of_the_tree(scene: Scene):

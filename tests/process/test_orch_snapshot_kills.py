@@ -1,19 +1,24 @@
 """A leader killed while it keeps a snapshot or goes back to one, at any step and any call of git,
 alone or with its git: the same again comes to the end, and nothing is lost or left behind."""
 
+import contextlib
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+
+import pytest
 
 from inbox_orch.orch.git import mending, snapshots, worktrees
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.worktrees import Place
+from inbox_orch.shared.errors import InboxOrchError
 from support import killing
 from support.deaths import PREPARED, Death, locks, nobody_marks
+from support.disks import small_disk
 from support.processes import until
 from support.runs import commit, git, make_repository
 from support.scenes import REAL_GIT, apart
@@ -207,3 +212,27 @@ def test_a_chain_that_was_being_made_longer_is_made_longer(tmp_path: Path):
 
 def test_a_branch_that_was_being_taken_back_is_taken_back(tmp_path: Path):
     apart(with_its_git, tmp_path, "prepared*refs/heads/work")
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path):
+    with small_disk(tmp_path / "disk") as disk:
+        scene = Scene(Path(disk.path, "scene"))
+        shutil.rmtree(scene.aside)
+        spoiled, chain = scene.files(), git(scene.folder, "rev-parse", REF)
+        with disk.full(), filled(scene.here / "filler"):
+            with pytest.raises(InboxOrchError) as caught:
+                scene.act()
+            assert caught.value.code == "disk_full"
+            assert scene.files() == spoiled
+            assert git(scene.folder, "rev-parse", REF) == chain
+        scene.check()
+
+
+@contextlib.contextmanager
+def filled(path: Path) -> Iterator[None]:
+    """Not a byte is left on the disk of this file."""
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    yield
+    path.unlink()

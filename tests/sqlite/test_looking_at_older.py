@@ -35,6 +35,7 @@ ORCH_LOOKS = [
     ("run", "list"),
     ("run", "show"),
     ("attempt", "list"),
+    ("gate", "list"),
     ("task", "show", "a"),
     ("graph",),
     ("timeline",),

@@ -132,6 +132,8 @@ ORCH = {
     "cleanup": (),
     "attempt list": (),
     "attempt show": ("a/1",),
+    "gate list": (),
+    "gate run": (),
     "graph": (),
     "timeline": (),
     "critical-path": (),

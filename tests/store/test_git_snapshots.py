@@ -24,8 +24,15 @@ REF = snapshots.ref_of("01A")
 class Bench:
     """A repository with a worktree of an attempt's."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = make_repository(folder / "project")
+    def __init__(self, folder: Path, form: str | None = None) -> None:
+        self.folder = folder / "project"
+        if form is None:
+            make_repository(self.folder)
+        else:
+            told = ["git", "init", "-q", "-b", "main", form, str(self.folder)]
+            if subprocess.run(told, capture_output=True).returncode != 0:
+                pytest.skip(f"this git knows no {form}")
+            commit(self.folder, "README.md", "text\n")
         self.repository = Repository(str(self.folder))
         self.worktree = folder / "work"
         git(self.folder, "worktree", "add", "--quiet", "-b", "work", str(self.worktree))
@@ -215,7 +222,7 @@ def test_names_of_every_kind_come_back(bench: Bench):
     assert bench.on_disk() == wanted
 
 
-def test_what_cannot_be_kept_is_refused_and_named(bench: Bench):
+def test_what_cannot_be_kept_is_refused_and_named(bench: Bench, monkeypatch):
     subprocess.run(["git", "init", "-q", "inner/clone"], cwd=bench.worktree, check=True)
     with pytest.raises(Unfit, match="inner/clone is a repository of its own"):
         bench.tree()
@@ -230,7 +237,7 @@ def test_what_cannot_be_kept_is_refused_and_named(bench: Bench):
 
     (bench.worktree / "alone").mkdir()
     with socket.socket(socket.AF_UNIX) as listening:
-        os.chdir(bench.worktree / "alone")
+        monkeypatch.chdir(bench.worktree / "alone")  # the path of a socket is short
         listening.bind("socket")
         with pytest.raises(Unfit, match="alone/socket: neither"):
             bench.tree()
@@ -460,6 +467,29 @@ def test_going_back_brings_files_index_and_head(bench: Bench):
     git(bench.folder, "fsck", "--strict")
 
 
+@pytest.mark.parametrize("form", ["--object-format=sha256", "--ref-format=reftable"])
+def test_going_back_in_another_format_of_repository(tmp_path: Path, form: str):
+    bench = Bench(tmp_path, form)
+    kept = dirty(bench)
+    wanted, said = bench.on_disk(), git(bench.worktree, "status", "--porcelain", "-uall")
+    spoil(bench)
+    git(bench.worktree, "checkout", "--quiet", "--detach")
+
+    before = bench.restore(kept.commit)
+
+    assert bench.on_disk() == wanted
+    assert git(bench.worktree, "status", "--porcelain", "-uall") == said
+    assert git(bench.worktree, "symbolic-ref", "HEAD") == "refs/heads/work"
+    assert facts(bench.repository, kept.tree, before).files != ()
+    conflict(bench)
+    kept = bench.snapshot()
+    for verb in ("cherry-pick", "merge"):
+        git(bench.worktree, "stash", "--quiet", "--include-untracked")
+        git(bench.worktree, verb, "theirs", status=1)
+        bench.restore(kept.commit)
+        assert "progress" not in git(bench.worktree, "status")
+
+
 def test_a_detached_head_and_another_branch_come_back_to_the_attempts_own(bench: Bench):
     kept = bench.snapshot()
     git(bench.worktree, "switch", "--quiet", "-c", "elsewhere")
@@ -576,10 +606,13 @@ def test_an_index_that_another_program_has_is_told(bench: Bench, monkeypatch):
     monkeypatch.setattr("inbox_orch.orch.git.harvest._PATIENCE_PAUSES", 2)
     kept = bench.snapshot()
     git(bench.worktree, "rm", "--quiet", "--cached", "README.md")
+    bench.write("new.txt")
     (bench.folder / ".git/worktrees/work/index.lock").touch()
+    before = bench.on_disk(), bench.standing()
 
     with pytest.raises(Unfit, match=r"index\.lock is there"):
         bench.restore(kept.commit)
+    assert (bench.on_disk(), bench.standing()) == before
 
     (bench.folder / ".git/worktrees/work/index.lock").unlink()
     bench.restore(kept.commit)

@@ -164,7 +164,7 @@ def test_nothing_is_harvested_where_git_is_in_another_folder(site: Site, setting
     assert (attempt.state, files.split()) == ("succeeded", ["README.md", "new.txt"])
 
 
-@pytest.mark.parametrize("step", ["_tree_with", "_add_to_index", "_move"])
+@pytest.mark.parametrize("step", ["_tree_with", "add_to_index", "_move"])
 def test_a_harvest_goes_no_step_further_once_git_is_in_another_folder(
     site: Site, setting: Setting, monkeypatch: pytest.MonkeyPatch, step: str
 ):

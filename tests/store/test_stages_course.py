@@ -2,10 +2,13 @@
 
 import pytest
 
+from inbox_orch.orch.gates.definitions import Gate
+from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.stages.decide import Answered
 from support.buses import refused
 from support.runs import Site, git
 from support.stages import Course, add, agent, gates
+from support.timing import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -186,3 +189,41 @@ def test_a_decision_is_among_the_open_questions(site: Site, run, course):
         site.scheduler.answer(run, "a", body="what?")
     with refused("usage"):
         site.scheduler.answer(run, "a", body="", decided=Answered("approve"))
+
+
+def test_gates_of_two_attempts_run_side_by_side(site: Site, run):
+    """Each waits for the other: one after the other they would never end."""
+    place = site.folder
+    both = f"touch {place}/$ORCH_TASK.here && until test -e {place}/a.here -a -e {place}/b.here"
+    stages = (
+        agent("write", on_success="look"),
+        gates("look", run=f"{both}; do sleep 0.02; done", timeout_seconds=60, on_failure="fail"),
+    )
+    for key in ("a", "b"):
+        add(site, run, key, *stages)
+    site.dispatch(run)
+    for key in ("a", "b"):
+        one = Course(site, run, key)
+        bus, token = one.claim()
+        (one.worktree / "x.txt").write_text(key)
+        bus.done(one.attempt.thread_id, token, body="done")
+
+    waited = site.scheduler.wait(run, until="run", wait_seconds=PATIENCE_SECONDS)
+
+    assert waited.outcome == "succeeded"
+
+
+def test_a_formatter_that_may_keep_what_it_writes_has_it_committed(site: Site):
+    keeps = Gate("format", "echo tidy > a.txt", writes="keep")
+    run = site.open_run(config=Config(gates=(keeps.as_json(),), finds=()))
+    course = Course(site, run)
+    stages = (agent("write", on_success="tidy"), gates("tidy", on_failure="fail"))
+    add(site, run, "a", *stages)
+    site.dispatch(run)
+    site.scheduler.reconcile(run)
+    course.work(a_txt="untidy")
+    site.scheduler.reconcile(run)
+
+    assert course.way() == [("write", "succeeded"), ("tidy", "succeeded")]
+    head = course.attempt.head_commit
+    assert git(site.repository, "show", f"{head}:a.txt") == "tidy"

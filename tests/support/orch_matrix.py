@@ -13,6 +13,7 @@ import click
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.cli import program
 from inbox_orch.orch.leader.scheduler import Scheduler
+from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
 from inbox_orch.shared.shell.commandline import Program
 from support.commands import Outcome, Project, run
@@ -123,6 +124,16 @@ def reader(*verb: str) -> dict[str, Cell | Never]:
     }
 
 
+def in_worktree(project: Enterprise) -> None:
+    """The worktree of an attempt, whose run has a gate that passes and one that fails."""
+    gates = ({"name": "fine", "run": "true"}, {"name": "bad", "run": "exit 1"})
+    project.open_run(config=Config(gates=gates))
+    with project.scheduler() as scheduler:
+        add_task(scheduler, the_run(scheduler), key_name="a", title="Do a")
+        item = scheduler.dispatch(the_run(scheduler)).items[0]
+    project.folder = Path(item["worktree"])
+
+
 def with_tasks(*keys: str) -> Any:
     """A run with these tasks."""
     return lambda project: project.tasks(*keys)
@@ -211,6 +222,19 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
         "conflict": after(Enterprise.running, "answer", "a", "--body", "this"),
         "busy": after(Enterprise.asked, "answer", "a", "--body", "this"),
         "no_database": plain("answer", "a", "--body", "this"),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
+    },
+    "gate list": reader("gate", "list"),
+    "gate run": {
+        "ok": after(in_worktree, "gate", "run", "fine"),
+        "usage": after(in_worktree, "gate", "run", "no-such-gate"),
+        "not_found": after(with_tasks("a"), "gate", "run"),
+        "conflict": after(in_worktree, "gate", "run")._replace(
+            code=11, because="what fails is a result"
+        ),
+        "busy": read_while_busy(after(in_worktree, "gate", "run", "fine")),
+        "no_database": plain("gate", "run"),
         "stale": NO_TOKEN,
         "timeout": NO_WAIT,
     },

@@ -119,6 +119,7 @@ def test_gates_come_back_from_what_is_stored_and_from_what_is_exported(tmp_path:
         ("{run: a, pattern: x}", "", "go together", None),
         ("{run: a, reads: lines, pattern: '('}", ".pattern", "no regular expression", None),
         ("{run: a, reads: lines, pattern: ''}", ".pattern", "1 to 1000 characters", None),
+        ("{run: a, clean: true, writes: keep}", "", "a folder that goes away", None),
         ("{run: a, min_tests: base}", "", "needs `reads: junit`", None),
         ("{run: a, min_tests: 3}", ".min_tests", "must be", None),
         ("{run: a, timeout_seconds: 0}", ".timeout_seconds", "must be", None),

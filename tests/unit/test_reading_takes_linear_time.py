@@ -22,8 +22,13 @@ from inbox_orch.orch.council.replies import Expected, read, read_ballot
 from inbox_orch.orch.council.report import escaped, fenced
 from inbox_orch.orch.council.words import split_negated, terms
 from inbox_orch.orch.documents.plan import read_plan
+from inbox_orch.orch.gates.definitions import READERS as READS
+from inbox_orch.orch.gates.definitions import Gate
+from inbox_orch.orch.gates.globs import matches_any
+from inbox_orch.orch.gates.readers.read import read as read_gate
 from inbox_orch.orch.runs.names import run_name
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.processes.endings import Ending
 from support.councils import BRIEF_SHA256, COUNCIL_ID, DECISIONS, reply
 from support.lengths import LONG
 
@@ -103,6 +108,11 @@ def plan_of(text: str) -> None:
         read_plan(str(PLANS[name]))
 
 
+def gates_of(text: str) -> None:
+    for reads in READS:
+        read_gate(Gate("g", "run", reads, pattern="."), Ending(1), text.encode(), text.encode())
+
+
 EXPECTED = Expected(COUNCIL_ID, 1, BRIEF_SHA256, DECISIONS, ("S1", "S2"))
 MANY = tuple(Decision(f"D{number}", "Which?", ("WAL", "DELETE")) for number in range(20))
 PLANS: dict = {}
@@ -118,10 +128,12 @@ READERS: dict[str, Callable[[str], object]] = {
     "a payload": limits.check_payload,
     "a plan": plan_of,
     "a title": lambda text: run_name(text, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+    "what a gate says": gates_of,
+    "paths of a gate": lambda text: matches_any(("**/a*/**/?1", "src/**"), (text,)),
     "lines of a board": lambda text: wrapped(text, 80),
 }
 
-CHARACTER_BY_CHARACTER = ("a text in a report", "terms", "lines of a board")
+CHARACTER_BY_CHARACTER = ("a text in a report", "terms", "lines of a board", "what a gate says")
 """Readers to which it does not matter what stands around a shape, and slow ones."""
 
 

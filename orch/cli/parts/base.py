@@ -105,6 +105,17 @@ def harvested_words(done: Harvested | None) -> str | None:
     return f"{counted(done.files, 'file')} that the worker had left uncommitted, as {done.commit}"
 
 
+def gate_slots_option(command: Command) -> Command:
+    """`--gate-slots N`."""
+    return click.option(
+        "--gate-slots",
+        type=Number(1, limits.MOST_GATE_SLOTS, whole=True),
+        metavar="N",
+        help="So many checks and gates at once.  [default: checks one at a time, gates of "
+        "blueprints on half of the processors, at least 2]",
+    )(command)
+
+
 def key_option(command: Command) -> Command:
     """`--key K`."""
     return click.option(

@@ -36,6 +36,7 @@ RUNS = [
     ("timeline",),
     ("run", "list"),
     ("attempt", "list"),
+    ("gate", "list"),
     ("task", "show", "t"),
     ("plan", "export"),
     ("doctor",),
