@@ -13,12 +13,13 @@ from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.rows import Details, details_with
 from ..gates import surroundings_rows
+from ..gates.chosen import checks_of
 from ..runs.desk import Desk
 from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
-from . import grounds, texts
 from . import settle as settling
+from . import texts
 from .course import Course, results_of
 from .machine import Step
 from .model import Stage
@@ -148,12 +149,12 @@ def _send(
 def gates_ahead(tx: Transaction, course: Course) -> list[str]:
     """The names of the gates that judge what a worker of this attempt does."""
     if not any(stage.runs_gates for stage in course.blueprint.stages):
-        return [gate.name for gate in grounds.checks_of(course.task)]
+        return [gate.name for gate in checks_of(course.task)]
     start = attempts.details_of(course.attempt).start
     assert start is not None, "its worktree was prepared"
     known = surroundings_rows.get(tx, course.run.id, start.base_tree)
     usable = [] if known is None else [proof.gate for proof in known.proofs if proof.usable]
-    return usable + [gate.name for gate in grounds.checks_of(course.task)]
+    return usable + [gate.name for gate in checks_of(course.task)]
 
 
 def before(course: Course, step: Step) -> list[str]:

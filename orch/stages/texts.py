@@ -97,7 +97,8 @@ def failed_gates(results: Sequence[GateResult], told: str | None) -> str:
 def _failure(result: GateResult, name: str) -> str:
     text, count = result.texts.get(name), result.failures[name]
     times = f" ({count} times)" if count > 1 else ""
-    return f"- {name}{times}" + (f": {text}" if text and text != name else "")
+    said = (text or "").removeprefix(name).lstrip(": ")
+    return f"- {name}{times}" + (f": {said}" if said else "")
 
 
 def findings(found: Mapping[str, object], *, rejected: bool = False) -> str:

@@ -1,8 +1,11 @@
 """What workers of a stage are told."""
 
 from inbox_orch.inbox.domain.limits import MAX_BODY_BYTES
+from inbox_orch.orch.gates.definitions import Gate
+from inbox_orch.orch.gates.look import Found
 from inbox_orch.orch.gates.results import GateResult
 from inbox_orch.orch.stages import texts
+from inbox_orch.orch.stages.begin import announcement
 from inbox_orch.orch.stages.model import Stage
 
 WRITES = Stage("fix", "agent", goal="Mend only what is reported.")
@@ -83,7 +86,7 @@ def test_failures_are_told_gate_by_gate_with_the_end_of_the_output():
             "2 failures",
             mode="block",
             failures={"t1": 1, "t2": 3},
-            texts={"t1": "1 != 2"},
+            texts={"t1": "t1: 1 != 2", "t2": "t2"},
             output="the end\n",
         ),
     ]
@@ -91,3 +94,15 @@ def test_failures_are_told_gate_by_gate_with_the_end_of_the_output():
         "What the gates found:\n\ntests: 2 failures\n- t1: 1 != 2\n- t2 (3 times)\n"
         "\nThe end of its output:\nthe end\n\nIt got no better: 2 failures, 2 before."
     )
+
+
+def test_what_is_done_before_the_first_stage_is_announced():
+    found = Found("make deps", "the config", (Gate("lint", "true"), Gate("tests", "true")), ())
+    nothing = Found(None, "", (), ())
+
+    assert announcement(found, True, False) == (
+        "it is set up by `make deps` (the config); its gates are tried on the base: lint, tests"
+    )
+    assert announcement(found, False, False) == "it is set up by `make deps` (the config)"
+    assert announcement(nothing, True, True) is None
+    assert "nothing judges the work" in str(announcement(nothing, True, False))
