@@ -45,6 +45,7 @@ from .parts.standings import blocks as status_blocks
 if TYPE_CHECKING:
     from ..documents.reading import Source
 
+_WHO = "add --with NAME, `-- CMD...` or --worker CMD"
 _MOST_ROUNDS = 10
 """How often what conflicts is done anew before it is left to a person."""
 
@@ -137,13 +138,10 @@ def command(
     """
     shell = shell_of(context)
     unanswered = unanswered_of(task.pop("on_no_answer"), task.pop("decide_within"))
-    wanted = _wanted(shell, words, plan_file, task)
-    wanted = _staged(shell, wanted, task)
+    wanted = _staged(shell, _wanted(shell, words, plan_file, task), task)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
     if not posts:
-        raise usage(
-            "it is not said who does it", hint="add --with NAME, `-- CMD...` or --worker CMD"
-        )
+        raise usage("it is not said who does it", hint=_WHO)
     folder = os.getcwd()
     branch = branch_here(folder) if onto is None else onto
     check_run(wanted.opening, folder, None)
