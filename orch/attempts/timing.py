@@ -12,7 +12,7 @@ from ..runs import task_rows as tasks
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import clocks
+from . import clocks, kinds
 from . import rows as attempts
 from . import visit_rows as visits
 from .clocks import Due, Working
@@ -104,6 +104,8 @@ def due(desk: Desk, run: Run) -> waits.Look:
         live = attempts.live_of_run(snapshot, run.id)
         mailboxes = heard_in(live)
         due = desk.bus.due(snapshot, mailboxes, now)
+        staged = [a for a in live if a.staged]
+        back_off = kinds.of_stages().due_ms(desk, snapshot, staged) if staged else None
     ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
     grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
     graces = [a.updated_at + grace_ms for a in ending]
@@ -115,7 +117,7 @@ def due(desk: Desk, run: Run) -> waits.Look:
     question = due.due_wall_ms
     if question is not None and question <= now.wall_ms:
         question = None
-    wall = [t for t in (question, next_clock(desk, run), *graces) if t is not None]
+    wall = [t for t in (question, next_clock(desk, run), back_off, *graces) if t is not None]
     ends = [desk.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
     monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
     if any(intent.owner != desk.database.owner() for intent in begun):

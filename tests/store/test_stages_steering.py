@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from inbox_orch.orch.attempts import timing
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Limits
 from inbox_orch.orch.stages.decide import Answered
@@ -318,6 +319,25 @@ def test_the_queue_clock_is_of_each_visit(site: Site, run, course: Course):
     ended(course)
 
     assert course.attempt.state == "timed_out"
+
+
+def test_a_stage_whose_workers_were_lost_is_entered_again_when_its_back_off_is_over(
+    site: Site, run, course: Course
+):
+    begun(site, run)
+    for number in range(3):
+        course.claim(f"w{number}")
+        site.clock.advance(400)
+        course.lead()
+    assert course.way() == [("write", "lost")]
+
+    look = timing.due(site.scheduler.desk, run)
+    assert look.due_wall_ms == site.clock.now().wall_ms + 2000
+    site.clock.advance(2)
+    course.lead()
+    assert course.way() == [("write", "lost"), ("write", "live")]
+    course.work(a_txt="good\n")
+    assert site.states(run) == {"a": "succeeded"}
 
 
 # -- what changes meanwhile ----------------------------------------------------------------------
