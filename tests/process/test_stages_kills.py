@@ -19,9 +19,11 @@ from inbox_orch.orch.attempts import visit_rows as visits
 from inbox_orch.orch.runs import task_rows as tasks
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.stages.model import Blueprint
+from inbox_orch.shared.errors import InboxOrchError
 from sqlite import outside
 from support import killing, stage_plays, warm
 from support.commands import command_path
+from support.disks import small_disk
 from support.orch_matrix import Enterprise
 from support.processes import until
 from support.runs import add_task, git, lock_files
@@ -66,6 +68,39 @@ def ways_to_die(name: str, moment: str) -> Iterator[Callable[[int], Kill | None]
 @pytest.mark.parametrize("name", sorted(SCRIPTS))
 def test_whoever_is_killed_at_any_step_the_way_is_the_same(tmp_path: Path, name: str, moment: str):
     apart(play, tmp_path, name, moment)
+
+
+# -- disks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trouble", ["full", "read_only"])
+def test_a_disk_that_takes_nothing_changes_nothing(tmp_path: Path, trouble: str):
+    """Each look of a leader comes twice: once in vain, once with a disk that is well again."""
+    with small_disk(tmp_path / "disk") as disk:
+        scene = Play(disk.path / "play", "quick")
+        scene.folder.mkdir(parents=True)
+        scene.make()
+        codes = set()
+        while scene.state() != "succeeded":
+            way = scene.way()
+            with getattr(disk, trouble)():
+                codes.add(code_of(scene.lead))
+            assert scene.way() == way
+            scene.lead()
+            scene.check_so_far(())
+            scene.work()
+        scene.check()
+    assert codes - {None} <= {"disk_full", "read_only", "io_error"}
+    assert codes - {None}
+
+
+def code_of(act: Callable[[], None]) -> str | None:
+    """With which error it was refused."""
+    try:
+        act()
+    except InboxOrchError as error:
+        return error.code
+    return None
 
 
 # -- gates that kill their leader -----------------------------------------------------------
