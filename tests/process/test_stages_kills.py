@@ -35,13 +35,19 @@ from support.timing import PATIENCE_SECONDS
 ROUNDS = int(os.environ.get("STAGE_ROUNDS", "1"))
 
 
-MOMENTS = ("step", "before", "after") if killing.KILL_EVERY == 1 else ("anywhere",)
+LONG = [(name, at) for name in sorted(SCRIPTS) for at in ("step", "before", "after")]
+PLAYS = LONG if killing.KILL_EVERY == 1 else [("all", "anywhere")]
 
 
 def play(folder: str, name: str, moment: str) -> None:
     """The body of a test, in a process of its own."""
+    for each in sorted(SCRIPTS) if name == "all" else [name]:
+        play_one(Path(folder, each), each, moment)
+
+
+def play_one(folder: Path, name: str, moment: str) -> None:
     for number, kills in enumerate(ways_to_die(name, moment)):
-        scene = Play(Path(folder, str(number)), name)
+        scene = Play(folder / str(number), name)
         scene.folder.mkdir(parents=True)
         scene.make()
         if not number:
@@ -64,8 +70,7 @@ def ways_to_die(name: str, moment: str) -> Iterator[Callable[[int], Kill | None]
         yield lambda number, step=step: Kill(step, None if moment == "step" else moment)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@pytest.mark.parametrize("name, moment", PLAYS)
 def test_whoever_is_killed_at_any_step_the_way_is_the_same(tmp_path: Path, name: str, moment: str):
     apart(play, tmp_path, name, moment)
 
@@ -73,11 +78,11 @@ def test_whoever_is_killed_at_any_step_the_way_is_the_same(tmp_path: Path, name:
 # -- disks --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("trouble", ["full", "read_only"])
-def test_a_disk_that_takes_nothing_changes_nothing(tmp_path: Path, trouble: str):
+@pytest.mark.parametrize("trouble, name", [("full", "quick"), ("read_only", "study")])
+def test_a_disk_that_takes_nothing_changes_nothing(tmp_path: Path, trouble: str, name: str):
     """Each look of a leader comes twice: once in vain, once with a disk that is well again."""
     with small_disk(tmp_path / "disk") as disk:
-        scene = Play(disk.path / "play", "quick")
+        scene = Play(disk.path / "play", name)
         scene.folder.mkdir(parents=True)
         scene.make()
         codes = set()
