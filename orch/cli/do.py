@@ -136,7 +136,6 @@ def command(
     message says what to do.
     """
     shell = shell_of(context)
-    unanswered = unanswered_of(task.pop("on_no_answer"), task.pop("decide_within"))
     wanted = _wanted(shell, words, plan_file, task)
     wanted = _staged(shell, wanted, task)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
@@ -149,6 +148,15 @@ def command(
     check_run(wanted.opening, folder, None)
     check_branch(folder, branch)
     wish = Wish(wanted.plan, wanted.opening, folder, branch)
+    drive = Drive(
+        within=folder,
+        wait_seconds=wait,
+        allow_dirty=allow_dirty,
+        harvest=harvest,
+        unsaid_harvest=True,
+        unanswered=unanswered_of(task["on_no_answer"], task["decide_within"]),
+        gate_slots=gate_slots,
+    )
     created = ensure_database(shell, lambda: None)
     scheduler = open_scheduler(context)
     with contextlib.nullcontext() if wanted.source is None else faults_told(shell, wanted.source):
@@ -157,15 +165,6 @@ def command(
     notifier = Notifier((*config_of(run).notify, *notify), shell.output.notice)
     job = _Job(shell.output, scheduler, run, wish, notifier)
     job.begin(created, resumed)
-    drive = Drive(
-        within=folder,
-        wait_seconds=wait,
-        allow_dirty=allow_dirty,
-        harvest=harvest,
-        unsaid_harvest=True,
-        unanswered=unanswered,
-        gate_slots=gate_slots,
-    )
     with notifier, job.tracing, notifier.told_of_failure(run):
         job.end(job.done(posts, slots, drive), created)
 
