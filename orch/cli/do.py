@@ -56,7 +56,6 @@ _MOST_ROUNDS = 10
     examples=(
         "orch do 'Fix the off-by-one in the lexer' --with claude",
         "orch do 'Fix the off-by-one in the lexer' --with claude --blueprint quick_fix",
-        "orch do 'Fix it' --with claude --with frontier_reviewer=codex --blueprint standard_task",
         "orch do 'Fix the off-by-one in the lexer' -- ./agent.sh",
         "orch do 'Fix the lexer' --check 'make test' --onto main --worker './agent.sh'",
         "orch do --plan plan.yaml --slots 3 --worker './agent.sh'",
