@@ -301,6 +301,12 @@ class _Job:
     def _hint(self, failure: InboxOrchError) -> str | None:
         """What to do next. There may be other runs, so it names this one."""
         name = self.run.name
+        deciding = failure.details.get("deciding")
+        if failure.code == "needs_decision" and deciding:
+            return (
+                f"`orch blocked --run {name}` shows why, `orch answer --run {name} {deciding[0]} "
+                "--decide ANSWER` decides; then the same call again goes on"
+            )
         ways = {
             "run_unsuccessful": f"`orch report --run {name}` shows why; then the same call again "
             "tries once more",

@@ -31,6 +31,7 @@ from .wait import CHANGES
 _MOST_EVENTS = 500
 _FIRST_HOLD_SECONDS, _MOST_HOLD_SECONDS = 2.0, 30.0
 _MOST_TRIES = 3
+_TOLD = (*CHANGES, "attempt_offered", "visit_begun")
 _HOLDS = ("dirty_repository", "git_missing", *FAILURES)
 """Why nothing can be dispatched for now, while what runs goes on."""
 
@@ -284,13 +285,14 @@ def _see(desk: Desk, course: "_Course") -> Step | None:
             snapshot,
             course.position,
             limit=_MOST_EVENTS,
-            matching=events.Matching(run_id=course.run.id, kinds=(*CHANGES, "attempt_offered")),
+            matching=events.Matching(run_id=course.run.id, kinds=_TOLD),
         )
         latest = events.latest(snapshot)
     cursor = found[-1].seq if len(found) == _MOST_EVENTS else latest
-    course.changed = course.changed or any(event.kind in CHANGES for event in found)
+    told = [event for event in found if wait.tells(event, picture)]
+    course.changed = course.changed or any(event.kind in CHANGES for event in told)
     driven = _driven(desk, course, picture, str(cursor))
-    lines = [*_lines_of(desk, course, picture, found), *course.news(driven)]
+    lines = [*_lines_of(desk, course, picture, told), *course.news(driven)]
     ending = _ending(desk, course, picture, driven)
     if len(found) == _MOST_EVENTS:
         ending = None  # the rest of what happened comes first
@@ -319,10 +321,7 @@ def _lines_of(
     desk: Desk, course: "_Course", picture: Picture, found: list[Event]
 ) -> Iterator[Line]:
     for event in found:
-        standing = picture.by_id.get(str(event.task_id))
-        if standing is None:
-            continue  # the task was removed
-        key = standing.task.key
+        key = picture.of(str(event.task_id)).task.key
         if event.kind != "attempt_offered":
             yield Line("change", {**event.as_json(), "key": key})
         elif event.data.get("from") == "provisioned":  # not when a worker handed it back
@@ -340,7 +339,8 @@ def _ending(desk: Desk, course: "_Course", picture: Picture, driven: Driven) -> 
     free, unanswered = course.held is None, course.wanted.unanswered
     moves = wait.may_move(desk, picture, dispatching=free, unanswered=unanswered)
     asking = wait.asking(driven.questions)
-    verdict = verdict_on(course.goal, Seen(picture, asking, moves, course.changed))
+    deciding = wait.deciding(driven.questions)
+    verdict = verdict_on(course.goal, Seen(picture, asking, moves, course.changed, deciding))
     if verdict is not None:
         return driven._replace(failure=verdict.failure())
     if course.gave_up and not moves and all(s.state != "blocked" for s in picture.standings):

@@ -121,7 +121,13 @@ def ask(
         moving.Move("blocked", packet.sentence(course, step), changes),
     )
     stop.task_follows(desk, tx, course.run, moved, "blocked")
-    said = {"stage": DECISION, "cause": cause, "about": step.stage, "thread": thread_id}
+    said = {
+        "stage": DECISION,
+        "cause": cause,
+        "about": step.stage,
+        "why": packet.sentence(course, step),
+        "thread": thread_id,
+    }
     enter.record(desk, tx, course, number, said)
     return moved
 

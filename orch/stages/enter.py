@@ -13,6 +13,8 @@ from ..attempts import moving, stop, work
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.rows import Details, details_with
+from ..gates import surroundings_rows
+from ..gates.chosen import checks_of
 from ..git.masking import masked
 from ..runs.config import config_of
 from ..runs.desk import Desk
@@ -74,9 +76,9 @@ def insert(tx: Transaction, course: Course, stage: str, kind: str, values: dict[
 
 def record(desk: Desk, tx: Transaction, course: Course, number: int, facts: dict[str, Any]) -> None:
     """That a visit has begun, as an event."""
-    present = attempts.get(tx, course.attempt.id)
-    assert present is not None
-    about = {"visit": number, "nth": course.nth(str(facts["stage"])), **facts}
+    present, visit = attempts.get(tx, course.attempt.id), visits.live_of(tx, course.attempt.id)
+    assert present is not None and visit is not None
+    about = {"visit": number, "nth": visit.nth, "kind": visit.kind, **facts}
     moving.record_attempt(desk, tx, course.run, present, "visit_begun", about)
 
 
@@ -110,7 +112,8 @@ def offer(
     if not has_room(tx, course, mailbox):
         return None
     thread_id = new_id()
-    attempt = course.attempt._replace(mailbox=mailbox)
+    details = details_with(course.attempt, Details(harvest=stage.writes))
+    attempt = course.attempt._replace(mailbox=mailbox, details=details)
     entered = (stage, step, change or Change())
     send(desk, tx, course._replace(attempt=attempt), entered, thread_id)
     number = insert(
@@ -120,12 +123,11 @@ def offer(
         "agent",
         {"mailbox": mailbox, "thread_id": thread_id, "tree_before": course.last_tree},
     )
-    harvest = Details(harvest=stage.writes)
     changes = {
         "thread_id": thread_id,
         "mailbox": mailbox,
         "stage": stage.id,
-        "details": details_with(attempt, harvest),
+        "details": details,
         "head_commit": None,
     }
     cause = f"stage {stage.id}"
@@ -156,7 +158,7 @@ def send(
         "time_limit_seconds": stage.timeout_seconds or task.limits.run_seconds,
         "database": desk.database.address,
         "database_id": desk.database.id,
-        "brief": work.brief_of(desk, run, task, attempt, thread_id),
+        "brief": work.brief_of(desk, run, task, attempt, thread_id, reads=not stage.writes),
     }
     payload = {name: value for name, value in facts.items() if value is not None}
     outgoing = sending.Outgoing(
@@ -171,7 +173,12 @@ def send(
     if change.text is not None:
         told.append(texts.change(change.text))
     body = texts.for_visit(
-        task.text, stage, told, gates=has_gates(course), background=background(course, stage)
+        task.text,
+        stage,
+        told,
+        gates=gates_ahead(tx, course),
+        background=background(course, stage),
+        base=attempt.base_commit,
     )
     draft = Draft(body, payload=json.dumps(payload), files=_files(desk, course, change))
     sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
@@ -192,31 +199,35 @@ def _files(desk: Desk, course: Course, change: Change) -> tuple[Stored, ...]:
     return tuple(each for each in found.values() if desk.bus.artifacts.has(each))
 
 
-def has_gates(course: Course) -> bool:
-    """Whether any gate judges what a worker of this attempt does."""
-    return any(v.kind == "gates" and results_of(v) for v in course.visits) or bool(
-        config_of(course.run).checks
-    )
+def gates_ahead(tx: Transaction, course: Course) -> list[str]:
+    """The names of the gates that judge what a worker of this attempt does."""
+    if not any(stage.runs_gates for stage in course.blueprint.stages):
+        return [gate.name for gate in checks_of(course.task)]
+    start = attempts.details_of(course.attempt).start
+    assert start is not None, "its worktree was prepared"
+    known = surroundings_rows.get(tx, course.run.id, start.base_tree)
+    usable = [] if known is None else [proof.gate for proof in known.proofs if proof.usable]
+    return usable + [gate.name for gate in checks_of(course.task)]
 
 
 def before(course: Course, step: Step) -> list[str]:
     """What a worker has to know of the visits before its own, newest last."""
-    told: list[str] = []
-    for visit in course.visits:
-        if visit.kind == "decision" and visit.state == "succeeded":
-            hint = visit.found.get("hint")
-            told += [f"What was decided: {visit.verdict}" + (f". {hint}" if hint else "")]
+    told = [
+        texts.decided(str(visit.verdict), visit.found.get("hint"))
+        for visit in course.visits
+        if visit.kind == "decision" and visit.state == "succeeded"
+    ]
     last = next((v for v in reversed(course.visits) if v.kind != "decision"), None)
     if last is None:
         return told
     if last.kind == "gates" and last.state == "failed":
         told.append(texts.failed_gates(results_of(last), step.told))
-    elif last.verdict == "request_changes":
-        told.append(texts.findings(last.found))
-    elif last.state == "failed" and last.reason:
+    elif last.verdict in ("request_changes", "reject"):
+        told.append(texts.findings(last.found, rejected=last.verdict == "reject"))
+    elif last.state in ("failed", "error") and last.reason:
         told.append(texts.failed_visit(last.stage, last.reason))
     elif last.state == "lost":
-        told.append("A worker before you was lost; what it did lies in the worktree.")
+        told.append(texts.LOST)
     return told
 
 

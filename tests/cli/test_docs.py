@@ -27,7 +27,7 @@ _HEADING = re.compile(r"^#+ (.+?)\s*$", re.MULTILINE)
 _HIDING = re.compile(r"\$\([^()]*\|[^()]*\)|eval \"\$\(|^ *status=", re.MULTILINE)
 # What stands where a command does, once what is in quotes is gone.
 _CALLED = re.compile(
-    r"(?:^|[|;&(]|\b(?:then|do|else)\b)[ ]*(?:\w+=\S*[ ]+)*([A-Za-z_][\w.-]*)(?![\w.=-])", re.M
+    r"(?:^|[|;&(]|\b(?:then|do|else)\b)[ ]*(?:\w+=\S*[ ]+)*([A-Za-z_][\w.-]*)(?![\w.=:-])", re.M
 )
 _QUOTED = re.compile(r"'[^']*'")
 # The coding agents of the guide are not there in a test. This one does the task on its standard

@@ -35,9 +35,11 @@ def review(name: str, **options: Any) -> Stage:
     return agent(name, **{"writes": False, "reviews": True, "role": "reviewer"} | options)
 
 
-def add(site: Site, run: Run, key: str, *stages: Stage, **options: Any) -> None:
-    """A task that goes by a blueprint of these stages."""
-    drawn = Blueprint("tried", stages)
+def add(
+    site: Site, run: Run, key: str, *stages: Stage, named: str = "tried", **options: Any
+) -> None:
+    """A task that goes by a blueprint of these stages; a run keeps the first of a name."""
+    drawn = Blueprint(named, stages)
     add_task(
         site.scheduler,
         run,
