@@ -45,7 +45,7 @@ def waited_for_one_gate(course: Course) -> None:
     """A wait that is over while its first gate runs."""
     course.site.scheduler.reconcile(course.run, checks=False)
     ends = course.site.clock.now().monotonic_ms + 1000
-    for _ in judge.checking(course.site.scheduler.desk, course.run, ends):
+    for _ in judge.checking(course.site.scheduler.desk, course.run, ends, staged=True):
         course.site.clock.advance(2)
 
 
