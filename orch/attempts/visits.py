@@ -80,6 +80,11 @@ class Visit(NamedTuple):
         }
 
 
+def seats_of(visit: Visit) -> list[str]:
+    """The threads of a visit that several workers have at once."""
+    return list(visit.found.get("seats", ())) if visit.kind == "council" else []
+
+
 def heard_in(live: Sequence[Attempt]) -> tuple[str, ...]:
     """The mailboxes in which the threads of attempts that live are."""
     found = dict.fromkeys(a.mailbox for a in live if a.thread_id is not None and not a.deciding)

@@ -15,7 +15,7 @@ from inbox_orch.shared.shell.output import Output
 
 from ..integration.integrate import Integrated
 from ..integration.shortfall import failure_of
-from ..leader.crew import Crew, Post
+from ..leader.crew import Crew, Post, cast
 from ..leader.drive import Drive, Driven
 from ..leader.notices import Notifier, end_of
 from ..leader.scheduler import Scheduler
@@ -35,6 +35,7 @@ from .parts.base import (
 )
 from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
+from .parts.deciding import unanswered_of, unanswered_options
 from .parts.documents import faults_told, plan_in
 from .parts.integrated import blocks_of
 from .parts.naming_blueprints import blueprint_option, resolved, with_blueprint
@@ -55,6 +56,7 @@ _MOST_ROUNDS = 10
     examples=(
         "orch do 'Fix the off-by-one in the lexer' --with claude",
         "orch do 'Fix the off-by-one in the lexer' --with claude --blueprint quick_fix",
+        "orch do 'Fix it' --with claude --with frontier_reviewer=codex --blueprint standard_task",
         "orch do 'Fix the off-by-one in the lexer' -- ./agent.sh",
         "orch do 'Fix the lexer' --check 'make test' --onto main --worker './agent.sh'",
         "orch do --plan plan.yaml --slots 3 --worker './agent.sh'",
@@ -102,6 +104,7 @@ _MOST_ROUNDS = 10
     "--harvest]"
 )
 @notify_option
+@unanswered_options
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @click.pass_context
 def command(
@@ -133,6 +136,7 @@ def command(
     message says what to do.
     """
     shell = shell_of(context)
+    unanswered = unanswered_of(task.pop("on_no_answer"), task.pop("decide_within"))
     wanted = _wanted(shell, words, plan_file, task)
     wanted = _staged(shell, wanted, task)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
@@ -149,6 +153,7 @@ def command(
     scheduler = open_scheduler(context)
     with contextlib.nullcontext() if wanted.source is None else faults_told(shell, wanted.source):
         run, resumed = open_wish(scheduler.desk, wish)
+    run, posts = cast(scheduler.desk, run, posts)
     notifier = Notifier((*config_of(run).notify, *notify), shell.output.notice)
     job = _Job(shell.output, scheduler, run, wish, notifier)
     job.begin(created, resumed)
@@ -158,6 +163,7 @@ def command(
         allow_dirty=allow_dirty,
         harvest=harvest,
         unsaid_harvest=True,
+        unanswered=unanswered,
         gate_slots=gate_slots,
     )
     with notifier, job.tracing, notifier.told_of_failure(run):
@@ -297,6 +303,12 @@ class _Job:
     def _hint(self, failure: InboxOrchError) -> str | None:
         """What to do next. There may be other runs, so it names this one."""
         name = self.run.name
+        deciding = failure.details.get("deciding")
+        if failure.code == "needs_decision" and deciding:
+            return (
+                f"`orch blocked --run {name}` shows why, `orch answer --run {name} {deciding[0]} "
+                "--decide ANSWER` decides; then the same call again goes on"
+            )
         ways = {
             "run_unsuccessful": f"`orch report --run {name}` shows why; then the same call again "
             "tries once more",

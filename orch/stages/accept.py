@@ -61,7 +61,7 @@ def is_unverified(course: Course) -> str | None:
     gates = [s for s in course.blueprint.stages if s.runs_gates]
     if gates and not any(v.stage in course.blueprint.by_id for v in judged):
         return "no gate could judge it"
-    skipped = [s.id for s in course.blueprint.stages if s.reviews and _was_skipped(course, s.id)]
+    skipped = [s.id for s in course.blueprint.stages if s.judges and _was_skipped(course, s.id)]
     return f"not reviewed: {', '.join(skipped)} was skipped" if skipped else None
 
 

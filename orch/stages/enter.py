@@ -1,11 +1,12 @@
 """Entering a stage: the visit of an agent, with its thread. In the caller's transaction."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from inbox_orch.inbox.services import sending
 from inbox_orch.inbox.services.desk import Draft
 from inbox_orch.shared.ids import new_id
+from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Transaction
 
 from ..attempts import moving, stop, work
@@ -14,16 +15,44 @@ from ..attempts import visit_rows as visits
 from ..attempts.rows import Details, details_with
 from ..gates import surroundings_rows
 from ..gates.chosen import checks_of
+from ..git.masking import masked
+from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
+from ..runs.secrets import secrets_of
 from . import settle as settling
 from . import texts
 from .course import Course, results_of
 from .machine import Step
 from .model import Stage
 from .roles import has_reviewer, mailbox_of
+
+
+class Change(NamedTuple):
+    """What a reviewer is given to judge: the text of it, bounded; and all of it where it is cut."""
+
+    text: str | None = None
+    whole: Stored | None = None
+
+
+def change_of(desk: Desk, course: Course, step: Step) -> Change:
+    """The change that a stage reviews; nothing for any other stage. Asks git, and so is called
+    before the transaction. Errors: those of git, and of storing a file."""
+    from . import reports
+
+    stage = course.blueprint.by_id.get(str(step.stage))
+    if stage is None or not stage.judges:
+        return Change()
+    if not has_reviewer(course.run, course.task, stage, course.visits):
+        return Change()
+    secrets = secrets_of(config_of(course.run))
+    text = masked(reports.change_text(desk, course), secrets)
+    if texts.size(text) <= texts.MAX_CHANGE_BYTES:
+        return Change(text)
+    whole = masked(reports.change_text(desk, course, reports.MAX_DIFF_BYTES), secrets)
+    return Change(text, desk.bus.artifacts.add_bytes("change.diff", whole.encode()))
 
 
 def insert(tx: Transaction, course: Course, stage: str, kind: str, values: dict[str, Any]) -> int:
@@ -47,18 +76,18 @@ def insert(tx: Transaction, course: Course, stage: str, kind: str, values: dict[
 
 def record(desk: Desk, tx: Transaction, course: Course, number: int, facts: dict[str, Any]) -> None:
     """That a visit has begun, as an event."""
-    present = attempts.get(tx, course.attempt.id)
-    assert present is not None
-    about = {"visit": number, "nth": course.nth(str(facts["stage"])), **facts}
+    present, visit = attempts.get(tx, course.attempt.id), visits.live_of(tx, course.attempt.id)
+    assert present is not None and visit is not None
+    about = {"visit": number, "nth": visit.nth, "kind": visit.kind, **facts}
     moving.record_attempt(desk, tx, course.run, present, "visit_begun", about)
 
 
 def skips(desk: Desk, tx: Transaction, course: Course, step: Step) -> bool:
     """Skip a review where nobody else could do it: nobody approves what they wrote."""
     stage = course.blueprint.by_id[str(step.stage)]
-    if not stage.reviews or has_reviewer(course.run, course.task, stage, course.visits):
+    if not stage.judges or has_reviewer(course.run, course.task, stage, course.visits):
         return False
-    number = insert(tx, course, stage.id, "agent", {"tree_after": course.last_tree})
+    number = insert(tx, course, stage.id, stage.type, {"tree_after": course.last_tree})
     record(desk, tx, course, number, {"stage": stage.id})
     visit = visits.live_of(tx, course.attempt.id)
     assert visit is not None
@@ -73,8 +102,11 @@ def has_room(tx: Transaction, course: Course, mailbox: str) -> bool:
     return Slots(course.run, taken_by(others)).free(mailbox)
 
 
-def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | None:
-    """Send the thread of an agent's visit; None when its mailbox has no room for it now."""
+def offer(
+    desk: Desk, tx: Transaction, course: Course, step: Step, change: Change | None = None
+) -> Attempt | None:
+    """Send the thread of an agent's visit; None when its mailbox has no room for it now. `change`
+    is what `change_of` has made of it."""
     stage = course.blueprint.by_id[str(step.stage)]
     mailbox = mailbox_of(course.run, course.task, stage, course.visits)
     if not has_room(tx, course, mailbox):
@@ -82,7 +114,8 @@ def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | 
     thread_id = new_id()
     details = details_with(course.attempt, Details(harvest=stage.writes))
     attempt = course.attempt._replace(mailbox=mailbox, details=details)
-    _send(desk, tx, course._replace(attempt=attempt), (stage, step), thread_id)
+    entered = (stage, step, change or Change())
+    send(desk, tx, course._replace(attempt=attempt), entered, thread_id)
     number = insert(
         tx,
         course,
@@ -106,10 +139,11 @@ def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | 
     return moved
 
 
-def _send(
-    desk: Desk, tx: Transaction, course: Course, entered: tuple[Stage, Step], thread_id: str
+def send(
+    desk: Desk, tx: Transaction, course: Course, entered: tuple[Stage, Step, Change], thread_id: str
 ) -> None:
-    stage, step = entered
+    """Send the thread of a stage that is entered, to the mailbox that `course.attempt` has."""
+    stage, step, change = entered
     run, task, attempt = course.run, course.task, course.attempt
     facts = {
         "run": run.name,
@@ -135,26 +169,42 @@ def _send(
         thread_id=thread_id,
         schema=json.dumps(texts.REVIEW_SCHEMA, sort_keys=True) if stage.reviews else None,
     )
+    told = before(course, step)
+    if change.text is not None:
+        told.append(texts.change(change.text))
+    gates = gates_ahead(tx, course)
     body = texts.for_visit(
-        task.text,
-        stage,
-        before(course, step),
-        gates=gates_ahead(tx, course),
-        base=attempt.base_commit,
+        task.text, stage, told, gates=gates, background=background(course, stage)
     )
-    draft = Draft(body, payload=json.dumps(payload))
+    draft = Draft(body, payload=json.dumps(payload), files=_files(desk, course, change))
     sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
+
+
+def _files(desk: Desk, course: Course, change: Change) -> tuple[Stored, ...]:
+    """What actions have made since a worker was last sent for, by its names, and the change. What
+    has been cleared away since is left out."""
+    found: dict[str, Stored] = {}
+    for visit in course.visits:
+        if visit.kind == "council" or (visit.kind == "agent" and visit.thread_id is not None):
+            found.clear()
+        elif visit.kind == "action":
+            made = [Stored(**each) for each in visit.found.get("artifacts", ())]
+            found |= {each.name: each for each in made}
+    if change.whole is not None:
+        found[change.whole.name] = change.whole
+    return tuple(each for each in found.values() if desk.bus.artifacts.has(each))
 
 
 def gates_ahead(tx: Transaction, course: Course) -> list[str]:
     """The names of the gates that judge what a worker of this attempt does."""
+    checks = [gate.name for gate in checks_of(course.task)]
     if not any(stage.runs_gates for stage in course.blueprint.stages):
-        return [gate.name for gate in checks_of(course.task)]
+        return checks
     start = attempts.details_of(course.attempt).start
     assert start is not None, "its worktree was prepared"
     known = surroundings_rows.get(tx, course.run.id, start.base_tree)
     usable = [] if known is None else [proof.gate for proof in known.proofs if proof.usable]
-    return usable + [gate.name for gate in checks_of(course.task)]
+    return usable + checks
 
 
 def before(course: Course, step: Step) -> list[str]:
@@ -162,9 +212,8 @@ def before(course: Course, step: Step) -> list[str]:
     told: list[str] = []
     for visit in course.visits:
         if visit.kind == "decision" and visit.state == "succeeded":
-            told.append(texts.decided(str(visit.verdict), visit.found.get("hint")))
-        elif visit.kind == "action" and visit.found.get("text"):
-            told.append(str(visit.found["text"]))
+            hint = visit.found.get("hint")
+            told += [f"What was decided: {visit.verdict}" + (f". {hint}" if hint else "")]
     last = next((v for v in reversed(course.visits) if v.kind != "decision"), None)
     if last is None:
         return told
@@ -177,3 +226,16 @@ def before(course: Course, step: Step) -> list[str]:
     elif last.state == "lost":
         told.append(texts.LOST)
     return told
+
+
+def background(course: Course, stage: Stage) -> list[str]:
+    """What actions have found, of each the newest; what was gathered for reviewers is for them
+    alone."""
+    found: dict[str, str] = {}
+    for visit in course.visits:
+        entered = course.stage_of(visit)
+        if visit.kind != "action" or entered is None or not visit.found.get("text"):
+            continue
+        if entered.action != "prepare_review_bundle" or stage.reviews:
+            found[str(entered.action)] = str(visit.found["text"])
+    return list(found.values())

@@ -7,7 +7,7 @@ crash, comes to the same.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .convergence import Point, judge
+from .convergence import Point, Verdict, judge
 from .loops import counted, loop_of
 from .model import SURROUNDINGS, Blueprint, Stage
 
@@ -85,7 +85,7 @@ def next_step(seen: Seen) -> Step:
 
 def _after(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
     stage = _stage(seen.blueprint, last.stage)
-    route = _route(last)
+    route = route_of(last)
     target = stage.target(route)
     if route == "on_success" and stage.approval == "after":
         return Step("decide", stage.id, "approval", resume=target)
@@ -94,7 +94,8 @@ def _after(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
     return _go(seen, begun, last, target)
 
 
-def _route(last: Past) -> str:
+def route_of(last: Past) -> str:
+    """The route that the stage of a visit takes after it."""
     if last.state == "succeeded":
         return "on_success"
     if last.state == "failed":
@@ -111,6 +112,20 @@ def _after_failing(seen: Seen, begun: Sequence[Past], last: Past, target: str) -
         return Step("decide", last.stage, verdict.word, verdict.sentence, resume=target)
     told = verdict.sentence if len(points) > 1 else None
     return _go(seen, begun, last, target)._replace(told=told)
+
+
+def convergence(seen: Seen) -> Verdict | None:
+    """How the loop around the last visit gets on, by which it was decided where that goes; None
+    where nothing is to be mended after it."""
+    past = [v for v in seen.visits if v.stage != SURROUNDINGS]
+    last = past[-1] if past else None
+    if last is None or last.kind == "decision" or last.state != "failed" or last.failing is None:
+        return None
+    target = _stage(seen.blueprint, last.stage).target(route_of(last))
+    if target not in seen.blueprint.by_id:
+        return None
+    begun = [v for v in past if not (v.kind == "decision" and v.state != "succeeded")]
+    return judge(_series(begun, last), visits_left=_visits_left(seen, begun, target))
 
 
 def _series(begun: Sequence[Past], last: Past) -> list[Point]:

@@ -5,7 +5,8 @@ the next worker into a worktree that is put back here. Doing it again comes to t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
@@ -31,6 +32,17 @@ _MOST_REASON = 1000
 _MOST_PATHS = 100
 _BUSY_SECONDS = 0.5
 AUTHORS = ("agent",)
+VERDICTS = ("approve", "request_changes", "reject")
+Held = tuple[Repository, Hold]
+"""The repository, and the lock of the attempt."""
+
+
+class Ending(NamedTuple):
+    """How a visit ends, the columns that only its kind has, and what its worker said last."""
+
+    outcome: "Outcome"
+    columns: Mapping[str, Any]
+    said: Message | None = None
 
 
 class Outcome(NamedTuple):
@@ -48,6 +60,16 @@ class Outcome(NamedTuple):
 def settle(desk: Desk, course: Course) -> bool:
     """End the visit of an agent whose thread is over; False when another leader is at it, or was
     quicker, or its worktree cannot be looked at now. Errors: those of git and of every write."""
+    visit = course.live
+    assert visit is not None
+    stage = course.stage_of(visit)
+    assert stage is not None, "only stages of agents have workers"
+    return conclude(desk, course, stage, partial(_of_agent, desk, course, visit, stage))
+
+
+def conclude(desk: Desk, course: Course, stage: Stage, ending: Callable[[Held], Ending]) -> bool:
+    """End the live visit with what `ending` comes to in the lock of its attempt; returns and errors
+    as `settle`."""
     visit, attempt = course.live, course.attempt
     assert visit is not None
     if not is_there(str(attempt.worktree_path)):
@@ -57,7 +79,7 @@ def settle(desk: Desk, course: Course) -> bool:
         with worktrees.alone(repository, place_of(desk, attempt), _BUSY_SECONDS) as hold:
             if not _is_still(desk, course, visit):
                 return False
-            return _settle(desk, course, visit, (repository, hold))
+            return _conclude(desk, course, (visit, stage), ending, (repository, hold))
     except InboxOrchError as error:
         if error.code != "busy":
             raise
@@ -69,25 +91,44 @@ def _is_still(desk: Desk, course: Course, visit: Visit) -> bool:
         present = attempts.get(snapshot, course.attempt.id)
         live = visits.live_of(snapshot, course.attempt.id)
     assert present is not None
-    return present.state == "submitted" and live is not None and live.number == visit.number
+    same = present.state == course.attempt.state
+    return same and live is not None and live.number == visit.number
 
 
-def _settle(desk: Desk, course: Course, visit: Visit, held: tuple[Repository, Hold]) -> bool:
-    stage = course.stage_of(visit)
-    assert stage is not None, "only stages of agents have workers"
+def _of_agent(desk: Desk, course: Course, visit: Visit, stage: Stage, held: Held) -> Ending:
     thread = desk.bus.threads([str(visit.thread_id)])[str(visit.thread_id)]
     said = _last_words(desk, thread)
     outcome = _outcome(desk, course, stage, thread, said)
-    try:
-        if outcome.state == "succeeded" and stage.writes:
+    worker = None if said is None else said.sender
+    columns = {"worker": worker, "worked_ms": _worked_ms(desk, thread)}
+    if outcome.state == "succeeded" and stage.writes:
+        try:
             outcome = _harvested(desk, course, outcome, held)
+        except snapshots.Unfit as unfit:
+            outcome = _unfit(unfit)
+    return Ending(outcome, columns, said)
+
+
+def _unfit(unfit: snapshots.Unfit) -> Outcome:
+    reason = f"what lies in its worktree cannot be kept: {unfit}"
+    return Outcome("error", reason=reason[:_MOST_REASON])
+
+
+def _conclude(
+    desk: Desk,
+    course: Course,
+    about: tuple[Visit, Stage],
+    ending: Callable[[Held], Ending],
+    held: Held,
+) -> bool:
+    visit, stage = about
+    outcome, columns, said = ending(held)
+    try:
         outcome, kept = _put_right(course, stage, outcome, held)
     except snapshots.Unfit as unfit:
-        reason = f"what lies in its worktree cannot be kept: {unfit}"
-        outcome, kept = Outcome("error", reason=reason[:_MOST_REASON]), _NOTHING
+        outcome, kept = _unfit(unfit), _NOTHING
     ends = {
-        "worker": None if said is None else said.sender,
-        "worked_ms": _worked_ms(desk, thread),
+        **columns,
         "tree_after": kept.tree,
         "snapshot": kept.commit,
         "head": kept.head,
@@ -126,17 +167,27 @@ def _outcome(
 
 def _verdict(course: Course, said: Message | None) -> Outcome:
     """What a review says. Nobody approves what they wrote."""
-    found = _json_of(said)
+    found = verdict_of(said)
     verdict = found.get("verdict")
-    if verdict not in ("approve", "request_changes", "reject"):
+    if verdict is None:
         return Outcome("failed", reason="its verdict cannot be read", put_back=True)
-    authors = {v.worker for v in course.visits if v.kind in AUTHORS and not _reviews(course, v)}
-    if said is not None and said.sender in authors:
+    if said is not None and said.sender in authors_of(course):
         reason = f"{said.sender} has written what it reviewed"
         return Outcome("skipped", reason=reason, result=found, put_back=True)
     state = "succeeded" if verdict == "approve" else "failed"
     reason = str(found.get("summary", ""))[:_MOST_REASON]
     return Outcome(state, verdict, reason, found, put_back=True)
+
+
+def authors_of(course: Course) -> set[str | None]:
+    """Who has written what is judged."""
+    return {v.worker for v in course.visits if v.kind in AUTHORS and not _reviews(course, v)}
+
+
+def verdict_of(said: Message | None) -> dict[str, Any]:
+    """The verdict of a review with all that stands beside it; empty where it cannot be read."""
+    found = _json_of(said)
+    return found if found.get("verdict") in VERDICTS else {}
 
 
 def _reviews(course: Course, visit: Visit) -> bool:
@@ -175,9 +226,7 @@ def _stored(outcome: Outcome, said: Message | None, kept: "_Kept") -> str | None
 # -- the worktree ------------------------------------------------------------------------
 
 
-def _harvested(
-    desk: Desk, course: Course, outcome: Outcome, held: tuple[Repository, Hold]
-) -> Outcome:
+def _harvested(desk: Desk, course: Course, outcome: Outcome, held: Held) -> Outcome:
     """Commit what the worker has left, and look at what it has come to."""
     done = harvesting.commit_left_in(desk, course.run, course.task, course.attempt, held)
     if done.obstacle is not None:
@@ -203,9 +252,7 @@ class _Kept(NamedTuple):
 _NOTHING = _Kept(None, None, None)
 
 
-def _put_right(
-    course: Course, stage: Stage, outcome: Outcome, held: tuple[Repository, Hold]
-) -> tuple[Outcome, _Kept]:
+def _put_right(course: Course, stage: Stage, outcome: Outcome, held: Held) -> tuple[Outcome, _Kept]:
     """Judge what changed, keep what lies there, and let files, index and HEAD be as they were
     before if the visit does not count."""
     repository, hold = held
@@ -299,6 +346,7 @@ def end(
         "visit": visit.number,
         "stage": visit.stage,
         "nth": visit.nth,
+        "kind": visit.kind,
         "state": outcome.state,
         "verdict": outcome.verdict,
         "why": outcome.reason,
