@@ -66,7 +66,8 @@ def commit_left_in(
         return Committed(present, obstacle, found)
     base = str(attempt.base_commit)
     done = harvest.harvest_in(repository, found.head, base) if found.commits_ahead else None
-    noted = _note(desk, run, present, done, over=obstacle is None)
+    # With a blueprint that is over with the visit, which its caller ends in the same hold.
+    noted = _note(desk, run, present, done, over=obstacle is None and not present.staged)
     return Committed(noted, obstacle, found)
 
 

@@ -91,6 +91,17 @@ def _is_ours(tx: Transaction, attempt: Attempt) -> bool:
     return present is not None and present.state == attempt.state
 
 
+def lose(desk: Desk, course: Course) -> bool:
+    """The attempt ends, since its worktree is gone; False when that may come back, with all the
+    others of its folder. What was committed there is kept. Errors: those of git and of every
+    write."""
+    verdict = verify.gone(desk, course.run, course.attempt)
+    if verdict is None:
+        return False
+    with desk.database.transaction() as tx:
+        return _settled(desk, course, verdict, tx)
+
+
 def give_up(desk: Desk, course: Course, step: Step) -> bool:
     """The attempt ends without success, as its blueprint or a decision says."""
     with desk.database.transaction() as tx:

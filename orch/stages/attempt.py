@@ -12,6 +12,7 @@ from inbox_orch.shared.store.engine import Session, Transaction
 from ..attempts import rows as attempts
 from ..attempts.kinds import FirstMessage
 from ..attempts.verify import verify
+from ..git.repository import is_there
 from ..git.worktrees import Hold
 from ..runs.config import NoAnswer, config_of
 from ..runs.desk import Desk
@@ -25,6 +26,8 @@ from .model import SURROUNDINGS
 _OVERDUE_LOOK_MS = 500
 AT_HAND = ("provisioned", "submitted")
 """The states in which an attempt waits for a leader."""
+NEEDS_WORKTREE = ("offer", "gates", "action", "council")
+"""The steps that nothing can be done about without a worktree."""
 
 
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
@@ -139,15 +142,22 @@ def _advance(desk: Desk, run: Run, attempt: Attempt) -> int:
 def _step(desk: Desk, now: Course) -> bool:
     """One step; False when nothing can be done now."""
     live = now.live
-    if live is not None:
-        if live.kind == "decision":
-            return decide.settle(desk, now)
-        if live.kind == "council":
+    if live is not None and live.kind == "decision":
+        return decide.settle(desk, now)
+    step = None if live is not None else now.step()
+    needed = step is None or step.do in NEEDS_WORKTREE
+    if needed and not is_there(str(now.attempt.worktree_path)):
+        return accept.lose(desk, now)
+    if step is None:
+        if live is not None and live.kind == "council":
             return seats.settle(desk, now)
-        return live.kind == "agent" and settling.settle(desk, now)
-    step = now.step()
+        return live is not None and live.kind == "agent" and settling.settle(desk, now)
     if step.at_ms > desk.database.now().wall_ms or decide.holds_up(desk, now):
         return False
+    return _take(desk, now, step)
+
+
+def _take(desk: Desk, now: Course, step: Step) -> bool:
     if step.do == "accept":
         return accept.accept(desk, now)
     if step.do == "end":

@@ -172,9 +172,13 @@ def send(
     told = before(course, step)
     if change.text is not None:
         told.append(texts.change(change.text))
-    gates = gates_ahead(tx, course)
     body = texts.for_visit(
-        task.text, stage, told, gates=gates, background=background(course, stage)
+        task.text,
+        stage,
+        told,
+        gates=gates_ahead(tx, course),
+        background=background(course, stage),
+        base=attempt.base_commit,
     )
     draft = Draft(body, payload=json.dumps(payload), files=_files(desk, course, change))
     sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
@@ -197,23 +201,22 @@ def _files(desk: Desk, course: Course, change: Change) -> tuple[Stored, ...]:
 
 def gates_ahead(tx: Transaction, course: Course) -> list[str]:
     """The names of the gates that judge what a worker of this attempt does."""
-    checks = [gate.name for gate in checks_of(course.task)]
     if not any(stage.runs_gates for stage in course.blueprint.stages):
-        return checks
+        return [gate.name for gate in checks_of(course.task)]
     start = attempts.details_of(course.attempt).start
     assert start is not None, "its worktree was prepared"
     known = surroundings_rows.get(tx, course.run.id, start.base_tree)
     usable = [] if known is None else [proof.gate for proof in known.proofs if proof.usable]
-    return usable + checks
+    return usable + [gate.name for gate in checks_of(course.task)]
 
 
 def before(course: Course, step: Step) -> list[str]:
     """What a worker has to know of the visits before its own, newest last."""
-    told: list[str] = []
-    for visit in course.visits:
-        if visit.kind == "decision" and visit.state == "succeeded":
-            hint = visit.found.get("hint")
-            told += [f"What was decided: {visit.verdict}" + (f". {hint}" if hint else "")]
+    told = [
+        texts.decided(str(visit.verdict), visit.found.get("hint"))
+        for visit in course.visits
+        if visit.kind == "decision" and visit.state == "succeeded"
+    ]
     last = next((v for v in reversed(course.visits) if v.kind != "decision"), None)
     if last is None:
         return told
@@ -221,7 +224,7 @@ def before(course: Course, step: Step) -> list[str]:
         told.append(texts.failed_gates(results_of(last), step.told))
     elif last.verdict in ("request_changes", "reject"):
         told.append(texts.findings(last.found, rejected=last.verdict == "reject"))
-    elif last.state == "failed" and last.reason:
+    elif last.state in ("failed", "error") and last.reason:
         told.append(texts.failed_visit(last.stage, last.reason))
     elif last.state == "lost":
         told.append(texts.LOST)

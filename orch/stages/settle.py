@@ -18,6 +18,7 @@ from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
 from ..git import harvest, snapshots, worktrees
+from ..git.commands import NO_ANSWER, git
 from ..git.facts import facts
 from ..git.repository import Repository, is_there
 from ..git.snapshots import ref_of
@@ -81,7 +82,7 @@ def conclude(desk: Desk, course: Course, stage: Stage, ending: Callable[[Held], 
                 return False
             return _conclude(desk, course, (visit, stage), ending, (repository, hold))
     except InboxOrchError as error:
-        if error.code != "busy":
+        if error.code != "busy" and is_there(str(attempt.worktree_path)):
             raise
         return False
 
@@ -104,14 +105,9 @@ def _of_agent(desk: Desk, course: Course, visit: Visit, stage: Stage, held: Held
     if outcome.state == "succeeded" and stage.writes:
         try:
             outcome = _harvested(desk, course, outcome, held)
-        except snapshots.Unfit as unfit:
-            outcome = _unfit(unfit)
+        except (snapshots.Unfit, InboxOrchError) as error:
+            outcome = unreadable(course, error)
     return Ending(outcome, columns, said)
-
-
-def _unfit(unfit: snapshots.Unfit) -> Outcome:
-    reason = f"what lies in its worktree cannot be kept: {unfit}"
-    return Outcome("error", reason=reason[:_MOST_REASON])
 
 
 def _conclude(
@@ -125,8 +121,8 @@ def _conclude(
     outcome, columns, said = ending(held)
     try:
         outcome, kept = _put_right(course, stage, outcome, held)
-    except snapshots.Unfit as unfit:
-        outcome, kept = _unfit(unfit), _NOTHING
+    except (snapshots.Unfit, InboxOrchError) as error:
+        outcome, kept = unreadable(course, error), _NOTHING
     ends = {
         **columns,
         "tree_after": kept.tree,
@@ -272,6 +268,24 @@ def _put_right(course: Course, stage: Stage, outcome: Outcome, held: Held) -> tu
     return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
 
 
+def unreadable(course: Course, error: snapshots.Unfit | InboxOrchError) -> Outcome:
+    """The end of a visit whose worktree cannot be kept as it is, or of which git cannot make sense:
+    somebody has to look. Raises what is this machine's trouble, and when the worktree is gone."""
+    if isinstance(error, InboxOrchError):
+        if not _is_of_worktree(error) or not is_there(str(course.attempt.worktree_path)):
+            raise error
+        return Outcome("error", reason=f"unreadable: {error.message}"[:_MOST_REASON])
+    reason = f"what lies in its worktree cannot be kept: {error}"
+    return Outcome("error", reason=reason[:_MOST_REASON])
+
+
+def _is_of_worktree(error: InboxOrchError) -> bool:
+    """Whether the worktree alone is why git could not do it: not the machine, no setting of all."""
+    said = error.details
+    no_worktree = "folder" in said and said.get("setting") is None
+    return error.code == "git_failed" and (said.get("status") != NO_ANSWER or no_worktree)
+
+
 def _changed(
     course: Course, stage: Stage, outcome: Outcome, now: tuple[Repository, str]
 ) -> Outcome:
@@ -279,6 +293,9 @@ def _changed(
     (repository, tree), before = now, course.last_tree
     if tree == before and not course.task.allow_empty and not _mends(course):
         return Outcome("failed", reason="it changed nothing", put_back=True)
+    if tree != before and tree == _first_tree(course) and not course.task.allow_empty:
+        reason = "it has undone the work: all is as it was at the beginning"
+        return Outcome("failed", reason=reason, put_back=True)
     if stage.toolset == "docs" and before is not None and tree != before:
         others = not_documents(repository, before, tree)
         if others:
@@ -287,11 +304,32 @@ def _changed(
     return outcome
 
 
+def _first_tree(course: Course) -> str | None:
+    start = attempts.details_of(course.attempt).start
+    return None if start is None else start.tree
+
+
 def _mends(course: Course) -> bool:
     """Whether it was asked to mend what a gate found: that this has not changed, the gate tells."""
     over = [v for v in course.visits if not v.live and v.state not in ("lost", "void")]
     last = next((v for v in reversed(over) if v.kind != "decision"), None)
     return last is not None and last.kind == "gates" and last.state == "failed"
+
+
+def head_as_before(desk: Desk, course: Course, tree: str) -> None:
+    """Let HEAD be where it was before the gates: what one of them commits, or checks out, is no
+    part of the work. `tree` is what the files are to be. Errors: those of git, `busy`. Raises
+    `Unfit`."""
+    attempt, before = course.attempt, course.last_snapshot
+    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
+    asking = ("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+    said = git(worktree, *asking, reads=True, accepted=(0, 128))[1].split()
+    if before is None or said == [course.last_head, f"refs/heads/{attempt.branch}"]:
+        return
+    repository = desk.repository(course.run)
+    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
+        snapshots.restore(repository, worktree, hold, before, known)
+        snapshots.put_back(repository, worktree, tree, known, ref_of(attempt.id))
 
 
 def kept_of_gates(desk: Desk, course: Course, stage: Stage) -> dict[str, Any]:

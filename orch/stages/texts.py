@@ -3,6 +3,8 @@ Pure: values in, text out."""
 
 from collections.abc import Mapping, Sequence
 
+from inbox_orch.inbox.domain.limits import MAX_BODY_BYTES
+
 from ..gates.results import GateResult
 from .model import Stage
 
@@ -13,6 +15,7 @@ MAX_REPORT_BYTES = 4 * 1024
 """Of what an action has found, so much is told."""
 _LEAST_BACKGROUND = 500  # less of it tells nothing
 _MOST_FAILURES, _MOST_OUTPUT = 40, 3000
+_MOST_OF_TASK = MAX_BODY_BYTES - 256 * 1024
 _CUT = "\n… (cut)"
 
 _READ = "Read, and change nothing: what you change here is taken back."
@@ -58,30 +61,36 @@ def for_visit(
     stage: Stage,
     before: Sequence[str],
     *,
-    gates: Sequence[str],
+    gates: Sequence[str] = (),
     background: Sequence[str] = (),
+    base: str | None = None,
 ) -> str:
-    """The first message of a visit: the task, the stage, what actions have found, and what came of
-    the visits `before`, newest last; `gates`: the names of those that judge it then.
+    """The first message of a visit: the task, what actions have found, the stage, what came of the
+    visits `before`, newest last, and how it ends. `gates`: the names of those that judge it then;
+    `base`: the commit that the work began at.
 
-    Where that is too much, the `background` is cut first, and then the oldest of the others: what
-    is to be done now is never left out for what is known besides.
+    Where that is too much, the `background` is cut first, and then the oldest of the others: the
+    task is whole, and what is to be done now is never left out for what is known besides.
     """
-    step = [f"This step: {stage.id}\n\n{stage.goal or ''}".rstrip(), *_rules(stage, gates)]
+    step = f"This step: {stage.id}\n\n{stage.goal or ''}".rstrip()
     newest = _newest(before, MAX_TEXT_BYTES // 2)
-    ending = "\n\n".join([*step, *newest])
-    opening = bounded(task_text, max(_LEAST_BACKGROUND, MAX_TEXT_BYTES - size(ending) - 2))
-    room = MAX_TEXT_BYTES - size(opening) - size(ending) - 4
+    ending = "\n\n".join([step, *newest, *_rules(stage, gates, base)])
+    opening = bounded(task_text, _MOST_OF_TASK)
+    room = MAX_TEXT_BYTES - min(size(opening), MAX_TEXT_BYTES // 2) - size(ending) - 4
     told = "\n\n".join(background)
     middle = [bounded(told, room)] if told and room >= _LEAST_BACKGROUND else []
-    return bounded("\n\n".join([opening, *middle, ending]))
+    return "\n\n".join([opening, *middle, ending])
 
 
-def _rules(stage: Stage, gates: Sequence[str]) -> list[str]:
-    """How a visit ends, and what becomes of what it leaves."""
+def _rules(stage: Stage, gates: Sequence[str], base: str | None) -> list[str]:
     if stage.writes:
         return [_WRITE, *([_GATES.format(names=", ".join(gates))] if gates else [])]
-    return [_READ, _REVIEW] if stage.reviews else [_READ]
+    if not stage.reviews:
+        return [_READ]
+    judged = (
+        [] if base is None else [f"To be judged: `git diff {base[:12]} HEAD` in this worktree."]
+    )
+    return [*judged, _READ, _REVIEW]
 
 
 def _newest(parts: Sequence[str], room: int) -> list[str]:
@@ -146,6 +155,11 @@ def failed_visit(stage: str, reason: str) -> str:
 
 
 LOST = "The worker before you was lost in the middle; what it did lies in the worktree."
+
+
+def decided(answer: str, hint: str | None) -> str:
+    """What somebody has said about how it goes on."""
+    return f"What was decided: {answer}" + (f". {hint}" if hint else "")
 
 
 def bounded(text: str, most_bytes: int = MAX_TEXT_BYTES) -> str:

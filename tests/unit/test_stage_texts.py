@@ -1,5 +1,6 @@
 """What workers of a stage are told."""
 
+from inbox_orch.inbox.domain.limits import MAX_BODY_BYTES
 from inbox_orch.orch.gates.definitions import Gate
 from inbox_orch.orch.gates.look import Found
 from inbox_orch.orch.gates.results import GateResult
@@ -10,10 +11,11 @@ from inbox_orch.orch.stages.model import Stage
 WRITES = Stage("fix", "agent", goal="Mend only what is reported.")
 READS = Stage("look", "agent", goal="Say what you see.", writes=False)
 REVIEWS = Stage("review", "agent", goal="Judge it.", writes=False, reviews=True)
+BASE = "0123456789abcdef0123456789abcdef01234567"
 
 
 def told(stage: Stage, *before: str, task: str = "Fix add", gates: tuple[str, ...] = ()) -> str:
-    return texts.for_visit(task, stage, before, gates=gates)
+    return texts.for_visit(task, stage, before, gates=gates, base=BASE)
 
 
 def test_who_writes_is_told_the_task_the_step_and_how_it_ends():
@@ -36,13 +38,27 @@ def test_who_reads_is_told_to_change_nothing():
 
 def test_a_reviewer_is_told_what_is_judged_and_what_a_verdict_looks_like():
     text = told(REVIEWS, gates=("lint",))
+    assert "To be judged: `git diff 0123456789ab HEAD` in this worktree." in text
     assert '{"verdict": "approve" | "request_changes" | "reject"' in text
     assert "committed for you" not in text
 
 
-def test_what_was_found_stands_at_the_end():
-    text = told(WRITES, "one", "two", gates=("lint",))
-    assert text.endswith("Exit 11: there is something to mend.\n\none\n\ntwo")
+def test_what_was_found_stands_between_the_step_and_how_it_ends_and_alone_is_cut():
+    found = "x" * (2 * texts.MAX_TEXT_BYTES)
+    task = "Fix all of this: " + "y" * (2 * texts.MAX_TEXT_BYTES)
+
+    text = told(WRITES, found, task=task, gates=("lint",))
+
+    assert text.startswith(task + "\n\nThis step: fix\n")
+    assert 0 < text.count("x" * 1000) < 2 * texts.MAX_TEXT_BYTES // 1000
+    assert "(cut)" in text
+    assert text.endswith("Exit 11: there is something to mend.")
+
+
+def test_the_longest_task_fits_into_a_message():
+    task = "y" * MAX_BODY_BYTES
+    text = told(WRITES._replace(goal="z" * 64 * 1024), "x" * texts.MAX_TEXT_BYTES, task=task)
+    assert len(text.encode()) <= MAX_BODY_BYTES
 
 
 def test_findings_are_told_with_their_places_as_far_as_they_have_some():

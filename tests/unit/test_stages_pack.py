@@ -91,7 +91,7 @@ def test_the_same_instructions_are_told_once():
 def test_what_is_to_be_done_is_never_cut_for_what_is_known_besides():
     stage = Stage("mend", "agent", goal="Mend it.")
     text = for_visit(
-        "task " * 6000, stage, ["old " * 4000, "NEWEST"], gates=(), background=["b " * 9000]
+        "task " * 6000, stage, ["old " * 4000, "NEWEST"], gates=False, background=["b " * 9000]
     )
 
     assert size(text) <= MAX_TEXT_BYTES
@@ -100,11 +100,10 @@ def test_what_is_to_be_done_is_never_cut_for_what_is_known_besides():
 
 
 def test_what_fits_is_told_whole():
-    stage = Stage("look", "agent", goal="Look.", writes=False)
-    text = for_visit("T", stage, ["one", "two"], gates=(), background=["known"])
+    stage = Stage("mend", "agent", goal="Mend it.")
+    text = for_visit("T", stage, ["one", "two"], gates=False, background=["known"])
 
-    rules = "Read, and change nothing: what you change here is taken back."
-    assert text == f"T\n\nknown\n\nThis step: look\n\nLook.\n\n{rules}\n\none\n\ntwo"
+    assert text == "T\n\nknown\n\nThis step: mend\n\nMend it.\n\none\n\ntwo"
 
 
 # -- patches -------------------------------------------------------------------------------
