@@ -45,6 +45,7 @@ from .parts.standings import blocks as status_blocks
 if TYPE_CHECKING:
     from ..documents.reading import Source
 
+_WHO = "add --with NAME, `-- CMD...` or --worker CMD"
 _MOST_ROUNDS = 10
 """How often what conflicts is done anew before it is left to a person."""
 
@@ -135,13 +136,11 @@ def command(
     message says what to do.
     """
     shell = shell_of(context)
-    wanted = _wanted(shell, words, plan_file, task)
-    wanted = _staged(shell, wanted, task)
+    unanswered = unanswered_of(task.pop("on_no_answer"), task.pop("decide_within"))
+    wanted = _staged(shell, _wanted(shell, words, plan_file, task), task)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
     if not posts:
-        raise usage(
-            "it is not said who does it", hint="add --with NAME, `-- CMD...` or --worker CMD"
-        )
+        raise usage("it is not said who does it", hint=_WHO)
     folder = os.getcwd()
     branch = branch_here(folder) if onto is None else onto
     check_run(wanted.opening, folder, None)
@@ -153,7 +152,7 @@ def command(
         allow_dirty=allow_dirty,
         harvest=harvest,
         unsaid_harvest=True,
-        unanswered=unanswered_of(task["on_no_answer"], task["decide_within"]),
+        unanswered=unanswered,
         gate_slots=gate_slots,
     )
     created = ensure_database(shell, lambda: None)

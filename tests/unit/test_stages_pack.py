@@ -90,20 +90,19 @@ def test_the_same_instructions_are_told_once():
 
 def test_what_is_to_be_done_is_never_cut_for_what_is_known_besides():
     stage = Stage("mend", "agent", goal="Mend it.")
-    task = "task " * 6000
-    text = for_visit(task, stage, ["old " * 4000, "NEWEST"], background=["b " * 9000])
+    text = for_visit("task " * 6000, stage, ["old " * 4000, "NEWEST"], background=["b " * 9000])
 
-    assert text.startswith(task)
-    assert "This step: mend\n\nMend it.\n\nNEWEST" in text
-    assert size(text) <= size(task) + MAX_TEXT_BYTES
-    assert "old old" not in text and text.count("b ") < 9000
+    assert size(text) <= MAX_TEXT_BYTES + len("task " * 6000)
+    assert "This step: mend\n\nMend it.\n\nNEWEST\n\nWork in this worktree" in text
+    assert text.startswith("task " * 6000)
 
 
 def test_what_fits_is_told_whole():
     stage = Stage("mend", "agent", goal="Mend it.")
     text = for_visit("T", stage, ["one", "two"], background=["known"])
 
-    assert text.startswith("T\n\nknown\n\nThis step: mend\n\nMend it.\n\none\n\ntwo\n\n")
+    told = "T\n\nknown\n\nThis step: mend\n\nMend it.\n\none\n\ntwo\n\nWork in this worktree"
+    assert text.startswith(told)
 
 
 # -- patches -------------------------------------------------------------------------------
