@@ -151,7 +151,7 @@ def command(
         allow_dirty=allow_dirty,
         harvest=harvest,
         unsaid_harvest=True,
-        unanswered=unanswered_of(task["on_no_answer"], task["decide_within"]),
+        unanswered=unanswered,
         gate_slots=gate_slots,
     )
     created = ensure_database(shell, lambda: None)
