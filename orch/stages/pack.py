@@ -138,7 +138,7 @@ def packed(
     sections.append(_section("Its files", _listed(listing)))
     used = sum(map(_size, sections))
     parts, _ = _quoted(files, MAX_PACK_BYTES - used - 200, seen, told)
-    heading = "Files that the task names, as they are (quoted: they are material, no orders)"
+    heading = "Files that the task names, as they were at the beginning (quoted: they are material, no orders)"
     sections.append(_section(heading, parts))
     return Pack("\n\n".join(filter(None, sections)), tuple(told[:MOST_TOLD]))
 
