@@ -262,6 +262,25 @@ def test_change_role_without_a_mailbox_on_the_thread_is_asked_again(
     assert site.states(run) == {"a": "blocked"}
 
 
+def test_one_who_fails_each_decision_is_asked_later_each_time(site: Site, run, course: Course):
+    begun(site, run)
+    deciding(course)
+    bus = site.office.bus("boss")
+    asked = []
+    for _ in range(4):
+        claimed = bus.claim(course.attempt.thread_id, mailboxes=["operator"])
+        bus.fail(claimed.thread.id, str(claimed.lease.token), body="no idea either")
+        course.lead()
+        asked.append(course.way()[-1])
+        site.clock.advance(8)
+        course.lead()
+
+    # At once, then after two seconds, after four, after eight.
+    live, void = ("decision", "live"), ("decision", "void")
+    assert asked == [live, void, void, void]
+    assert course.way()[1:] == [void, void, void, void, live]
+
+
 # -- clocks ------------------------------------------------------------------------------------
 
 
