@@ -125,6 +125,10 @@ def _edited(told: Told) -> str:
     return f"{told.by} changed `{told.key}`: {', '.join(told.data.get('changed', ()))}"
 
 
+def _roles(told: Told) -> str:
+    return f"roles have mailboxes of their own now: {', '.join(told.data.get('roles', {}))}"
+
+
 def _visit(said: str | None, told: Told) -> str | None:
     return None if said is None else f"`{told.key}`: {one_line(said, _MOST_REASON)}"
 
@@ -195,6 +199,7 @@ SENTENCES: Mapping[str, tuple[str | None, Words | None]] = {
     # Visits of stages, where a blueprint says how an attempt goes.
     "visit_begun": (None, lambda t: _visit(stage_words.begun(t.data), t)),
     "visit_ended": (None, lambda t: _visit(stage_words.ended(t.data), t)),
+    "roles_given": (None, _roles),
     # Councils.
     "round_opened": (None, lambda t: f"round {t.data.get('round')} was opened"),
     "round_closed": (None, lambda t: f"round {t.data.get('round')} was closed"),

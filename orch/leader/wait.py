@@ -44,6 +44,7 @@ CHANGES = (
     "visit_ended",
 )
 """The kinds of events that a wait for a change tells, unless `tells` says that another one does."""
+OF_VISITS = ("visit_begun", "visit_ended")
 _MOST_CHANGES = 1000
 
 
@@ -269,7 +270,7 @@ def tells(event: Event, picture: Picture) -> bool:
         return False  # the task was removed
     if event.kind == "attempt_submitted":
         return standing.task.blueprint is None
-    return not says_nothing(event.kind, event.data)
+    return not (event.kind in OF_VISITS and says_nothing(event.kind, event.data))
 
 
 def may_move(

@@ -52,6 +52,7 @@ _SAYS: dict[str, str | None] = {
     "override_recorded": "the leader settled something",
     "tally_revised": None,
     "report_stored": "the report {name} was stored",
+    "roles_given": "roles have mailboxes of their own now: {roles}",
 }
 """None: another event of the same moment says it, or nobody needs to know."""
 
@@ -102,6 +103,6 @@ def one_line(text: object) -> str:
 def _words(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, dict)):
         return one_line(", ".join(map(str, value)))
     return one_line(value)

@@ -91,7 +91,7 @@ def _threads_of(desk: Desk, attempts: Iterable[Attempt]) -> dict[str, list[str]]
     every = list(attempts)
     staged = [attempt.id for attempt in every if attempt.staged]
     if not staged:
-        return {attempt.id: stages.threads_of({}, attempt) for attempt in every}
+        return {a.id: [a.thread_id] for a in every if a.thread_id is not None}
     with desk.database.snapshot() as snapshot:
         visited = visit_rows.briefly_of(snapshot, staged)
     return {attempt.id: stages.threads_of(visited, attempt) for attempt in every}
