@@ -355,6 +355,17 @@ def test_a_stage_whose_workers_were_lost_is_entered_again_when_its_back_off_is_o
 # -- what changes meanwhile ----------------------------------------------------------------------
 
 
+def test_a_run_goes_by_the_text_that_it_began_with(site: Site, run, course: Course):
+    begun(site, run)
+    # Somebody has changed the file meanwhile, and adds another task by its name.
+    add(site, run, "b", agent("other"))
+    course.work(a_txt="bad\n")
+    site.dispatch(run)
+
+    assert course.way()[1:] == [("look", "failed"), ("mend", "live")]
+    assert Course(site, run, "b").way() == [("write", "live")]
+
+
 def test_a_base_that_moves_on_does_not_matter(site: Site, run, course: Course):
     begun(site, run)
     commit(site.repository, "b.txt", "other\n")
