@@ -5,6 +5,7 @@ crash, comes to the same.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from .convergence import Point, Verdict, judge
@@ -72,12 +73,32 @@ def next_step(seen: Seen) -> Step:
     begun = [v for v in past if v.stage != SURROUNDINGS]
     if not begun:
         return _enter(seen, past, seen.blueprint.first)
-    last = begun[-1]
+    step = _after_last(seen, begun, begun[-1])
+    return _asked_later(seen, step) if step.do == "decide" else step
+
+
+def _after_last(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
     if last.kind == "decision":
         return _after_decision(seen, begun, last)
     if last.state in ("lost", "void"):
         return _once_more(seen, begun, last)
     return _after(seen, begun, last)
+
+
+def _asked_later(seen: Seen, step: Step) -> Step:
+    """What came to nothing is asked again at once, and then later each time: whoever answers may be
+    a program that never does."""
+    void = list(
+        takewhile(lambda v: v.kind == "decision" and v.state != "succeeded", seen.visits[::-1])
+    )
+    if len(void) < 2:
+        return step
+    return step._replace(at_ms=void[0].ended_ms + _pause_ms(len(void) - 1))
+
+
+def _pause_ms(number: int) -> int:
+    """The pause before the next time, after so many."""
+    return int(min(MOST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(number - 1, 20)))
 
 
 # -- after a visit -----------------------------------------------------------------------
@@ -153,8 +174,8 @@ def _once_more(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
         lost += 1
     if lost >= MOST_LOST:
         return Step("decide", last.stage, "infrastructure", last.reason, resume=last.stage)
-    pause = min(MOST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (lost - 1))
-    return _enter(seen, begun, last.stage)._replace(at_ms=last.ended_ms + pause)
+    again = _enter(seen, begun, last.stage)
+    return again._replace(at_ms=last.ended_ms + _pause_ms(lost))
 
 
 def _after_decision(seen: Seen, begun: Sequence[Past], last: Past) -> Step:

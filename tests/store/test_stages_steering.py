@@ -262,6 +262,25 @@ def test_change_role_without_a_mailbox_on_the_thread_is_asked_again(
     assert site.states(run) == {"a": "blocked"}
 
 
+def test_one_who_fails_each_decision_is_asked_later_each_time(site: Site, run, course: Course):
+    begun(site, run)
+    deciding(course)
+    bus = site.office.bus("boss")
+    asked = []
+    for _ in range(4):
+        claimed = bus.claim(course.attempt.thread_id, mailboxes=["operator"])
+        bus.fail(claimed.thread.id, str(claimed.lease.token), body="no idea either")
+        course.lead()
+        asked.append(course.way()[-1])
+        site.clock.advance(8)
+        course.lead()
+
+    # At once, then after two seconds, after four, after eight.
+    live, void = ("decision", "live"), ("decision", "void")
+    assert asked == [live, void, void, void]
+    assert course.way()[1:] == [void, void, void, void, live]
+
+
 # -- clocks ------------------------------------------------------------------------------------
 
 
@@ -334,6 +353,17 @@ def test_a_stage_whose_workers_were_lost_is_entered_again_when_its_back_off_is_o
 
 
 # -- what changes meanwhile ----------------------------------------------------------------------
+
+
+def test_a_run_goes_by_the_text_that_it_began_with(site: Site, run, course: Course):
+    begun(site, run)
+    # Somebody has changed the file meanwhile, and adds another task by its name.
+    add(site, run, "b", agent("other"))
+    course.work(a_txt="bad\n")
+    site.dispatch(run)
+
+    assert course.way()[1:] == [("look", "failed"), ("mend", "live")]
+    assert Course(site, run, "b").way() == [("write", "live")]
 
 
 def test_a_base_that_moves_on_does_not_matter(site: Site, run, course: Course):

@@ -70,7 +70,7 @@ _LOOKS = (
 )
 STANDARD = Script(
     (
-        Stage("gather", "deterministic", action="summarize_run", on_success="implement"),
+        Stage("gather", "deterministic", action="build_context_pack", on_success="implement"),
         agent("implement", max_visits=3, on_success="lint", on_failure="implement"),
         gates("lint", action="run_linters", on_success="test", on_failure="fix_lint"),
         agent("fix_lint", max_visits=2, on_success="lint"),
