@@ -45,6 +45,7 @@ from .parts.standings import blocks as status_blocks
 if TYPE_CHECKING:
     from ..documents.reading import Source
 
+_WHO = "add --with NAME, `-- CMD...` or --worker CMD"
 _MOST_ROUNDS = 10
 """How often what conflicts is done anew before it is left to a person."""
 
@@ -56,7 +57,6 @@ _MOST_ROUNDS = 10
     examples=(
         "orch do 'Fix the off-by-one in the lexer' --with claude",
         "orch do 'Fix the off-by-one in the lexer' --with claude --blueprint quick_fix",
-        "orch do 'Fix it' --with claude --with frontier_reviewer=codex --blueprint standard_task",
         "orch do 'Fix the off-by-one in the lexer' -- ./agent.sh",
         "orch do 'Fix the lexer' --check 'make test' --onto main --worker './agent.sh'",
         "orch do --plan plan.yaml --slots 3 --worker './agent.sh'",
@@ -136,19 +136,24 @@ def command(
     message says what to do.
     """
     shell = shell_of(context)
-    unanswered = unanswered_of(task.pop("on_no_answer"), task.pop("decide_within"))
-    wanted = _wanted(shell, words, plan_file, task)
-    wanted = _staged(shell, wanted, task)
+    wanted = _staged(shell, _wanted(shell, words, plan_file, task), task)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
     if not posts:
-        raise usage(
-            "it is not said who does it", hint="add --with NAME, `-- CMD...` or --worker CMD"
-        )
+        raise usage("it is not said who does it", hint=_WHO)
     folder = os.getcwd()
     branch = branch_here(folder) if onto is None else onto
     check_run(wanted.opening, folder, None)
     check_branch(folder, branch)
     wish = Wish(wanted.plan, wanted.opening, folder, branch)
+    drive = Drive(
+        within=folder,
+        wait_seconds=wait,
+        allow_dirty=allow_dirty,
+        harvest=harvest,
+        unsaid_harvest=True,
+        unanswered=unanswered_of(task["on_no_answer"], task["decide_within"]),
+        gate_slots=gate_slots,
+    )
     created = ensure_database(shell, lambda: None)
     scheduler = open_scheduler(context)
     with contextlib.nullcontext() if wanted.source is None else faults_told(shell, wanted.source):
@@ -157,15 +162,6 @@ def command(
     notifier = Notifier((*config_of(run).notify, *notify), shell.output.notice)
     job = _Job(shell.output, scheduler, run, wish, notifier)
     job.begin(created, resumed)
-    drive = Drive(
-        within=folder,
-        wait_seconds=wait,
-        allow_dirty=allow_dirty,
-        harvest=harvest,
-        unsaid_harvest=True,
-        unanswered=unanswered,
-        gate_slots=gate_slots,
-    )
     with notifier, job.tracing, notifier.told_of_failure(run):
         job.end(job.done(posts, slots, drive), created)
 

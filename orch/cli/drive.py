@@ -43,6 +43,7 @@ from .parts.progress import Progress
         "orch drive --to reviewers --json",
         "orch drive --worker './agent.sh' --slots 3",
         "orch drive --with claude --with reviewers=codex",
+        "orch drive --with claude --with frontier_reviewer=codex",
     ),
 )
 @one_run

@@ -14,6 +14,7 @@ from ..attempts.visits import Visit
 from ..leader.follow import events_of
 from ..leader.scheduler import Scheduler
 from ..runs.model import Attempt
+from ..views.stage_words import ended
 from ..views.status import Status
 from .story import Ending, Expectation, Tell
 from .workshop import SHORT_LEASE_SECONDS, TRY_AGAIN, Workshop
@@ -46,7 +47,6 @@ WAY = (
     *("decision continue", "implement", "lint", "test", "review approve"),
 )
 """Every visit of the attempt, in its order: what the crash adds is nothing."""
-_ENDED = {"succeeded": "done", "approve": "approves", "reject": "rejects"}
 
 
 class Mending:
@@ -167,20 +167,12 @@ class Mending:
             for _, batch in found:
                 for event in batch:
                     self._seen = str(event.seq)
-                    if event.kind == "visit_ended":
-                        self._tell_end(event.data)
+                    said = ended(event.data) if event.kind == "visit_ended" else None
+                    if said is not None:
+                        self._tell(f"  {said}")
                     if (event.kind, event.data.get("stage")) == until:
                         return
         raise InboxOrchError("internal", f"waited in vain for {until[0]}", hint=TRY_AGAIN)
-
-    def _tell_end(self, data: dict[str, Any]) -> None:
-        """A line for a visit that has ended."""
-        stage, word = data["stage"], data["verdict"] or data["state"]
-        again = f" ({data['nth']})" if data["nth"] > 1 else ""
-        who = f" by {data['worker']}" if data["worker"] else ""
-        said = f": {data['why']}" if data["why"] else ""
-        ended = _ENDED.get(word, word.replace("_", " "))
-        self._tell(f"  {stage}{again}: {ended}{who}{said}")
 
     def _ended(self, leader: "subprocess.Popen[bytes]", expected: int) -> None:
         """Wait for a leader to end as it has to."""

@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import raw_trees, salvage
+from . import raw_index, raw_trees, salvage, tree_ids
 from .commands import git, output_of
 from .condition import Condition, begun
 from .failures import shown
-from .own_refs import pseudo_refs
+from .own_refs import Names, names
+from .raw_index import Seen
 from .repository import COMMITTER, Repository
 from .stale import forget_lock
-from .standing import own_directory
+from .standing import branch_of, own_directory
 
 _REFS = "refs/orch/attempts/"
 _SIDES = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
@@ -74,34 +75,41 @@ def is_elsewhere(repository: Repository, commit: str, target: str, base: str) ->
 # -- making one ------------------------------------------------------------------------------
 
 
+class On(NamedTuple):
+    """The ref that HEAD names; None when it is detached."""
+
+    branch: str | None
+
+
 def made(
     place: Place,
-    seen: raw_trees.Seen,
+    seen: Seen,
     message: str,
     parent: str | None,
     also: Sequence[str] = (),
+    on: On | None = None,
 ) -> Snapshot:
-    """`also` are commits that are to be kept beside HEAD."""
+    """`also` are commits that are to be kept beside HEAD; `on` is given where it has been asked
+    for just now."""
     repository, worktree, ref = place.repository, place.worktree, place.ref
-    previous, at = _end_of_chain(repository, ref, parent)
-    tree = raw_trees.tree_of(repository, worktree, seen)
-    head, branch = head_of(worktree)
-    admin = str(own_directory(worktree))
-    pseudo = pseudo_refs(worktree)
-    doing = begun(admin, pseudo)
+    here = names(worktree, ref)
+    previous, at = _end_of_chain(repository, ref, parent, here.at)
+    last = _last(repository, previous, here)
+    likely = (here.head_tree, None if last is None else last.snapshot.tree)
+    tree = raw_trees.tree_of(repository, worktree, seen, likely)
+    head, branch = here.head, branch_of(worktree) if on is None else on.branch
+    doing = begun(str(own_directory(worktree)), here.pseudo)
     condition = Condition(head, branch, (), (), tuple(seen.unmerged), (), (), (), (), (), "")
-    parts = salvage.index_parts(worktree, condition)
-    index_tree = _index_tree(repository, parts, head)
+    parts, index_tree = _index(place, seen, condition, here.head_tree)
     found = Snapshot("", tree, head, index_tree)
-    if previous is not None and not doing and not seen.unmerged:
-        last = state_of(repository, previous)
+    if last is not None and previous is not None and not doing and not seen.unmerged:
         same = last.snapshot._replace(commit="") == found and last.branch == branch
         if same and not last.doing and not last.staged and not also:
             if at is None:
                 _advance(place, previous, None)
             return last.snapshot
     kept = salvage.lone_commits(repository, worktree, condition, {}) if doing else []
-    kept += [name for ref_name, name in pseudo.items() if doing and ref_name in _SIDES]
+    kept += [name for ref_name, name in here.pseudo.items() if doing and ref_name in _SIDES]
     facts = [("Ref", ref), ("On", branch), ("Head", head), ("Index-tree", index_tree)]
     facts += [("Doing", doing[0] if doing else None), *parts.items()]
     facts += [("Kept", commit) for commit in dict.fromkeys((*also, *kept))]
@@ -111,13 +119,37 @@ def made(
     return found._replace(commit=commit)
 
 
+def _last(repository: Repository, previous: str | None, here: Names) -> State | None:
+    """What the chain ends with."""
+    if previous is None:
+        return None
+    if previous != here.at:
+        return state_of(repository, previous)
+    header, _, message = here.content.decode("utf-8", "surrogateescape").partition("\n\n")
+    facts = dict(line.split(" ", 1) for line in header.split("\n") if " " in line.strip())
+    if "encoding" in facts or "tree" not in facts:
+        return state_of(repository, previous)
+    return _state(previous, facts["tree"], previous, message)
+
+
+def _index(
+    place: Place, seen: Seen, condition: Condition, head_tree: str | None
+) -> tuple[dict[str, str], str]:
+    """Commits of what only the index has, and its tree."""
+    own = str(own_directory(place.worktree))
+    simple = seen.entries is not None and raw_index.is_simple(own)
+    if head_tree is not None and simple and tree_ids.tree_id(seen.entries or {}) == head_tree:
+        return {}, head_tree
+    parts = salvage.index_parts(place.worktree, condition)
+    return parts, _index_tree(place.repository, parts, condition.head)
+
+
 def _end_of_chain(
-    repository: Repository, ref: str, parent: str | None
+    repository: Repository, ref: str, parent: str | None, at: str | None
 ) -> tuple[str | None, str | None]:
     """(the last commit, what the ref is at)."""
     if not ref.startswith(_REFS):
         raise ValueError(f"{ref} is no ref of snapshots")
-    at = repository.ref_commit(ref)
     if at is None or parent is None or at == parent or repository.contains(at, parent):
         return at or parent, at
     raise InboxOrchError(
@@ -131,11 +163,7 @@ def _end_of_chain(
 def head_of(worktree: str) -> tuple[str | None, str | None]:
     words = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     status, head = git(worktree, *words, reads=True, accepted=(0, 1, 128))
-    status_of_ref, ref = git(
-        worktree, "symbolic-ref", "--quiet", "HEAD", reads=True, accepted=(0, 1)
-    )
-    branch = ref.removesuffix("\n") if status_of_ref == 0 else None
-    return (head.strip() if status == 0 else None), branch
+    return (head.strip() if status == 0 else None), branch_of(worktree)
 
 
 def _index_tree(repository: Repository, parts: Mapping[str, str], head: str | None) -> str:
@@ -177,7 +205,10 @@ def state_of(repository: Repository, commit: str) -> State:
         *("--no-show-signature", "--end-of-options", commit),
         reads=True,
     )
-    tree, name, message = text.split("\n", 2)
+    return _state(commit, *text.split("\n", 2))
+
+
+def _state(commit: str, tree: str, name: str, message: str) -> State:
     lines = [line.partition(": ") for line in message.strip("\n").split("\n\n")[-1].split("\n")]
     said = {key: value for key, _, value in lines}
     if not said.get("Ref", "").startswith(_REFS) or "Index-tree" not in said:

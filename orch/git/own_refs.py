@@ -5,6 +5,7 @@ Reads only.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from .commands import git
 
@@ -28,6 +29,44 @@ def pseudo_refs(worktree: str) -> dict[str, str]:
     )
     found = zip(_PSEUDO, text.splitlines(), strict=True)
     return {name: line for name, line in found if not line.endswith(" missing")}
+
+
+class Names(NamedTuple):
+    """What names of a worktree are at, None where there is nothing: `head` a commit, `head_tree`
+    its tree, `at` what was asked for, `content` the bytes of that, and `pseudo` as `pseudo_refs`
+    gives them."""
+
+    pseudo: dict[str, str]
+    head_tree: str | None
+    at: str | None
+    content: bytes
+
+    @property
+    def head(self) -> str | None:
+        return self.pseudo.get("HEAD")
+
+
+def names(worktree: str, ref: str) -> Names:
+    """All of that in one call. Error `git_failed`."""
+    asked = [*_PSEUDO, "HEAD^{tree}"]
+    lines = [*(f"info {name}\n" for name in asked), f"contents {ref}\n"]
+    words = ("cat-file", "--batch-command")
+    _, text = git(worktree, *words, reads=True, given="".join(lines).encode())
+    *told, last = text.split("\n", len(asked))
+    ids = {name: _id_of(line) for name, line in zip(asked, told, strict=True)}
+    head_tree = ids.pop("HEAD^{tree}")
+    first, _, content = last.encode("utf-8", "surrogateescape").partition(b"\n")
+    at = _id_of(first.decode("utf-8", "surrogateescape"))
+    return Names(
+        {name: each for name, each in ids.items() if each is not None},
+        head_tree,
+        at,
+        b"" if at is None else content[: int(first.split(b" ")[2])],
+    )
+
+
+def _id_of(line: str) -> str | None:
+    return None if line.endswith(" missing") else line.split(" ", 1)[0]
 
 
 def own_ids(worktree: str) -> Iterator[str]:

@@ -12,37 +12,29 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import manifest, nested
+from . import last_taken, manifest, nested
 from .commands import exact_names, git
 from .failures import failure, shown
 from .harvest import MAX_BYTES, MOST_FILES, Unfit
 from .hidden import copy_index
+from .raw_index import CACHE, Into, Seen, is_split, known_to, may_convert, stored
 from .repository import Repository
-from .sealed import Sealed, sealed_folder
+from .sealed import sealed_folder
 from .standing import own_directory, require_here
 
-_CACHE = "inbox-orch-raw-index"
 _KNOWN_WHOLE = 100
 """Of fewer paths that were untracked at set-up none was left out where they are stored."""
 _MOST_NAMED = 5
-# From so many files on they are synced together at the end: one by one takes minutes.
-_MANY_FILES = 200
-_UNSYNCED = ("-c", "core.fsyncMethod=writeout-only")
 _MODULE = "160000"
+_OTHERS = ("--others", "--exclude-standard")
+# No setting lets git look less closely, and none changes bytes before they are compared.
+_CLOSELY = (
+    *("-c", "core.fileMode=true", "-c", "core.symlinks=true", "-c", "core.trustctime=true"),
+    *("-c", "core.checkStat=default", "-c", "core.ignoreStat=false", "-c", "core.autocrlf=false"),
+    *("-c", f"core.attributesFile={os.devnull}", "-c", "core.untrackedCache=false"),
+)
 SetUp = frozenset[str]
 """Paths as git lists them, and as they are stored: with bytes that are not UTF-8 escaped."""
-
-
-class Seen(NamedTuple):
-    """What git lists of a worktree, and what is there. `files` are to be in the tree as they lie
-    there; `kept` are (mode, object id) of what stays as the index has it: submodules, and what a
-    sparse checkout leaves out. `unmerged` has no one version in the index. `plain`: no mark stands
-    in the index, and no file of attributes lies there."""
-
-    files: list[str]
-    kept: dict[str, tuple[str, str]]
-    unmerged: frozenset[str]
-    plain: bool
 
 
 class _Listed(NamedTuple):
@@ -73,8 +65,17 @@ def tree_now(repository: Repository, worktree: str, known: Sequence[str]) -> str
     return tree_of(repository, worktree, look(worktree, known))
 
 
+def tree_name(repository: Repository, worktree: str, known: Sequence[str]) -> str:
+    """`tree_now`, to compare it with other trees: where nothing has changed since it was last
+    taken, its objects are not looked at. Raises as `tree_now`."""
+    same = _unchanged(repository, worktree, known)
+    return tree_now(repository, worktree, known) if same is None else same
+
+
 def look(worktree: str, known: Sequence[str]) -> Seen:
     """What is to be in the tree; raises as `tree_now`. Writes nothing."""
+    # Before it is read: a change of it in between is one since then.
+    index_sum = last_taken.sum_of(os.path.join(str(own_directory(worktree)), "index"))
     listed = _listed(worktree)
     theirs = set_up(worktree, known)
     untracked = [path for path in listed.untracked if not is_known(path, theirs)]
@@ -88,26 +89,37 @@ def look(worktree: str, known: Sequence[str]) -> Seen:
     files = [path for path in paths if path in walked.present]
     tags = {tag for tag, _, _ in listed.tracked.values()}
     marks = any(tag.islower() or tag == "S" for tag in tags)
-    return Seen(files, kept, frozenset(listed.unmerged), plain=not (marks or walked.converts))
+    entries = {path: (mode, name) for path, (_, mode, name) in listed.tracked.items()}
+    return Seen(
+        files,
+        kept,
+        frozenset(listed.unmerged),
+        plain=not (marks or walked.converts),
+        entries=None if listed.unmerged else entries,
+        index_sum=index_sum,
+    )
 
 
-def tree_of(repository: Repository, worktree: str, seen: Seen) -> str:
-    """The tree of what was seen. Errors as for `tree_now`."""
+def tree_of(
+    repository: Repository, worktree: str, seen: Seen, likely: Sequence[str | None] = ()
+) -> str:
+    """The tree of what was seen; `likely` are trees that something refers to. Errors as for
+    `tree_now`."""
     own = own_directory(worktree)
-    cache = os.path.join(str(own), _CACHE)
+    cache = os.path.join(str(own), CACHE)
     with sealed_folder(repository) as sealed:
         if os.path.isfile(cache):
             with contextlib.suppress(InboxOrchError):
                 # Damaged, or objects that nothing referred to are gone: it is made anew.
                 copy_index(cache, sealed.index)
-                return _stored(worktree, sealed, seen, cache, anew=False)
+                return stored(Into(worktree, sealed, cache, likely, anew=False), seen)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(sealed.index)
         index = os.path.join(str(own), "index")
-        plain = seen.plain and not _may_convert(repository, worktree)
-        if plain and os.path.isfile(index) and not _is_split(str(own)):
+        plain = seen.plain and not may_convert(repository, worktree)
+        if plain and os.path.isfile(index) and not is_split(str(own)):
             copy_index(index, sealed.index)
-        return _stored(worktree, sealed, seen, cache, anew=True)
+        return stored(Into(worktree, sealed, cache, likely, anew=True), seen)
 
 
 # -- what is there ---------------------------------------------------------------------------
@@ -273,80 +285,42 @@ def _named(paths: Sequence[str]) -> str:
     return ", ".join(map(shown, paths[:_MOST_NAMED])) + more
 
 
-def _may_convert(repository: Repository, worktree: str) -> bool:
-    """Whether a setting or a file of attributes outside of the worktree may change the bytes of a
-    file on its way into the index."""
-    home = os.path.expanduser("~")
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    places = [
-        os.path.join(repository.common_directory, "info", "attributes"),
-        os.path.join(config, "git", "attributes"),
-        "/etc/gitattributes",
-    ]
-    if any(map(os.path.lexists, places)):
-        return True
-    asking = ("config", "-z", "--get-regexp", r"^core\.(autocrlf|eol|attributesfile)$")
-    return bool(git(worktree, *asking, reads=True, accepted=(0, 1))[1])
+# -- whether it is the same as it was ----------------------------------------------------------
 
 
-def _is_split(own: str) -> bool:
-    """Whether a part of the index is in another file (git-update-index(1), "Split index")."""
-    return any(name.startswith("sharedindex.") for name in os.listdir(own))
+def _unchanged(repository: Repository, worktree: str, known: Sequence[str]) -> str | None:
+    """The tree that was taken last, if nothing is otherwise now; None where that cannot be told in
+    one look. Neither are objects written, nor does a filter run."""
+    own, common = str(own_directory(worktree)), repository.common_directory
+    index, cache = os.path.join(own, "index"), os.path.join(own, CACHE)
+    taken = last_taken.read(own)
 
+    def stands() -> bool:
+        sums = (last_taken.sum_of(index), last_taken.sum_of(cache))
+        return taken is not None and sums == (taken.theirs, taken.ours)
 
-# -- the tree --------------------------------------------------------------------------------
-
-
-def _stored(worktree: str, sealed: Sealed, seen: Seen, cache: str, *, anew: bool) -> str:
-    """The tree, in the index of the sealed folder as far as that knows the files. `anew`: it knows
-    nothing that was not in the worktree's own index."""
-    within = sealed.on(worktree)
-    before = _paths_of(worktree, within) if os.path.exists(sealed.index) else frozenset[str]()
-    wanted = {*seen.files, *seen.kept}
-    stale = _stale(worktree, within) if before else frozenset[str]()
-    new = [path for path in seen.files if path in stale or path not in before]
-    many = len(new) > _MANY_FILES
-    options = (*exact_names(worktree), *(_UNSYNCED if many else ()), "update-index", "-z")
-    # What is gone goes first: a folder may have taken the place of a file.
-    for verb, paths in (
-        (("--force-remove",), sorted(before - wanted)),
-        (("--add", "--remove", "--replace"), new),
-    ):
-        if paths:
-            listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-            git(worktree, *options, *verb, "--stdin", environment=within, given=listed)
-    if seen.kept:
-        lines = "".join(f"{mode} {name}\t{path}\0" for path, (mode, name) in seen.kept.items())
-        given = lines.encode("utf-8", "surrogateescape")
-        git(worktree, *options, "--index-info", environment=within, given=given)
-    if many:
-        os.sync()
-    # What a sparse checkout leaves out of a partial clone need not be here.
-    lacking = ("--missing-ok",) if anew and seen.kept else ()
-    tree = git(worktree, "write-tree", *lacking, environment=within)[1].strip()
-    _keep(sealed.index, cache)
-    return tree
-
-
-def _paths_of(worktree: str, within: dict[str, str]) -> frozenset[str]:
-    text = git(worktree, "ls-files", "-z", environment=within, reads=True)[1]
-    return frozenset(filter(None, text.split("\0")))
-
-
-def _stale(worktree: str, within: dict[str, str]) -> frozenset[str]:
-    """The files of which the index cannot tell by their times that they are the same."""
-    words = ("diff-files", "-z", "--name-only", "--ignore-submodules=all")
-    text = git(worktree, *exact_names(worktree), *words, environment=within, reads=True)[1]
-    return frozenset(text.split("\0"))
-
-
-def _keep(index: str, cache: str) -> None:
-    """For the next time. Where that fails, all is hashed again."""
-    new = f"{cache}.new"
-    try:
-        if os.path.exists(index):
-            copy_index(index, new)
-            os.replace(new, cache)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(new)
+    linked = os.path.realpath(os.path.join(common, "worktrees"))
+    if os.path.dirname(own) != linked or not stands() or is_split(own):
+        return None
+    if os.path.lexists(os.path.join(common, "info", "attributes")):
+        return None
+    # Named to git, so that no setting sends it to the files of another folder.
+    within = {
+        "GIT_DIR": own,
+        "GIT_WORK_TREE": worktree,
+        "GIT_INDEX_FILE": cache,
+        "GIT_ATTR_NOSYSTEM": "1",
+    }
+    entries, changed = known_to(worktree, within, *_CLOSELY, others=_OTHERS)
+    theirs = set_up(worktree, known)
+    if any(not is_known(path, theirs) for path in changed):
+        return None
+    walked = _walk(worktree, [*entries, *changed], ())
+    if walked.converts or not entries.keys() <= walked.present or not stands():
+        return None
+    if any(is_known(path, theirs) for path in entries):
+        return None
+    _refuse_repositories([p for p in walked.repositories if not is_known(f"{p}/", theirs)])
+    _refuse_specials(worktree, walked, theirs)
+    assert taken is not None
+    return taken.tree

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from inbox_orch.shared.errors import InboxOrchError
 
 from . import marks, mending, raw_trees, rewriting
-from .chain import Place, Snapshot, State, head_of, is_elsewhere, made, ref_of, state_of
+from .chain import On, Place, Snapshot, State, head_of, is_elsewhere, made, ref_of, state_of
 from .commands import git
 from .condition import begun
 from .facts import differences
@@ -20,10 +20,10 @@ from .harvest import Unfit, add_to_index
 from .hidden import marked_paths, unmark
 from .integrating import working_trees
 from .own_refs import pseudo_refs
-from .raw_trees import tree_now
+from .raw_trees import tree_name, tree_now
 from .repository import COMMITTER, Repository
 from .sealed import sealed_folder
-from .standing import own_directory, require_here
+from .standing import own_directory, require_here, require_here_on
 from .worktrees import Hold
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "ref_of",
     "restore",
     "snapshot",
+    "tree_name",
     "tree_now",
 ]
 
@@ -60,9 +61,9 @@ def snapshot(
     after `parent`), `disk_full`, `read_only`, `io_error`.
     """
     place = Place(repository, worktree, known, ref, ())
-    require_here(worktree, repository.common_directory)
+    on = On(require_here_on(worktree, repository.common_directory))
     seen = raw_trees.look(worktree, known)
-    return made(place, seen, message, parent)
+    return made(place, seen, message, parent, on=on)
 
 
 def restore(

@@ -15,6 +15,10 @@ from .commands import NO_ANSWER, git
 from .failures import shown
 
 _FATAL = 128
+_WHERE = (
+    *("--path-format=absolute", "--absolute-git-dir", "--git-common-dir"),
+    *("--git-path", "index", "--show-toplevel"),
+)
 
 
 class Standing(NamedTuple):
@@ -47,6 +51,31 @@ def require_here(folder: str, common: str, environment: Mapping[str, str] | None
     found = _asked(folder, environment)
     if found is None or found != expected:
         raise _elsewhere(folder, common, expected, found)
+
+
+def require_here_on(folder: str, common: str) -> str | None:
+    """`require_here`; and the ref that HEAD names, None when it is detached. Error `git_failed`."""
+    status, text = git(
+        folder,
+        *("rev-parse", "--symbolic-full-name", "HEAD", *_WHERE),
+        reads=True,
+        accepted=(0, _FATAL),
+    )
+    head, _, where = text.partition("\n")
+    if status == 0 and (head == "HEAD" or head.startswith("refs/")):
+        expected, found = _expected(folder, common, {}), _standing(where)
+        if found is None or found != expected:
+            raise _elsewhere(folder, common, expected, found)
+        return None if head == "HEAD" else head
+    require_here(folder, common)  # before the first commit, say
+    return branch_of(folder)
+
+
+def branch_of(folder: str) -> str | None:
+    """The ref that HEAD names, None when it is detached. Error `git_failed`."""
+    asking = ("symbolic-ref", "--quiet", "HEAD")
+    status, ref = git(folder, *asking, reads=True, accepted=(0, 1))
+    return ref.removesuffix("\n") if status == 0 else None
 
 
 def require_apart(common: str) -> None:
@@ -117,14 +146,17 @@ def _asked(folder: str, environment: Mapping[str, str] | None) -> Standing | Non
     """Where git says that it is; None when it is in no working tree."""
     status, text = git(
         folder,
-        *("rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir"),
-        *("--git-path", "index", "--show-toplevel"),
+        *("rev-parse", *_WHERE),
         reads=True,
         accepted=(0, _FATAL),
         environment=dict(environment or {}),
     )
+    return _standing(text) if status == 0 else None
+
+
+def _standing(text: str) -> Standing | None:
     lines = text.removesuffix("\n").split("\n", 3)
-    if status != 0 or len(lines) < 4:
+    if len(lines) < 4:
         return None
     own, common, index, top = map(os.path.realpath, lines)
     return Standing(top, own, common, index)

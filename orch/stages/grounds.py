@@ -188,7 +188,7 @@ def ground_of(desk: Desk, course: Course, runner: Runner, gates: Sequence[Gate])
         activated(inherited, worktree),
         secrets_of(config),
         changed,
-        lambda: snapshots.tree_now(repository, worktree, known),
+        lambda: snapshots.tree_name(repository, worktree, known),
         put_back,
         between,
         changes,

@@ -99,7 +99,8 @@ def _is_still(desk: Desk, course: Course, visit: Visit) -> bool:
 def _of_agent(desk: Desk, course: Course, visit: Visit, stage: Stage, held: Held) -> Ending:
     thread = desk.bus.threads([str(visit.thread_id)])[str(visit.thread_id)]
     said = _last_words(desk, thread)
-    outcome = _outcome(desk, course, stage, thread, said)
+    noted = visit.found.get("settling")
+    outcome = _outcome(desk, course, stage, thread, said) if noted is None else Outcome(**noted)
     worker = None if said is None else said.sender
     columns = {"worker": worker, "worked_ms": _worked_ms(desk, thread)}
     if outcome.state == "succeeded" and stage.writes:
@@ -120,7 +121,7 @@ def _conclude(
     visit, stage = about
     outcome, columns, said = ending(held)
     try:
-        outcome, kept = _put_right(course, stage, outcome, held)
+        outcome, kept = _put_right(desk, course, stage, outcome, held)
     except (snapshots.Unfit, InboxOrchError) as error:
         outcome, kept = unreadable(course, error), _NOTHING
     ends = {
@@ -248,7 +249,9 @@ class _Kept(NamedTuple):
 _NOTHING = _Kept(None, None, None)
 
 
-def _put_right(course: Course, stage: Stage, outcome: Outcome, held: Held) -> tuple[Outcome, _Kept]:
+def _put_right(
+    desk: Desk, course: Course, stage: Stage, outcome: Outcome, held: Held
+) -> tuple[Outcome, _Kept]:
     """Judge what changed, keep what lies there, and let files, index and HEAD be as they were
     before if the visit does not count."""
     repository, hold = held
@@ -258,14 +261,30 @@ def _put_right(course: Course, stage: Stage, outcome: Outcome, held: Held) -> tu
     made = snapshots.snapshot(repository, worktree, known, ref, message, before)
     if outcome.state == "succeeded" and stage.writes:
         outcome = _changed(course, stage, outcome, (repository, made.tree))
-    unmoved = (made.tree, made.head) == (course.last_tree, course.last_head)
+    visit = course.live
+    assert visit is not None
+    taken_back = tuple(visit.found.get("put_back", ()))
+    unmoved = made.tree == course.last_tree and _is_head_as_before(course)
     if before is None or unmoved or (stage.writes and not outcome.put_back):
-        return outcome, _Kept(made.tree, made.commit, made.head)
+        return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
     changed = facts(repository, str(course.last_tree), made.tree).files
-    taken_back = tuple(each.path for each in changed[:_MOST_PATHS])
+    taken_back = tuple(each.path for each in changed[:_MOST_PATHS]) or taken_back
+    # Whoever looks after that does not see any more why.
+    noted = {"settling": outcome._asdict(), "put_back": list(taken_back)}
+    settling = {**visit.found, **noted}
+    with desk.database.transaction() as tx:
+        visits.update(tx, visit, {"result": json.dumps(settling, ensure_ascii=False)})
     snapshots.restore(repository, worktree, hold, before, known)
     made = snapshots.snapshot(repository, worktree, known, ref, message, before)
     return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
+
+
+def _is_head_as_before(course: Course) -> bool:
+    """Whether HEAD is at the commit that it was at, and on the branch of the attempt."""
+    asking = ("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+    worktree = str(course.attempt.worktree_path)
+    said = git(worktree, *asking, reads=True, accepted=(0, 128))[1].split()
+    return said == [course.last_head, f"refs/heads/{course.attempt.branch}"]
 
 
 def unreadable(course: Course, error: snapshots.Unfit | InboxOrchError) -> Outcome:
@@ -322,9 +341,7 @@ def head_as_before(desk: Desk, course: Course, tree: str) -> None:
     `Unfit`."""
     attempt, before = course.attempt, course.last_snapshot
     worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
-    asking = ("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
-    said = git(worktree, *asking, reads=True, accepted=(0, 128))[1].split()
-    if before is None or said == [course.last_head, f"refs/heads/{attempt.branch}"]:
+    if before is None or _is_head_as_before(course):
         return
     repository = desk.repository(course.run)
     with worktrees.alone(repository, place_of(desk, attempt)) as hold:

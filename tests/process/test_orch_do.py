@@ -296,6 +296,7 @@ def test_its_worker_does_nothing_of_what_others_wait_for(place: Place):
         (("Fix", "--plan", "plan.yaml", "--check", "true", "--worker", "true"), "are for one task"),
         (("", "--worker", "true"), "title"),
         (("Fix", "--slots", "0", "--worker", "true"), "64"),
+        (("Fix", "--decide-within", "5", "--worker", "true"), "--decide-within says when"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_leaves_nothing(

@@ -19,9 +19,11 @@ from inbox_orch.orch.attempts import visit_rows as visits
 from inbox_orch.orch.runs import task_rows as tasks
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.stages.model import Blueprint
+from inbox_orch.shared.errors import InboxOrchError
 from sqlite import outside
 from support import killing, stage_plays, warm
 from support.commands import command_path
+from support.disks import small_disk
 from support.orch_matrix import Enterprise
 from support.processes import until
 from support.runs import add_task, git, lock_files
@@ -33,13 +35,19 @@ from support.timing import PATIENCE_SECONDS
 ROUNDS = int(os.environ.get("STAGE_ROUNDS", "1"))
 
 
-MOMENTS = ("step", "before", "after") if killing.KILL_EVERY == 1 else ("anywhere",)
+LONG = [(name, at) for name in sorted(SCRIPTS) for at in ("step", "before", "after")]
+PLAYS = LONG if killing.KILL_EVERY == 1 else [("all", "anywhere")]
 
 
 def play(folder: str, name: str, moment: str) -> None:
     """The body of a test, in a process of its own."""
+    for each in sorted(SCRIPTS) if name == "all" else [name]:
+        play_one(Path(folder, each), each, moment)
+
+
+def play_one(folder: Path, name: str, moment: str) -> None:
     for number, kills in enumerate(ways_to_die(name, moment)):
-        scene = Play(Path(folder, str(number)), name)
+        scene = Play(folder / str(number), name)
         scene.folder.mkdir(parents=True)
         scene.make()
         if not number:
@@ -62,10 +70,42 @@ def ways_to_die(name: str, moment: str) -> Iterator[Callable[[int], Kill | None]
         yield lambda number, step=step: Kill(step, None if moment == "step" else moment)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@pytest.mark.parametrize("name, moment", PLAYS)
 def test_whoever_is_killed_at_any_step_the_way_is_the_same(tmp_path: Path, name: str, moment: str):
     apart(play, tmp_path, name, moment)
+
+
+# -- disks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trouble, name", [("full", "quick"), ("read_only", "study")])
+def test_a_disk_that_takes_nothing_changes_nothing(tmp_path: Path, trouble: str, name: str):
+    """Each look of a leader comes twice: once in vain, once with a disk that is well again."""
+    with small_disk(tmp_path / "disk") as disk:
+        scene = Play(disk.path / "play", name)
+        scene.folder.mkdir(parents=True)
+        scene.make()
+        codes = set()
+        while scene.state() != "succeeded":
+            way = scene.way()
+            with getattr(disk, trouble)():
+                codes.add(code_of(scene.lead))
+            assert scene.way() == way
+            scene.lead()
+            scene.check_so_far(())
+            scene.work()
+        scene.check()
+    assert codes - {None} <= {"disk_full", "read_only", "io_error"}
+    assert codes - {None}
+
+
+def code_of(act: Callable[[], None]) -> str | None:
+    """With which error it was refused."""
+    try:
+        act()
+    except InboxOrchError as error:
+        return error.code
+    return None
 
 
 # -- gates that kill their leader -----------------------------------------------------------

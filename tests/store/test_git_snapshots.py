@@ -1,15 +1,18 @@
 """Snapshots of a worktree, and going back to one: nothing of anybody's is touched, nothing is lost,
 and what comes back is what there was, byte for byte."""
 
+import errno
 import os
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from inbox_orch.orch.git import manifest, raw_trees, snapshots, worktrees
+from inbox_orch.orch.git import manifest, raw_index, raw_trees, snapshots, worktrees
 from inbox_orch.orch.git.facts import facts
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.git.snapshots import Unfit
@@ -44,6 +47,9 @@ class Bench:
 
     def tree(self) -> str:
         return raw_trees.tree_now(self.repository, str(self.worktree), self.known)
+
+    def name(self) -> str:
+        return raw_trees.tree_name(self.repository, str(self.worktree), self.known)
 
     def snapshot(self, parent: str | None = None) -> snapshots.Snapshot:
         return snapshots.snapshot(
@@ -368,6 +374,136 @@ def test_an_empty_worktree(bench: Bench):
     bench.write("new.txt")
     bench.restore(kept.commit)
     assert bench.on_disk() == {}
+
+
+# -- whether it is the same as it was ----------------------------------------------------------
+
+
+def touched_with_the_old_times(bench: Bench) -> None:
+    path = bench.worktree / "a.txt"
+    found = path.stat()
+    path.write_text("b\n")
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def converted(bench: Bench) -> None:
+    """Git takes the file for the same."""
+    git(bench.folder, "config", "core.autocrlf", "true")
+    bench.write("a.txt", b"a\r\n")
+
+
+def given_attributes(bench: Bench) -> None:
+    bench.write(".gitattributes", "* text=auto eol=crlf ident\n")
+    bench.write("a.txt", b"a\r\n")
+
+
+def given_a_lax_setting(bench: Bench) -> None:
+    git(bench.folder, "config", "core.fileMode", "false")
+    (bench.worktree / "a.txt").chmod(0o755)
+
+
+def hidden_in_the_index(bench: Bench) -> None:
+    git(bench.worktree, "update-index", "--assume-unchanged", "README.md")
+    bench.write("README.md", "behind the mark\n")
+
+
+def put_into_the_index_although_ignored(bench: Bench) -> None:
+    git(bench.worktree, "add", "--force", "x.log")
+
+
+CHANGES = {
+    "content": lambda bench: bench.write("a.txt", "b\n"),
+    "the old times": touched_with_the_old_times,
+    "a new file": lambda bench: bench.write("deep/new.txt"),
+    "a file less": lambda bench: (bench.worktree / "a.txt").unlink(),
+    "a mode": lambda bench: (bench.worktree / "a.txt").chmod(0o755),
+    "a mode under a lax setting": given_a_lax_setting,
+    "a conversion": converted,
+    "attributes": given_attributes,
+    "a mark": hidden_in_the_index,
+    "an ignored file": put_into_the_index_although_ignored,
+    "a file of set-up's": lambda bench: bench.known.append("a.txt"),
+    "a folder for a file": lambda bench: (
+        (bench.worktree / "a.txt").unlink(),
+        bench.write("a.txt/b"),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_its_name_is_told_anew_after_every_change(bench: Bench, change: str):
+    bench.write("a.txt", "a\n")
+    bench.write(".gitignore", "*.log\n")
+    bench.write("x.log", "log\n")
+    before = bench.tree()
+    assert bench.name() == before
+
+    CHANGES[change](bench)
+
+    assert bench.name() == bench.tree() != before
+
+
+def test_as_long_as_nothing_changes_one_call_of_git_tells_its_name(bench: Bench, monkeypatch):
+    bench.write("a.txt", "a\n")
+    bench.write("x.txt", "set-up\n")
+    bench.known = ["x.txt"]
+    tree, before = bench.tree(), bench.standing()
+    calls: list[tuple[str, ...]] = []
+    monkeypatch.setattr(raw_index, "git", counting(raw_index.git, calls))
+    monkeypatch.setattr(raw_trees, "git", counting(raw_trees.git, calls))
+
+    assert bench.name() == tree
+    assert len(calls) == 1
+    assert bench.standing() == before
+
+
+def counting(git_of: Callable[..., Any], calls: list[tuple[str, ...]]) -> Callable[..., Any]:
+    def counted(folder: str, *words: str, **options: Any) -> Any:
+        calls.append(words)
+        return git_of(folder, *words, **options)
+
+    return counted
+
+
+def test_what_cannot_be_kept_is_refused_as_long_as_nothing_else_changes_too(bench: Bench):
+    bench.tree()
+    os.mkfifo(bench.worktree / "pipe")
+    with pytest.raises(Unfit, match="pipe"):
+        bench.name()
+    (bench.worktree / "pipe").unlink()
+    git(bench.worktree, "init", "--quiet", "inner")
+    with pytest.raises(Unfit, match="inner"):
+        bench.name()
+
+
+def test_an_index_that_could_not_be_kept_is_not_taken_for_the_last_one(bench: Bench, monkeypatch):
+    bench.write("a.txt", "a\n")
+    first = bench.tree()
+    bench.write("a.txt", "changed\n")
+    with monkeypatch.context() as full:
+        full.setattr(raw_index.os, "replace", failing)
+        second = bench.tree()
+    assert first != second
+    bench.write("a.txt", "a\n")
+
+    assert bench.name() == first
+
+
+def failing(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_what_is_only_meant_to_be_added_is_not_in_the_index(bench: Bench):
+    bench.write("empty.txt", "")
+    git(bench.worktree, "add", "empty.txt")
+    git(bench.worktree, "commit", "--quiet", "-m", "Empty")
+    git(bench.worktree, "rm", "--quiet", "--cached", "empty.txt")
+    git(bench.worktree, "add", "--intent-to-add", "empty.txt")
+
+    kept = bench.snapshot()
+
+    assert list(bench.files(kept.index_tree)) == ["README.md"]
+    assert set(bench.files(kept.tree)) == {"README.md", "empty.txt"}
 
 
 # -- snapshots -------------------------------------------------------------------------------

@@ -4,9 +4,13 @@ import json
 
 import pytest
 
+from inbox_orch.orch.gates.definitions import Gate
+from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.plan import Link, Plan, TaskSpec
+from inbox_orch.orch.stages.decide import Answered
 from support.buses import refused
 from support.runs import Site
+from support.stages import Course, add, agent, gates
 
 
 @pytest.fixture
@@ -132,3 +136,58 @@ def test_no_command_of_the_daily_work_goes_through_a_whole_table(engine, site):
     }
     assert len(seen) > 300
     assert scans == set()
+
+
+STAGES = (
+    agent("write", on_success="all"),
+    gates("all", on_success="look"),
+    gates("look", run="! grep -q bad a.txt", on_failure="mend"),
+    agent("mend", max_visits=1, on_success="all"),
+)
+
+
+def test_no_step_of_a_blueprint_goes_through_a_whole_table(engine, site):
+    run = site.open_run(config=Config(gates=(Gate("any", "true").as_json(),), finds=()))
+    course = Course(site, run)
+    with engine.statements(site.scheduler.database) as seen:
+        add(site, run, "a", *STAGES, checks=["true"])
+        site.dispatch(run)
+        course.lead()
+        course.work(a_txt="bad\n")
+        site.scheduler.status(run)
+        course.work(a_txt="bad as ever\n")
+        site.scheduler.answer(run, "a", body="", decided=Answered("accept"))
+        course.lead()
+        site.scheduler.status(run)
+
+    scans = {
+        (what, statement)
+        for what, statement in engine.scans(site.scheduler.database, seen)
+        if what != "SCAN intent USING INDEX intent_open"
+    }
+    ways = [("write", "succeeded"), ("all", "succeeded"), ("look", "failed"), ("mend", "succeeded")]
+    assert course.way()[:4] == ways
+    assert site.states(run) == {"a": "succeeded"}
+    tables = ("visit", "blueprint", "gate_result", "surroundings")
+    assert [t for t in tables if not any(t in statement for statement in seen)] == []
+    assert scans == set()
+
+
+def test_a_look_asks_no_more_for_tasks_with_blueprints_that_are_over(engine, site):
+    run = site.open_run(config=Config(finds=()))
+    for key in ("a", "b", "c"):
+        add(site, run, key, agent("write"))
+    site.dispatch(run)
+
+    def looks() -> int:
+        with engine.statements(site.scheduler.database) as seen:
+            site.scheduler.reconcile(run)
+            site.scheduler.status(run)
+        return len(seen)
+
+    Course(site, run, "a").work(a_txt="a\n")
+    before = looks()
+    Course(site, run, "b").work(a_txt="b\n")
+
+    assert looks() <= before
+    assert site.states(run) == {"a": "succeeded", "b": "succeeded", "c": "active"}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.git import snapshots
 from inbox_orch.orch.stages.decide import Answered
 from support.processes import until
 from support.runs import Site, commit, git
@@ -94,6 +95,55 @@ def test_a_detached_head_is_put_back(site: Site, run, course: Course):
     course.work(a_txt="loose\n")
 
     is_written_again(site, run, course, "detached")
+
+
+def test_a_reviewer_that_takes_head_elsewhere_costs_no_worker_a_visit(site: Site, run):
+    stages = (
+        agent("write", on_success="read"),
+        agent("read", writes=False, on_success="more"),
+        agent("more"),
+    )
+    course = Course(site, run)
+    begun(site, run, *stages)
+    course.work(a_txt="one\n")
+    git(course.worktree, "checkout", "--quiet", "--detach")
+    course.work()
+    course.work(a_txt="two\n")
+
+    assert course.way() == [(name, "succeeded") for name in ("write", "read", "more")]
+    assert site.states(run) == {"a": "succeeded"}
+
+
+class Died(BaseException):
+    """As if the leader were killed."""
+
+
+def test_a_leader_that_dies_once_all_is_put_back_does_not_change_how_it_ended(
+    site: Site, run, course: Course, monkeypatch: pytest.MonkeyPatch
+):
+    stages = (
+        agent("write", on_success="look"),
+        gates("look", run="! grep -s bad a.txt", on_failure="mend"),
+        agent("mend", max_visits=3, on_success="look", on_failure="mend"),
+    )
+    begun(site, run, *stages)
+    course.work(a_txt="bad\n")
+    git(course.worktree, "checkout", "--quiet", "--detach")
+    genuine = snapshots.restore
+
+    def dies(*given):
+        genuine(*given)
+        raise Died
+
+    monkeypatch.setattr(snapshots, "restore", dies)
+    with pytest.raises(Died):
+        course.work(a_txt="good\n")
+    monkeypatch.setattr(snapshots, "restore", genuine)
+    course.lead()
+
+    assert course.way()[2:] == [("mend", "failed"), ("mend", "live")]
+    assert "detached" in str(course.visits()[3].reason)
+    assert course.visits()[3].found["put_back"] == ["a.txt"]
 
 
 def test_a_branch_that_was_deleted_is_there_again(site: Site, run, course: Course):
@@ -227,7 +277,11 @@ def test_what_is_written_on_in_the_background_is_somebodys_to_end(
         (tmp_path / "over").touch()
         writer.wait()
 
-    is_asked(site, run, course, "was changed in")
+    # On a busy machine it may write so little that all could be put back.
+    first = course.visits()[1]
+    assert first.state in ("error", "failed")
+    if first.state == "error":
+        is_asked(site, run, course, "was changed in")
     is_accepted(site, run, course)
 
 
