@@ -36,7 +36,7 @@ from .parts.base import (
 )
 from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
-from .parts.deciding import unanswered_options
+from .parts.deciding import unanswered_of, unanswered_options
 from .parts.documents import faults_told, plan_in
 from .parts.integrated import blocks_of
 from .parts.naming_blueprints import blueprint_option, resolved, with_blueprint
