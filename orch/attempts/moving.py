@@ -108,7 +108,8 @@ def move_attempt(
     columns["updated_at"] = tx.now.wall_ms
     if move.to in states.ATTEMPT_ENDED:
         columns["ended_at"] = tx.now.wall_ms
-        visits.end_live(tx, attempt.id, ended_with(move.to), tx.now.wall_ms)
+        if attempt.thread_id is not None or attempt.stage is not None:  # else it never had one
+            visits.end_live(tx, attempt.id, ended_with(move.to), tx.now.wall_ms)
     after = attempts.move(tx, attempt.id, columns, expected_state=attempt.state)
     assert after is not None, "the attempt changed under the write lock"
     facts = {"from": attempt.state, "cause": move.cause}

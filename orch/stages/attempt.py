@@ -84,13 +84,15 @@ def due_ms(desk: Desk, tx: Session, live: Sequence[Attempt]) -> int | None:
     """When the next back-off of a stage is over, in wall-clock milliseconds."""
     from ..runs import run_rows as runs
 
-    found = []
+    found, known = [], dict[str, Run]()
     for attempt in live:
         if attempt.state not in AT_HAND:
             continue
-        run = runs.get(tx, attempt.run_id)
-        assert run is not None
-        now = course.read(tx, run, attempt.id)
+        if attempt.run_id not in known:
+            run = runs.get(tx, attempt.run_id)
+            assert run is not None
+            known[attempt.run_id] = run
+        now = course.read(tx, known[attempt.run_id], attempt.id)
         if now.live is None and (at_ms := now.step().at_ms):
             found.append(at_ms)
     return min(found, default=None)

@@ -25,7 +25,7 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
     base = grounds.base_of(desk, run, attempt)
     known = base.known
     if known is None:
-        found = grounds.found_at(desk, run, str(attempt.base_commit))
+        found = grounds.found_once(desk, run, str(attempt.base_commit))
     else:
         found = Found(known.setup, known.why, known.gates, known.notes, known.packages)
     equipped, base = _equipped(desk, (run, task, attempt), hold, (found, base))
