@@ -122,13 +122,14 @@ def _left(desk: Desk, run: Run, task: Task, attempt: Attempt, known: Sequence[st
     holder = attempt.mailbox if lease is None else lease.holder
     secrets = secrets_of(config_of(run))
     words = "" if last is None else last.body or ""
+    title = f"{task.title} ({attempt.stage})" if attempt.staged else task.title
     return harvest.Left(
         str(attempt.worktree_path),
         str(attempt.branch),
         known,
         holder if last is None else last.sender,
         (attempt.updated_at if last is None else last.created_at) // 1000,
-        texts.commit_message(masked(task.title, secrets), masked(words, secrets)),
+        texts.commit_message(masked(title, secrets), masked(words, secrets)),
         attempt.base_commit if attempt.staged else None,
     )
 

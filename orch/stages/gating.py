@@ -334,7 +334,21 @@ def _prove(
     settling.head_as_before(desk, course, start.tree)
     with desk.database.transaction() as tx:
         known = surroundings_rows.put(tx, course.run.id, start.base_tree, found, proofs)
+    for sentence in _worth_saying(known):
+        desk.database.notice(f"task {course.task.key}: {sentence}")
     return _proved(known)
+
+
+def _worth_saying(known: proving.Surroundings) -> list[str]:
+    """Of each gate that cannot judge here, why; of each that judges only what is new, that: work
+    that is to mend what the base has needs a check of its own."""
+    told = []
+    for proof in known.proofs:
+        if not proof.usable:
+            told.append(proof.sentence)
+        elif proof.state == "failed":
+            told.append(f"{proof.sentence} What is to be mended there, a `--check` has to say.")
+    return told
 
 
 def _proved(known: proving.Surroundings) -> _Judged:

@@ -145,7 +145,9 @@ def _said(line: Line) -> tuple[str, str, str, str | None]:
     facts, key = line.facts, line.facts["key"]
     if line.type == "dispatched":
         text = f"attempt {facts['number']} is with `{facts['mailbox']}`"
-        return facts["created_at"], key, line.type, text
+        # Of one in stages, what is done on its base comes before it is handed out.
+        at = facts["updated_at"] if "stage" in facts else facts["created_at"]
+        return at, key, line.type, text
     if line.type == "question" and "decision" in facts:
         decision = facts["decision"]
         text = f"asks for a decision ({' | '.join(decision['answers'])}): {decision['sentence']}"
