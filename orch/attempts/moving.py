@@ -110,7 +110,8 @@ def move_attempt(
         columns["ended_at"] = tx.now.wall_ms
         if attempt.staged:
             _call_off_seats(desk, tx, run, attempt)
-        visits.end_live(tx, attempt.id, ended_with(move.to), tx.now.wall_ms)
+        if attempt.thread_id is not None or attempt.staged:  # else it never had a visit
+            visits.end_live(tx, attempt.id, ended_with(move.to), tx.now.wall_ms)
     after = attempts.move(tx, attempt.id, columns, expected_state=attempt.state)
     assert after is not None, "the attempt changed under the write lock"
     facts = {"from": attempt.state, "cause": move.cause}

@@ -13,6 +13,7 @@ from inbox_orch.shared.shell.blocks import Block, Sentence
 from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Shell, Verb, shell_of
 from inbox_orch.shared.shell.output import Output
 
+from ..attempts.rows import details_of
 from ..integration.integrate import Integrated
 from ..integration.shortfall import failure_of
 from ..leader.crew import Crew, Post, cast
@@ -136,6 +137,7 @@ def command(
     message says what to do.
     """
     shell = shell_of(context)
+    unanswered = unanswered_of(task.pop("on_no_answer"), task.pop("decide_within"))
     wanted = _staged(shell, _wanted(shell, words, plan_file, task), task)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
     if not posts:
@@ -151,7 +153,7 @@ def command(
         allow_dirty=allow_dirty,
         harvest=harvest,
         unsaid_harvest=True,
-        unanswered=unanswered_of(task["on_no_answer"], task["decide_within"]),
+        unanswered=unanswered,
         gate_slots=gate_slots,
     )
     created = ensure_database(shell, lambda: None)
@@ -294,7 +296,8 @@ class _Job:
             failure.data = self._data(ended, created, closed)
             self.output.outcome(failure, *self._standing(), *blocks)
             return
-        self.output.result(self._data(ended, created, closed), *blocks, *self._next())
+        told = (*blocks, *self._unverified(), *self._next())
+        self.output.result(self._data(ended, created, closed), *told)
 
     def _hint(self, failure: InboxOrchError) -> str | None:
         """What to do next. There may be other runs, so it names this one."""
@@ -316,6 +319,19 @@ class _Job:
 
     def _standing(self) -> list[Block]:
         return status_blocks(self.scheduler.status(self.run))
+
+    def _unverified(self) -> list[Block]:
+        """What came in without having been judged as its blueprint says."""
+        found = [
+            (row.standing.task.key, details_of(row.attempt).unverified)
+            for row in self.scheduler.status(self.run).rows
+            if row.attempt is not None and row.standing.state == "succeeded"
+        ]
+        return [
+            Sentence(f"Not verified: {key}: {why}", ("unverified", key, why))
+            for key, why in found
+            if why is not None
+        ]
 
     def _next(self) -> list[Block]:
         if not self.output.terminal:

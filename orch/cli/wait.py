@@ -66,9 +66,10 @@ def command(
 ) -> None:
     """Block until something has happened in a run; reconciles as it goes.
 
-    change: an attempt was submitted or ended, a question, a task is final. blocked: a question
-    is open. run: the run has ended. Exit 8: not yet, call again. Exit 11: it ended, and not well,
-    or nothing moves without a decision. A check that has begun is not cut short.
+    change: an attempt was submitted or ended, a visit has ended, a question, a task is final.
+    blocked: a question or a decision is open. run: the run has ended. Exit 8: not yet, call again.
+    Exit 11: it ended, and not well, or nothing moves without a decision. A check that has begun is
+    not cut short.
     """
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)

@@ -22,7 +22,7 @@ from ..views.stages import why_of
 from . import markup
 from .drawing import drawing_of
 from .svg import graph_svg, xml
-from .timeline import bar_of, spoken, timeline_svg
+from .timeline import Bar, bar_of, bar_of_visit, spoken, timeline_svg
 
 _MOST_DRAWN = 400
 """More tasks or attempts than this make a picture too large to read."""
@@ -206,11 +206,20 @@ def _pictures(report: Report) -> Iterator[str]:
         drawing = drawing_of(heading, picture.standings, picture.dependencies)
         drawn = graph_svg(drawing, link=lambda key: f"#{markup.task_anchor(key)}")
         yield from _picture("What waits for what", drawn, number, heading)
-    number = len(report.told)
+    bars = list(_bars(report))
+    number = len(bars)
     if 0 < number <= _MOST_DRAWN:
-        bars = [bar_of(told.name, told.attempt, told.end_ms) for told in report.told]
-        heading = counted(number, "attempt")
+        heading = counted(len(report.told), "attempt")
         yield from _picture("Attempts over time", timeline_svg(heading, bars), number, heading)
+
+
+def _bars(report: Report) -> Iterator[Bar]:
+    """A bar for each attempt, and below it one for each visit of a stage."""
+    for told in report.told:
+        yield bar_of(told.name, told.attempt, told.end_ms)
+        for visit in told.visits:
+            end_ms = report.now_ms if visit.ended_at is None else visit.ended_at
+            yield bar_of_visit(visit, max(end_ms, visit.created_at))
 
 
 def _picture(title: str, drawn: str, number: int, summary: str) -> Iterator[str]:

@@ -31,7 +31,7 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
         text = blueprint_rows.text_of(snapshot, run.id, str(task.blueprint))
     stages = from_canonical(text).stages
     if known is None:
-        found = grounds.found_at(desk, run, str(attempt.base_commit))
+        found = grounds.found_once(desk, run, str(attempt.base_commit))
         _announce(desk, task, stages, found)
     else:
         found = Found(known.setup, known.why, known.gates, known.notes, known.packages)

@@ -13,6 +13,7 @@ from ..attempts import moving, stop, work
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.rows import Details, details_with
+from ..attempts.visits import Visit
 from ..gates import surroundings_rows
 from ..gates.chosen import checks_of
 from ..git.masking import masked
@@ -28,6 +29,8 @@ from .course import Course, results_of
 from .machine import Step
 from .model import Stage
 from .roles import has_reviewer, mailbox_of
+
+_IN_VAIN = ("failed", "error", "lost", "void")
 
 
 class Change(NamedTuple):
@@ -169,7 +172,7 @@ def send(
         thread_id=thread_id,
         schema=json.dumps(texts.REVIEW_SCHEMA, sort_keys=True) if stage.reviews else None,
     )
-    told = before(course, step)
+    told = before(course, step) + asked_before(course, stage)
     if change.text is not None:
         told.append(texts.change(change.text))
     body = texts.for_visit(
@@ -217,18 +220,34 @@ def before(course: Course, step: Step) -> list[str]:
         for visit in course.visits
         if visit.kind == "decision" and visit.state == "succeeded"
     ]
-    last = next((v for v in reversed(course.visits) if v.kind != "decision"), None)
-    if last is None:
-        return told
-    if last.kind == "gates" and last.state == "failed":
-        told.append(texts.failed_gates(results_of(last), step.told))
-    elif last.verdict in ("request_changes", "reject"):
-        told.append(texts.findings(last.found, rejected=last.verdict == "reject"))
-    elif last.state in ("failed", "error") and last.reason:
-        told.append(texts.failed_visit(last.stage, last.reason))
-    elif last.state == "lost":
-        told.append(texts.LOST)
+    over = [visit for visit in course.visits if visit.kind != "decision"]
+    found = next((visit for visit in reversed(over) if not _is_in_vain(visit)), None)
+    if found is not None and found.kind == "gates" and found.state == "failed":
+        told.append(texts.failed_gates(results_of(found), step.told))
+    elif found is not None and found.verdict in texts.HEADINGS:
+        told.append(texts.findings(found.found, texts.HEADINGS[str(found.verdict)]))
+    elif found is not None and found.state in ("failed", "error") and found.reason:
+        told.append(texts.failed_visit(found.stage, found.reason))
+    if over and _is_in_vain(over[-1]):
+        told.append(_in_vain(over[-1]))
     return told
+
+
+def _is_in_vain(visit: Visit) -> bool:
+    """Whether an agent's visit has come to nothing: what it was sent for is still to be done."""
+    return visit.kind == "agent" and not visit.verdict and visit.state in _IN_VAIN
+
+
+def _in_vain(visit: Visit) -> str:
+    if visit.state in ("lost", "void"):
+        return texts.LOST
+    return texts.failed_visit(visit.stage, visit.reason or "it was not said why")
+
+
+def asked_before(course: Course, stage: Stage) -> list[str]:
+    """What a review has asked for the last time, for the one that looks again."""
+    asked = [v for v in course.visits if v.stage == stage.id and v.verdict == "request_changes"]
+    return [texts.findings(asked[-1].found, texts.ASKED_BEFORE)] if asked else []
 
 
 def background(course: Course, stage: Stage) -> list[str]:

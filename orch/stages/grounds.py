@@ -4,7 +4,7 @@ how they came out on its base.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inbox_orch.shared.store.engine import Session
 
@@ -48,10 +48,39 @@ class Base(NamedTuple):
 
 def base_of(desk: Desk, run: Run, attempt: Attempt) -> Base:
     """Errors: those of git."""
-    commit = str(attempt.base_commit)
-    tree = output_of(desk.repository(run).path, "rev-parse", f"{commit}^{{tree}}")
+    commit, repository = str(attempt.base_commit), desk.repository(run)
+    about = (repository.path, repository.identity(), commit)
+    tree = _trees.get(about)
+    if tree is None:
+        tree = output_of(repository.path, "rev-parse", f"{commit}^{{tree}}")
+        _remember(_trees, about, tree)
     with desk.database.snapshot() as snapshot:
         return Base(tree, surroundings_rows.get(snapshot, run.id, tree))
+
+
+_MOST_REMEMBERED = 100
+# By the path and the identity of a repository and a commit: what a commit's tree is never changes.
+_trees: dict[tuple[str, str, str], str] = {}
+# By a run, its config and a commit.
+_looked: dict[tuple[str, str, str], Found] = {}
+
+
+def _remember(known: dict[Any, Any], about: object, found: object) -> None:
+    # Several threads of a server may be here: none takes away what another is about to read.
+    for oldest in list(known)[: max(0, len(known) - _MOST_REMEMBERED)]:
+        known.pop(oldest, None)
+    known[about] = found
+
+
+def found_once(desk: Desk, run: Run, commit: str) -> Found:
+    """`found_at`, once in a process: many attempts of a run begin at one commit before the gates
+    are tried there."""
+    about = (run.id, str(run.config), commit)
+    found = _looked.get(about)
+    if found is None:
+        found = found_at(desk, run, commit)
+        _remember(_looked, about, found)
+    return found
 
 
 def found_at(desk: Desk, run: Run, commit: str) -> Found:

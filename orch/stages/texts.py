@@ -135,9 +135,15 @@ def _failure(result: GateResult, name: str) -> str:
     return f"- {name}{times}" + (f": {said}" if said else "")
 
 
-def findings(found: Mapping[str, object], *, rejected: bool = False) -> str:
-    """What a review asks for, or why it rejects the work."""
-    heading = "The review before has rejected it:" if rejected else "What the review asks for:"
+HEADINGS = {
+    "request_changes": "What the review asks for:",
+    "reject": "The review before has rejected it:",
+}
+ASKED_BEFORE = "What the last review asked for (look whether that is done):"
+
+
+def findings(found: Mapping[str, object], heading: str = HEADINGS["request_changes"]) -> str:
+    """What a review asks for, or why it rejects the work, below a heading."""
     lines = [heading, str(found.get("summary", "")).strip()]
     listed = found.get("findings")
     for each in listed if isinstance(listed, list) else ():

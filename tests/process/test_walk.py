@@ -13,8 +13,8 @@ SCRIPT = Path(__file__).parents[2] / "script" / "_walk.py"
 MOST = {
     "claim": {"rooms": 19, "snapshots": 1, "statements": 22, "git": 0},
     "dispatch": {"rooms": 37, "snapshots": 2, "statements": 45, "git": 8},
-    "council wait": {"rooms": 48, "snapshots": 24, "statements": 259},
-    "council report": {"rooms": 61, "snapshots": 12, "statements": 129},
+    "council wait": {"rooms": 50, "snapshots": 24, "statements": 262},
+    "council report": {"rooms": 62, "snapshots": 12, "statements": 129},
 }
 
 

@@ -48,6 +48,7 @@ def test_what_a_review_asks_for_is_told_to_the_next_worker(site: Site, run, cour
     assert course.way()[1:] == [("judge", "request_changes"), ("write", "live")]
     assert "- one is not two" in course.text()
     course.work(a_txt="two\n")
+    assert "What the last review asked for (look whether that is done):" in course.text()
     course.judge("approve")
     assert site.states(run) == {"a": "succeeded"}
 

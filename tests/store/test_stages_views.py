@@ -233,6 +233,7 @@ def test_a_report_tells_visits_decisions_and_what_was_not_verified(lasting):
     assert "visit\tgood/1\t3\tlook\t1\tgates\tfailed\t\t0\tlook: 1 failure\n" in piped
     assert "not verified: accepted by leader as it was: pause" in html
     assert "look failed" in html and "hint: it is good enough" in html
+    assert "mend (2): succeeded" in html  # in the picture over time
     (stuck,) = [need for need in report.needs if need.standing.task.key == "stuck"]
     assert stuck.why.startswith("a decision: stage look does not get better")
     assert "`orch answer --run" in str(stuck.way_out) and "--decide ANSWER" in str(stuck.way_out)

@@ -74,7 +74,9 @@ def test_findings_are_told_with_their_places_as_far_as_they_have_some():
         "What the review asks for:\nNearly.\n"
         "- [high] a.py:3: off by one\n- b.py: no test\n- nowhere"
     )
-    assert texts.findings(found, rejected=True).startswith("The review before has rejected it:\n")
+    assert texts.findings(found, texts.HEADINGS["reject"]).startswith(
+        "The review before has rejected it:\n"
+    )
 
 
 def test_failures_are_told_gate_by_gate_with_the_end_of_the_output():
