@@ -218,7 +218,7 @@ def _take_back(
         return False
     if attempt.mailbox == mailbox:
         return False
-    if attempt.state not in states.WITH_WORKER:
+    if attempt.state not in states.WITH_WORKER and not stop.is_between_stages(attempt):
         raise states.refuse(
             "attempt",
             f"{task.key}/{attempt.number}",

@@ -2,6 +2,7 @@
 stages, while a gate is to run, in a decision."""
 
 import json
+import shutil
 
 import pytest
 
@@ -103,6 +104,45 @@ def test_a_run_is_cancelled_wherever_its_tasks_are(site: Site, run, course: Cour
     assert site.scheduler.run(run.name).state == "closed"
     assert not any(v.live for v in course.visits())
     assert site.open_intents(run) == []
+
+
+def cancelled(site: Site, run) -> None:
+    site.scheduler.cancel(run, ["a"])
+
+
+def run_cancelled(site: Site, run) -> None:
+    site.scheduler.cancel_run(run)
+
+
+@pytest.mark.parametrize("act", [cancelled, run_cancelled])
+def test_one_that_no_worker_has_had_yet_is_cancelled_too(site: Site, run, course: Course, act):
+    begun(site, run, gates("look", run="true", on_success="write"), agent("write"))
+    assert (course.attempt.state, course.attempt.thread_id) == ("provisioned", None)
+    act(site, run)
+    ended(course)
+
+    assert site.states(run) == {"a": "cancelled"}
+    assert not any(v.live for v in course.visits())
+
+
+def test_one_that_no_worker_has_had_yet_is_lost_with_its_worktree(site: Site, run, course: Course):
+    begun(site, run, gates("look", run="true", on_success="write"), agent("write"))
+    shutil.rmtree(course.worktree)
+    course.lead()
+
+    assert (course.attempt.state, site.states(run)) == ("lost", {"a": "backing_off"})
+
+
+def test_one_that_no_worker_has_had_yet_goes_to_others(site: Site, run, course: Course):
+    begun(site, run, gates("look", run="true", on_success="write"), agent("write"))
+    site.scheduler.reassign(run, ["a"], "others")
+    ended(course)
+    site.dispatch(run)
+    course.lead()
+
+    assert course.attempt.mailbox == "others"
+    course.work(a_txt="good\n")
+    assert site.states(run) == {"a": "succeeded"}
 
 
 @pytest.mark.parametrize("place", [handed_in, answered_on_the_thread])

@@ -324,14 +324,14 @@ class Kill(NamedTuple):
 
 
 def at_random(seed: int) -> Callable[[int], Kill | None]:
-    """Three passes of five are killed, somewhere."""
+    """Every second pass is killed, somewhere."""
     chance = random.Random(seed)
 
     def kill(number: int) -> Kill | None:
         moment = chance.choice((None, None, "before", "after"))
         most = 6 if moment is None else 4
         step = int(3 ** (chance.random() * most))
-        return Kill(step, moment) if chance.random() < 0.6 else None
+        return Kill(step, moment) if chance.random() < 0.5 else None
 
     return kill
 
