@@ -203,7 +203,11 @@ def _files(desk: Desk, course: Course, change: Change) -> tuple[Stored, ...]:
 
 
 def gates_ahead(tx: Transaction, course: Course) -> list[str]:
-    """The names of the gates that judge what a worker of this attempt does."""
+    """The names of the gates that judge what a worker of this attempt does next: of a repair, those
+    that sent for it."""
+    last = next((v for v in reversed(course.visits) if v.kind != "decision"), None)
+    if last is not None and last.kind == "gates" and last.state == "failed":
+        return [result.gate for result in results_of(last) if result.stops]
     if not any(stage.runs_gates for stage in course.blueprint.stages):
         return [gate.name for gate in checks_of(course.task)]
     start = attempts.details_of(course.attempt).start

@@ -21,11 +21,13 @@ _CUT = "\n… (cut)"
 _READ = "Read, and change nothing: what you change here is taken back."
 _WRITE = """\
 Work in this worktree, and look first at what lies here: `git status`. A worker before you may have
-been lost in the middle. What you leave here is committed for you. If it cannot be done, say why
-with `inbox fail --body WHY`: what you changed is then taken back."""
+been lost in the middle. When this step is done, stop: what you leave here is committed for you.
+What you found besides, say in your last message. If the step itself cannot be done, say why with
+`inbox fail --body WHY`: what you changed is then taken back."""
 _GATES = """\
-These gates judge it then: {names}. `orch gate run` runs them here, as often as you like, and prints
-only what counts. Exit 0: all is well. Exit 11: there is something to mend."""
+This step has to get past: {names}. `orch gate run {words}` runs that here, as often as you like,
+and prints only what counts. Exit 0: all is well. Exit 11: there is something to mend. A gate that
+cannot be run here is not yours to mend: say so, and stop."""
 _REVIEW = """\
 Your last message is your verdict, as JSON and nothing else, without a fence around it:
 {"verdict": "approve" | "request_changes" | "reject", "summary": TEXT,
@@ -84,7 +86,10 @@ def for_visit(
 
 def _rules(stage: Stage, gates: Sequence[str], base: str | None) -> list[str]:
     if stage.writes:
-        return [_WRITE, *([_GATES.format(names=", ".join(gates))] if gates else [])]
+        return [
+            _WRITE,
+            *([_GATES.format(names=", ".join(gates), words=" ".join(gates))] if gates else []),
+        ]
     if not stage.reviews:
         return [_READ]
     judged = (

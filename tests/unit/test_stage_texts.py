@@ -28,7 +28,8 @@ def test_who_writes_is_told_the_task_the_step_and_how_it_ends():
 
 def test_who_writes_is_told_by_which_gates_it_is_judged():
     text = told(WRITES, gates=("lint", "check-1"))
-    assert "These gates judge it then: lint, check-1. `orch gate run` runs them here" in text
+    passed = "This step has to get past: lint, check-1. `orch gate run lint check-1` runs that here"
+    assert passed in text
 
 
 def test_who_reads_is_told_to_change_nothing():
