@@ -86,10 +86,8 @@ def for_visit(
 
 def _rules(stage: Stage, gates: Sequence[str], base: str | None) -> list[str]:
     if stage.writes:
-        return [
-            _WRITE,
-            *([_GATES.format(names=", ".join(gates), words=" ".join(gates))] if gates else []),
-        ]
+        told = _GATES.format(names=", ".join(gates), words=" ".join(gates))
+        return [_WRITE, told] if gates else [_WRITE]
     if not stage.reviews:
         return [_READ]
     judged = (

@@ -43,7 +43,7 @@ def read(
     if said == "no tests":
         return suspect(NO_TESTS, f"no tests have run (exit status {status})")
     if report is None:
-        return suspect(UNREADABLE, "it has written no report that can be read; its output may say why")
+        return suspect(UNREADABLE, "no report of it can be read; its output may say why")
     try:
         tests = _Tests(report)
     except _Refused as refused:
