@@ -1,5 +1,5 @@
-"""Makes docs/pictures/demo.svg, do.svg and drive.svg: what `orch` prints on a terminal, in real
-runs.
+"""Makes docs/pictures/demo.svg, blueprint.svg, do.svg and drive.svg: what `orch` prints on a
+terminal, in real runs.
 
 Run through `script/pictures`. Draws nothing itself: rich turns the output into a picture. The frame
 around it is ours, since rich's own fetches its font from a server when it is looked at.
@@ -9,6 +9,7 @@ import fcntl
 import io
 import os
 import pty
+import shlex
 import struct
 import subprocess
 import sys
@@ -26,6 +27,7 @@ FOLDER = ROOT / "docs" / "pictures"
 LINES, COLUMNS = 40, 98
 # What follows it (the commits, and what had to hold) would make the picture too high.
 LAST_LINE = "Commits:"
+DEMONSTRATIONS = {"demo": ("orch", "demo"), "blueprint": ("orch", "demo", "--blueprint")}
 # How `orch drive` takes back a line that it has drawn: one up, and that one is erased.
 TAKEN_BACK = "\x1b[F\x1b[2K"
 
@@ -89,7 +91,8 @@ FRAME = """\
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    keep("demo", "orch demo", shown_part(demonstration()))
+    for name, words in DEMONSTRATIONS.items():
+        keep(name, shlex.join(words), shown_part(words, demonstration(words)))
     for name, commands in PLAYED.items():
         begun = time.monotonic()
         output = played(commands)
@@ -104,23 +107,23 @@ def keep(name: str, title: str, output: str) -> None:
     print(path.relative_to(ROOT))
 
 
-def demonstration() -> str:
+def demonstration(words: tuple[str, ...]) -> str:
     """What `orch demo` prints on a terminal of so many columns."""
-    orch = Path(sys.executable).with_name("orch")
+    orch = Path(sys.executable).with_name(words[0])
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm"}
     environment.pop("NO_COLOR", None)
     done = subprocess.run(
-        [str(orch), "demo"], env=environment, stdout=subprocess.PIPE, text=True, check=True
+        [str(orch), *words[1:]], env=environment, stdout=subprocess.PIPE, text=True, check=True
     )
     return done.stdout
 
 
-def shown_part(output: str) -> str:
+def shown_part(words: tuple[str, ...], output: str) -> str:
     """The beginning of the output, up to the table of tasks."""
     told, found, _ = output.partition(f"\n{LAST_LINE}\n")
     if not found:
         raise SystemExit(f"the demonstration did not print the line {LAST_LINE!r}")
-    return "$ orch demo\n" + told.rstrip()
+    return f"$ {shlex.join(words)}\n{told.rstrip()}"
 
 
 def played(commands: tuple[str, ...]) -> str:

@@ -66,8 +66,19 @@ def commit_left_in(
         return Committed(present, obstacle, found)
     base = str(attempt.base_commit)
     done = harvest.harvest_in(repository, found.head, base) if found.commits_ahead else None
-    noted = _note(desk, run, present, done, over=obstacle is None)
+    # With a blueprint that is over with the visit, which its caller ends in the same hold.
+    noted = _note(desk, run, present, done, over=obstacle is None and not present.staged)
     return Committed(noted, obstacle, found)
+
+
+def commit_there(
+    desk: Desk, run: Run, task: Task, attempt: Attempt, held: tuple[Repository, Hold]
+) -> tuple[Found | None, str | None]:
+    """Commit what lies in the worktree of an attempt, whoever has left it; how it stands then, and
+    why not all of it is committed. `held` is the repository with the attempt's lock. Nothing is
+    written down of it. Errors: those of git where this machine is the cause."""
+    repository, hold = held
+    return _harvest(desk, run, task, attempt, repository, hold)
 
 
 def _harvest(
@@ -102,10 +113,12 @@ def _commit(repository: Repository, left: harvest.Left, found: Found, hold: Hold
 
 def _left(desk: Desk, run: Run, task: Task, attempt: Attempt, known: Sequence[str]) -> harvest.Left:
     """The commit that it is to become, in the worker's name and words."""
-    thread_id = str(attempt.thread_id)
-    result = desk.bus.last_message(thread_id, "result")
-    last = result or desk.bus.last_message(thread_id, "failure")
-    lease = desk.bus.last_lease(thread_id)
+    thread_id = attempt.thread_id
+    last, lease = None, None
+    if thread_id is not None:  # there is none before the first worker of a blueprint
+        result = desk.bus.last_message(thread_id, "result")
+        last = result or desk.bus.last_message(thread_id, "failure")
+        lease = desk.bus.last_lease(thread_id)
     holder = attempt.mailbox if lease is None else lease.holder
     secrets = secrets_of(config_of(run))
     words = "" if last is None else last.body or ""

@@ -12,6 +12,7 @@ from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..runs import run_rows as runs
+from ..runs.config import NoAnswer
 from ..runs.model import Attempt, Run, Task
 
 if TYPE_CHECKING:
@@ -38,8 +39,16 @@ class Staged(Protocol):
         """Run the gates of one stage, with turns for the caller; returns whether it was decided,
         None when there are none to run."""
 
-    def due_ms(self, desk: "Desk", tx: Session, live: Sequence[Attempt]) -> int | None:
-        """When the next of them falls due by itself, in wall-clock milliseconds."""
+    def due_ms(
+        self, desk: "Desk", tx: Session, live: Sequence[Attempt], unanswered: NoAnswer | None
+    ) -> int | None:
+        """When the next of them falls due by itself, in wall-clock milliseconds; `unanswered`
+        counts beside what the run's config says of decisions that nobody takes."""
+
+    def end_unanswered(
+        self, desk: "Desk", run: Run, live: Sequence[Attempt], unanswered: NoAnswer | None
+    ) -> int:
+        """Settle the decisions that nobody has taken in time; returns how many."""
 
 
 class FirstMessage(NamedTuple):

@@ -17,7 +17,7 @@ from ..runs.readiness import Heads, Picture
 from . import kinds
 from . import rows as attempts
 from . import visit_rows as visits
-from .visits import ended_with
+from .visits import ended_with, seats_of
 
 
 class Move(NamedTuple):
@@ -108,13 +108,23 @@ def move_attempt(
     columns["updated_at"] = tx.now.wall_ms
     if move.to in states.ATTEMPT_ENDED:
         columns["ended_at"] = tx.now.wall_ms
-        if attempt.thread_id is not None or attempt.stage is not None:  # else it never had one
+        if attempt.staged:
+            _call_off_seats(desk, tx, run, attempt)
+        if attempt.thread_id is not None or attempt.staged:  # else it never had a visit
             visits.end_live(tx, attempt.id, ended_with(move.to), tx.now.wall_ms)
     after = attempts.move(tx, attempt.id, columns, expected_state=attempt.state)
     assert after is not None, "the attempt changed under the write lock"
     facts = {"from": attempt.state, "cause": move.cause}
     record_attempt(desk, tx, run, after, f"attempt_{move.to}", facts)
     return after
+
+
+def _call_off_seats(desk: Desk, tx: Transaction, run: Run, attempt: Attempt) -> None:
+    """Nobody waits any more for what the seats of a live council would say."""
+    live = visits.live_of(tx, attempt.id)
+    for thread_id in [] if live is None else seats_of(live):
+        if desk.bus.desk.thread_now(tx, thread_id).finished_at is None:
+            desk.bus.cancel(thread_id, agent=run.leader)
 
 
 def hand_out(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, thread_id: str) -> Attempt:

@@ -9,10 +9,10 @@ from inbox_orch.shared.store.engine import Session
 from ..journal import rows as journal_rows
 from ..runs import states
 from ..runs import task_rows as tasks
-from ..runs.config import config_of
+from ..runs.config import NoAnswer, config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import clocks
+from . import clocks, kinds
 from . import rows as attempts
 from . import visit_rows as visits
 from .clocks import Due, Working
@@ -95,15 +95,18 @@ def _is_left_to_another(attempt: Attempt) -> bool:
     return attempt.state == "submitted" and attempt.harvest and not attempt.staged
 
 
-def due(desk: Desk, run: Run) -> waits.Look:
-    """When something of this run falls due by itself: a lease, a question, a clock, a grace; or
-    when to look again whether another process still carries out what it has begun."""
+def due(desk: Desk, run: Run, unanswered: NoAnswer | None = None) -> waits.Look:
+    """When something of this run falls due by itself: a lease, a question, a clock, a grace, a
+    stage, a decision (`unanswered` is the caller's own rule, beside the config's); or when to look
+    again whether another process still carries out what it has begun."""
     now = desk.database.now()
     with desk.database.snapshot() as snapshot:
         begun = journal_rows.open_intents(snapshot, run.id)
         live = attempts.live_of_run(snapshot, run.id)
         mailboxes = heard_in(live)
         due = desk.bus.due(snapshot, mailboxes, now)
+        staged = [a for a in live if a.staged]
+        stage = kinds.of_stages().due_ms(desk, snapshot, staged, unanswered) if staged else None
     ending = [a for a in live if a.state == "ending" and a.thread_id is not None]
     grace_ms = int(config_of(run).cancel_grace_seconds * 1000)
     graces = [a.updated_at + grace_ms for a in ending]
@@ -115,7 +118,7 @@ def due(desk: Desk, run: Run) -> waits.Look:
     question = due.due_wall_ms
     if question is not None and question <= now.wall_ms:
         question = None
-    wall = [t for t in (question, next_clock(desk, run), *graces) if t is not None]
+    wall = [t for t in (question, next_clock(desk, run), stage, *graces) if t is not None]
     ends = [desk.bus.cancel_settles_at(str(a.thread_id)) for a in ending]
     monotonic = [t for t in (due.due_monotonic_ms, *ends) if t is not None]
     if any(intent.owner != desk.database.owner() for intent in begun):

@@ -266,7 +266,12 @@ def _accept(
 
 
 def _submitted(live: Sequence[Attempt]) -> list[Attempt]:
-    return [a for a in live if a.state in ("submitted", "verifying")]
+    """Those that a leader looks at: also between two stages of which no worker had the first."""
+    return [
+        a
+        for a in live
+        if a.state in ("submitted", "verifying") or (a.staged and a.state == "provisioned")
+    ]
 
 
 def _worktrees_gone(run: Run, live: Sequence[Attempt]) -> str | None:

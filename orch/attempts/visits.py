@@ -23,8 +23,8 @@ class Visit(NamedTuple):
     and `state` are of `VISIT_KINDS` and `VISIT_STATES`. `tree_before` and `tree_after` are what
     lay in the worktree, `snapshot` a commit that keeps it as it was after, `head` its HEAD then.
     `verdict` is the one word that the route follows, `reason` why, in a line; `result` JSON;
-    `tries` how often a leader has begun it; `worked_ms` how long workers had it. Times are
-    wall-clock milliseconds."""
+    `tries` how often leaders have begun the gate that it is at; `worked_ms` how long workers had
+    it. Times are wall-clock milliseconds."""
 
     attempt_id: str
     number: int
@@ -78,6 +78,11 @@ class Visit(NamedTuple):
             "created_at": rfc3339(self.created_at),
             "ended_at": rfc3339(self.ended_at),
         }
+
+
+def seats_of(visit: Visit) -> list[str]:
+    """The threads of a visit that several workers have at once."""
+    return list(visit.found.get("seats", ())) if visit.kind == "council" else []
 
 
 def heard_in(live: Sequence[Attempt]) -> tuple[str, ...]:

@@ -40,12 +40,14 @@ Exit 7: the lease is lost, stop. Exit 10: cancelled, stop.
 Every call takes --db {database} --db-id {database_id} (or INBOX_DB, INBOX_DB_ID).
 """
 _COMMITTING = "Commit there; what is not committed does not count."
+_READING = "Read, and change nothing there: what you change is taken back."
 _HARVESTING = "What you leave uncommitted there is committed for you once you have ended."
 
 
 class Errand(NamedTuple):
     """What a worker has to know of an attempt: `run` is its name, `task` a key, `attempt` its
-    number, `worktree` and `database` are paths. `harvest`: what it leaves is committed for it."""
+    number, `worktree` and `database` are paths. `harvest`: what it leaves is committed for it;
+    `reads`: it is to change nothing."""
 
     run: str
     task: str
@@ -58,6 +60,7 @@ class Errand(NamedTuple):
     database: str
     database_id: str
     harvest: bool = False
+    reads: bool = False
 
 
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
@@ -138,8 +141,10 @@ def offer(
     return moving.hand_out(desk, tx, run, attempt, thread_id)
 
 
-def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str) -> str:
-    """What the worker of an attempt is told; see `brief`."""
+def brief_of(
+    desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str, *, reads: bool = False
+) -> str:
+    """What the worker of an attempt is told; see `brief` and `Errand`."""
     errand = Errand(
         run=run.name,
         task=task.key,
@@ -152,6 +157,7 @@ def brief_of(desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str)
         database=desk.database.address,
         database_id=desk.database.id,
         harvest=attempt.harvest,
+        reads=reads,
     )
     return brief(errand)
 
@@ -173,6 +179,8 @@ def _written(errand: Errand) -> str:
         lines += ["Worktree: {worktree}", "Branch: {branch}, from {base_commit}"]
     rules = _RULES if errand.worktree is not None else _RULES.split("\n", 1)[1]
     committing = _HARVESTING if errand.harvest else _COMMITTING
+    if errand.reads:
+        committing = _READING
     return "\n".join([*lines, rules]).format(**errand._asdict(), committing=committing)
 
 

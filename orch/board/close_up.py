@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from inbox_orch.shared.clock import rfc3339
 
+from ..attempts.rows import details_of
 from ..leader.board import Board
 from ..runs.costs import Cost
 from ..runs.model import Attempt
+from ..views import stages
 from ..views.detail import Detail
 from ..views.logs import Log
 from ..views.show import Edge
@@ -76,15 +78,21 @@ def question_lines(
     question: Question, now_ms: int, width: int, most: int = _MOST_TEXT
 ) -> list[Line]:
     """A question with the answers that are offered; of one that is very long, so many letters."""
-    message = question.message
+    message, decision = question.message, question.decision
     head = f"{message.sender} asks, {span(now_ms - message.created_at)} ago"
+    if decision is not None:
+        head = f"a decision is asked for, {span(now_ms - message.created_at)} ago"
     if message.deadline is not None:
         head += f"; answer within {span(message.deadline - now_ms)}"
     body = message.body or ""
+    body = body if decision is None else stages.without_answers(body)
     lines = [*_plain(wrapped(head, width), "blocked"), *_plain(wrapped(body[:most], width))]
     if len(body) > most:
         lines.append(((f"… and {len(body) - most} letters more: `orch blocked`", "waiting"),))
-    for option in message.options:
+    options = message.options
+    if decision is not None:
+        options = tuple(f"{name}: {does}" for name, does in stages.meanings_of(decision).items())
+    for option in options:
         first, *rest = wrapped(option, width - 4)
         lines += [(("  › ", "key"), (first, None))]
         lines += [(("    ", None), (text, None)) for text in rest]
@@ -137,6 +145,9 @@ def _attempt(detail: Detail, attempt: Attempt, now_ms: int, width: int) -> Itera
     )
     said = [*_lease(detail, attempt, now_ms), *_work(work)]
     said += [attempt.reason] if attempt.reason else []
+    said += stages.lines_of(detail.shown.visits.get(attempt.id, ()))
+    unverified = details_of(attempt).unverified if attempt.staged else None
+    said += [f"not verified: {unverified}"] if unverified else []
     said += [f"cost: {cost_words(detail.costs[attempt.id])}"] if attempt.id in detail.costs else []
     for each in said:
         for text in wrapped(each, width - 4, most=6):

@@ -1,6 +1,6 @@
 """What the keys of a board do: each calls what a command calls, and says what came of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
@@ -10,9 +10,11 @@ from ..integration.integrate import Integrated
 from ..integration.shortfall import failure_of
 from ..leader.scheduler import Scheduler
 from ..runs.model import Run
+from ..stages.decide import Answered
 from ..views.status import Question
 
 _MOST_NAMED = 8
+CHANGE_ROLE, _MAILBOX = "change_role", "MAILBOX"
 
 
 class Outcome(NamedTuple):
@@ -51,10 +53,37 @@ def answer(run: Run, question: Question, text: str) -> Deed:
         still = [q.message.id for q in scheduler.questions(run) if q.task.id == question.task.id]
         if still != [question.message.id]:
             raise usage(f"the question of {key} is not open any more")
+        if question.decision is not None:
+            given = decided_by(text)
+            scheduler.answer(run, key, body=given.hint, decided=given)
+            return Outcome(f"decided {key}: {given.answer}")
         scheduler.answer(run, key, body=text.strip())
         return Outcome(f"answered {key}")
 
     return Deed(f"answering {key}", do)
+
+
+def decided_by(text: str) -> Answered:
+    """What is decided: the first word is the answer, the rest a hint; after `change_role` the next
+    word is the mailbox."""
+    answer, _, hint = text.strip().partition(" ")
+    mailbox = None
+    if answer == CHANGE_ROLE:
+        mailbox, _, hint = hint.strip().partition(" ")
+        mailbox = mailbox if mailbox != _MAILBOX else None  # nobody has said which
+    return Answered(answer.rstrip(":,"), hint.strip(), mailbox or None)
+
+
+def next_decision(answers: Sequence[str], text: str) -> str:
+    """A text with the next of the answers as its first word; the hint behind it stays."""
+    here, _, hint = text.strip().partition(" ")
+    if here not in answers:
+        here, hint = "", text.strip()
+    if here == CHANGE_ROLE:
+        hint = hint.removeprefix(_MAILBOX).strip()
+    answer = answers[(answers.index(here) + 1 if here else 0) % len(answers)]
+    words = (answer, _MAILBOX if answer == CHANGE_ROLE else "", hint)
+    return " ".join(word for word in words if word)
 
 
 def retry(run: Run, key: str, *, force: bool) -> Deed:

@@ -15,6 +15,7 @@ from inbox_orch.shared.shell.blocks import harmless
 
 from ..views.status import Question
 from .close_up import question_lines
+from .deeds import next_decision
 from .fitting import Line, wrapped
 from .panes import Pane
 from .screens import bindings
@@ -76,7 +77,9 @@ class AnswerScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """The question, the text, the keys."""
         with Vertical(classes="box") as box:
-            box.border_title = f"answer to {self.question.task.key}"
+            key = self.question.task.key
+            decides = self.question.decision is not None
+            box.border_title = f"decide {key}: ANSWER HINT" if decides else f"answer to {key}"
             yield Pane(id="asked")
             yield AnswerText(self._begun, id="text", soft_wrap=True, show_line_numbers=False)
             yield Pane(id="keys")
@@ -96,18 +99,18 @@ class AnswerScreen(ModalScreen[str | None]):
         asked.styles.height = max(1, min(len(lines), height - 6))
         asked.show(lines)
         found = [KeyShown("enter", "send"), KeyShown("esc", "back")]
-        found += [KeyShown("tab", "offered answers")] if self.question.message.options else []
+        found += [KeyShown("tab", "offered answers")] if self.question.options else []
         found.append(KeyShown("ctrl+j", "new line"))
         self.query_one("#keys", Pane).show([keys_line(found, width)])
 
     def on_answer_text_pressed(self, pressed: AnswerText.Pressed) -> None:
         """Hand over what was written, or write the next of the answers that are offered."""
-        area, options = self.query_one(AnswerText), self.question.message.options
+        area, options = self.query_one(AnswerText), self.question.options
         if pressed.key == "enter":
             self.dismiss(area.text)
         elif options:
-            at = options.index(area.text) + 1 if area.text in options else 0
-            area.text = options[at % len(options)]
+            decides = self.question.decision is not None
+            area.text = (next_decision if decides else _next)(options, area.text)
             area.move_cursor(area.document.end)
 
     def action_leave(self) -> None:
@@ -188,6 +191,11 @@ class ConfirmScreen(ModalScreen[str | None]):
         sure = "enter" if self._asks else "y"
         found = [KeyShown(sure, self._title.split()[0]), KeyShown("esc", "back")]
         self.query_one("#keys", Pane).show([keys_line(found, width)])
+
+
+def _next(options: Sequence[str], text: str) -> str:
+    at = options.index(text) + 1 if text in options else 0
+    return options[at % len(options)]
 
 
 def _room(event: Resize) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.store.events import Event
 
+from ..views import stage_words
 from .fitting import one_line
 
 _MOST_REASON = 200
@@ -124,6 +125,14 @@ def _edited(told: Told) -> str:
     return f"{told.by} changed `{told.key}`: {', '.join(told.data.get('changed', ()))}"
 
 
+def _roles(told: Told) -> str:
+    return f"roles have mailboxes of their own now: {', '.join(told.data.get('roles', {}))}"
+
+
+def _visit(said: str | None, told: Told) -> str | None:
+    return None if said is None else f"`{told.key}`: {one_line(said, _MOST_REASON)}"
+
+
 SENTENCES: Mapping[str, tuple[str | None, Words | None]] = {
     # The run.
     "run_open": (None, _opened),
@@ -187,6 +196,10 @@ SENTENCES: Mapping[str, tuple[str | None, Words | None]] = {
     "late_work_kept": (None, lambda t: f"commits that came late for `{t.key}` were kept"),
     "work_harvested": (None, _harvested),
     "worktree_removed": (None, lambda t: f"a worktree of `{t.key}` was taken away"),
+    # Visits of stages, where a blueprint says how an attempt goes.
+    "visit_begun": (None, lambda t: _visit(stage_words.begun(t.data), t)),
+    "visit_ended": (None, lambda t: _visit(stage_words.ended(t.data), t)),
+    "roles_given": (None, _roles),
     # Councils.
     "round_opened": (None, lambda t: f"round {t.data.get('round')} was opened"),
     "round_closed": (None, lambda t: f"round {t.data.get('round')} was closed"),
@@ -219,8 +232,13 @@ SENTENCES: Mapping[str, tuple[str | None, Words | None]] = {
 _ENDS = frozenset(f"attempt_{state}" for state in ("rejected", "failed", "timed_out", "lost"))
 _TAILS = {"task_pending": "; it is tried again", "task_failed": "; it is not tried again"}
 _SAID_ALREADY = {(f"attempt_{how}", "task_succeeded") for how in ("succeeded", "adopted")}
-# An update takes the place of the one before it, and who takes over that of the lease's end.
-_REPLACED = {"thread_updated": "thread_updated", "thread_claimed": "lease_expired"}
+# An update takes the place of the one before it, who takes over that of the lease's end, and what a
+# visit came to that of its worker's word.
+_REPLACED = {
+    "thread_updated": "thread_updated",
+    "thread_claimed": "lease_expired",
+    "visit_ended": "thread_done",
+}
 _COUNTED = {
     "task_pending": "{by} added {number} tasks",
     "attempt_offered": "{number} tasks wait for workers",
@@ -278,6 +296,8 @@ def _add(found: list[Sentence], told: Told) -> None:
         return
     replaced = _REPLACED.get(event.kind)
     before = [n for n, each in enumerate(found) if each.about == about]
+    if event.kind == "visit_ended":  # what was committed for its worker is told in between
+        before = [n for n in before if found[n].kind != "work_harvested"]
     if replaced and before and found[before[-1]].kind == replaced:
         del found[before[-1]]
     found.append(Sentence(event.at, text, look, about, event.kind))

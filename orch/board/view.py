@@ -101,7 +101,9 @@ def note_of(board: Board, row: Row) -> str:
     """What there is to say of how a task stands."""
     standing, asked = row.standing, question_of(board, row)
     if asked is not None:
-        return f"asks: {one_line(asked.message.body)}"
+        decides = asked.decision is not None and row.place is not None
+        said = row.place.words if row.place and decides else f"asks: {one_line(asked.message.body)}"
+        return one_line(said)
     held_up = held_up_by(standing)
     if held_up is not None:
         return held_up
@@ -110,12 +112,20 @@ def note_of(board: Board, row: Row) -> str:
         return f"again in {left} s: {standing.task.reason}"
     if row.attempt is not None and row.attempt.live:
         return _live_note(board, row)
+    if row.unverified is not None:
+        return f"not verified: {row.unverified}"
     if standing.state == "failed" and row.attempt is not None and row.attempt.reason:
         return row.attempt.reason
     return "" if standing.state == "succeeded" else standing.task.reason or ""
 
 
 def _live_note(board: Board, row: Row) -> str:
+    """How far it is; where it goes by a blueprint, its stage before that."""
+    stage = "" if row.place is None else one_line(row.place.words)
+    return " · ".join(part for part in (stage, _how_far(board, row)) if part)
+
+
+def _how_far(board: Board, row: Row) -> str:
     attempt, thread = row.attempt, row.thread
     if attempt is None or thread is None:
         return ""
@@ -123,6 +133,8 @@ def _live_note(board: Board, row: Row) -> str:
         return attempt.reason or ""
     if attempt.state == "offered":
         return "waits for a worker"
+    if attempt.staged and thread.finished_at is not None:
+        return ""  # what was said there was for a stage that is over
     if thread.lease is not None and thread.lease.expired:
         return f"the lease of {thread.lease.holder} ran out"
     said = one_line(board.progress.get(thread.id))
@@ -274,10 +286,13 @@ def question_lines(board: Board, place: Place, most: int) -> list[Line]:
     ordered = [*chosen, *(q for q in board.questions if q not in chosen)]
     lines: list[Line] = []
     for asked in ordered[:most]:
-        options = f" ({' | '.join(asked.message.options)})" if asked.message.options else ""
+        options = f" ({' | '.join(asked.options)})" if asked.options else ""
         mark = "› " if asked in chosen else "? "
-        head = f"{mark}{asked.task.key}, {asked.message.sender} asks: "
-        lines.append(((head, "blocked"), (one_line(asked.message.body) + options, None)))
+        head, said = f"{asked.message.sender} asks: ", asked.message.body
+        if asked.decision is not None:
+            head, said = "a decision: ", asked.decision.sentence
+        head = f"{mark}{asked.task.key}, {head}"
+        lines.append(((head, "blocked"), (one_line(said) + options, None)))
     more = len(ordered) - most
     if more > 0 and lines:
         lines[-1] = ((f"+{more} more  ", "waiting"), *lines[-1])

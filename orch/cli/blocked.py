@@ -1,6 +1,7 @@
 """`orch blocked`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,12 +11,19 @@ from inbox_orch.shared.shell.commandline import Verb, shell_of
 from ..views.status import Question
 from .parts.base import one_run, open_scheduler, shown_run
 
+if TYPE_CHECKING:
+    from ..stages.decide import Decision
+
+_MOST_LINES = 40
+"""Of what there is to know before a decision."""
+
 
 @click.command("blocked", cls=Verb, agent=True, examples=("orch blocked --json",))
 @one_run
 @click.pass_context
 def command(context: click.Context, run_name: str | None) -> None:
-    """List the open questions of workers, oldest first; `orch answer` answers."""
+    """List the open questions of workers, oldest first, and the decisions that blueprints ask for;
+    `orch answer` answers."""
     scheduler = open_scheduler(context, looks=True)
     run = shown_run(context, scheduler, run_name)
     stale = scheduler.fold_if_writable(run)
@@ -36,11 +44,29 @@ def question_blocks(questions: Sequence[Question]) -> list[Block]:
     options, in this order because only the last may be empty."""
     found: list[Block] = []
     for question in questions:
+        if question.decision is not None:
+            found += _decision(question, question.decision)
+            continue
         options = " | ".join(question.options)
         head = f"{question.task.key}: {question.message.sender} asks"
-        if question.decision is not None:
-            head = f"{question.task.key}: decide, {question.decision.sentence}"
         values = (question.task.key, question.message.sender, None, question.options)
         heading = (head + (f" ({options})" if options else ""),)
         found.append(Body(heading, question.message.body or "", values))
     return found
+
+
+def _decision(question: Question, decision: "Decision") -> Iterator[Block]:
+    """A decision: why it is asked, what has happened, what each answer does. In a pipe it is a line
+    with the same columns, and why it is asked is its text."""
+    from ..views.stages import meanings_of, without_answers
+
+    key, asks = question.task.key, question.message.sender
+    told = without_answers(question.message.body or "").rstrip("\n").split("\n")
+    more = len(told) - _MOST_LINES
+    cut = [f"… and {more} lines more: `orch blocked --json`"] if more > 0 else []
+    meanings = [f"  {answer}: {means}" for answer, means in meanings_of(decision).items()]
+    way = f"`orch answer {key} --decide ANSWER --body HINT` decides"
+    lines = [*told[:_MOST_LINES], *cut, "", "Answers:", *meanings, way]
+    heading = (f"{key}: a decision, {decision.sentence}",)
+    values = (key, asks, decision.sentence, decision.answers)
+    yield Body(heading, "\n".join(lines), values)

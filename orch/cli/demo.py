@@ -9,25 +9,33 @@ from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 from inbox_orch.shared.shell.output import Output
 
+from ..demo.mending import Mending
 from ..demo.story import Ending, Story
 from ..demo.workshop import Workshop
 from ..views.status import Status
 from .parts.standings import blocks as status_blocks
 
 
-@click.command("demo", cls=Verb, examples=("orch demo", "orch demo --keep"))
+@click.command(
+    "demo", cls=Verb, examples=("orch demo", "orch demo --blueprint", "orch demo --keep")
+)
+@click.option(
+    "--blueprint", is_flag=True, help="The loop of a blueprint that mends itself, instead."
+)
 @click.option("--keep", is_flag=True, help="Leave the folder there, to look at.")
 @click.pass_context
-def command(context: click.Context, keep: bool) -> None:
+def command(context: click.Context, blueprint: bool, keep: bool) -> None:
     """Play the main job from start to end: offline, in a temporary folder, with a real
     repository and real worker processes.
 
     Five tasks: one worker asks a question, one task fails once, one worker is killed. In the end
-    all of it is integrated on `main`. Exit 0 only if everything that was expected held.
+    all of it is integrated on `main`. With --blueprint one task: two repairs, a review that asks
+    for a change, leader and worker killed at once, a decision. Exit 0 only if everything that was
+    expected held.
     """
     output = shell_of(context).output
     with Workshop(keep=keep) as workshop:
-        story = Story(workshop, teller(output))
+        story = (Mending if blueprint else Story)(workshop, teller(output))
         ending = story.play()
         shown = blocks_of(ending, story.status())
     if keep:

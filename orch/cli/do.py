@@ -13,9 +13,10 @@ from inbox_orch.shared.shell.blocks import Block, Sentence
 from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Shell, Verb, shell_of
 from inbox_orch.shared.shell.output import Output
 
+from ..attempts.rows import details_of
 from ..integration.integrate import Integrated
 from ..integration.shortfall import failure_of
-from ..leader.crew import Crew, Post
+from ..leader.crew import Crew, Post, cast
 from ..leader.drive import Drive, Driven
 from ..leader.notices import Notifier, end_of
 from ..leader.scheduler import Scheduler
@@ -35,6 +36,7 @@ from .parts.base import (
 )
 from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
+from .parts.deciding import unanswered_of, unanswered_options
 from .parts.documents import faults_told, plan_in
 from .parts.integrated import blocks_of
 from .parts.naming_blueprints import blueprint_option, resolved, with_blueprint
@@ -44,6 +46,7 @@ from .parts.standings import blocks as status_blocks
 if TYPE_CHECKING:
     from ..documents.reading import Source
 
+_WHO = "add --with NAME, `-- CMD...` or --worker CMD"
 _MOST_ROUNDS = 10
 """How often what conflicts is done anew before it is left to a person."""
 
@@ -102,6 +105,7 @@ _MOST_ROUNDS = 10
     "--harvest]"
 )
 @notify_option
+@unanswered_options
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
 @click.pass_context
 def command(
@@ -133,33 +137,33 @@ def command(
     message says what to do.
     """
     shell = shell_of(context)
-    wanted = _wanted(shell, words, plan_file, task)
-    wanted = _staged(shell, wanted, task)
+    unanswered = unanswered_of(task.pop("on_no_answer"), task.pop("decide_within"))
+    wanted = _staged(shell, _wanted(shell, words, plan_file, task), task)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
     if not posts:
-        raise usage(
-            "it is not said who does it", hint="add --with NAME, `-- CMD...` or --worker CMD"
-        )
+        raise usage("it is not said who does it", hint=_WHO)
     folder = os.getcwd()
     branch = branch_here(folder) if onto is None else onto
     check_run(wanted.opening, folder, None)
     check_branch(folder, branch)
     wish = Wish(wanted.plan, wanted.opening, folder, branch)
-    created = ensure_database(shell, lambda: None)
-    scheduler = open_scheduler(context)
-    with contextlib.nullcontext() if wanted.source is None else faults_told(shell, wanted.source):
-        run, resumed = open_wish(scheduler.desk, wish)
-    notifier = Notifier((*config_of(run).notify, *notify), shell.output.notice)
-    job = _Job(shell.output, scheduler, run, wish, notifier)
-    job.begin(created, resumed)
     drive = Drive(
         within=folder,
         wait_seconds=wait,
         allow_dirty=allow_dirty,
         harvest=harvest,
         unsaid_harvest=True,
+        unanswered=unanswered,
         gate_slots=gate_slots,
     )
+    created = ensure_database(shell, lambda: None)
+    scheduler = open_scheduler(context)
+    with contextlib.nullcontext() if wanted.source is None else faults_told(shell, wanted.source):
+        run, resumed = open_wish(scheduler.desk, wish)
+    run, posts = cast(scheduler.desk, run, posts)
+    notifier = Notifier((*config_of(run).notify, *notify), shell.output.notice)
+    job = _Job(shell.output, scheduler, run, wish, notifier)
+    job.begin(created, resumed)
     with notifier, job.tracing, notifier.told_of_failure(run):
         job.end(job.done(posts, slots, drive), created)
 
@@ -292,11 +296,18 @@ class _Job:
             failure.data = self._data(ended, created, closed)
             self.output.outcome(failure, *self._standing(), *blocks)
             return
-        self.output.result(self._data(ended, created, closed), *blocks, *self._next())
+        told = (*blocks, *self._unverified(), *self._next())
+        self.output.result(self._data(ended, created, closed), *told)
 
     def _hint(self, failure: InboxOrchError) -> str | None:
         """What to do next. There may be other runs, so it names this one."""
         name = self.run.name
+        deciding = failure.details.get("deciding")
+        if failure.code == "needs_decision" and deciding:
+            return (
+                f"`orch blocked --run {name}` shows why, `orch answer --run {name} {deciding[0]} "
+                "--decide ANSWER` decides; then the same call again goes on"
+            )
         ways = {
             "run_unsuccessful": f"`orch report --run {name}` shows why; then the same call again "
             "tries once more",
@@ -308,6 +319,19 @@ class _Job:
 
     def _standing(self) -> list[Block]:
         return status_blocks(self.scheduler.status(self.run))
+
+    def _unverified(self) -> list[Block]:
+        """What came in without having been judged as its blueprint says."""
+        found = [
+            (row.standing.task.key, details_of(row.attempt).unverified)
+            for row in self.scheduler.status(self.run).rows
+            if row.attempt is not None and row.standing.state == "succeeded"
+        ]
+        return [
+            Sentence(f"Not verified: {key}: {why}", ("unverified", key, why))
+            for key, why in found
+            if why is not None
+        ]
 
     def _next(self) -> list[Block]:
         if not self.output.terminal:

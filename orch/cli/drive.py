@@ -11,7 +11,7 @@ from inbox_orch.inbox.worker.plan import MAX_SLOTS
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
-from ..leader.crew import Crew
+from ..leader.crew import Crew, cast
 from ..leader.drive import Drive, Driven, Step
 from ..leader.notices import Notifier, end_of
 from ..leader.tracing import Tracing
@@ -28,6 +28,7 @@ from .parts.base import (
     open_scheduler,
 )
 from .parts.crewing import posts_wanted, with_option
+from .parts.deciding import unanswered_of, unanswered_options
 from .parts.naming_blueprints import blueprint_option, drawn_by, folder_of
 from .parts.progress import Progress
 
@@ -42,6 +43,7 @@ from .parts.progress import Progress
         "orch drive --to reviewers --json",
         "orch drive --worker './agent.sh' --slots 3",
         "orch drive --with claude --with reviewers=codex",
+        "orch drive --with claude --with frontier_reviewer=codex",
     ),
 )
 @one_run
@@ -87,6 +89,7 @@ from .parts.progress import Progress
 @gate_slots_option
 @blueprint_option("Tasks that name none, and have not begun, go through its stages.")
 @notify_option
+@unanswered_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -119,10 +122,12 @@ def command(
     """
     if slots is not None and not (workers or adapters):
         raise usage("--slots is for the workers that --worker starts", hint="leave it out")
+    unanswered = unanswered_of(options.pop("on_no_answer"), options.pop("decide_within"))
     output, scheduler = shell_of(context).output, open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     drawn = drawn_by(shell_of(context), blueprint, folder_of(run))
     posts = posts_wanted(output, workers, adapters)
+    run, posts = cast(scheduler.desk, run, posts, drawn)
     crew = Crew(scheduler.desk, run, posts, to=to, slots=slots or 1) if posts else None
     progress = Progress(output, scheduler, run)
     notifier = Notifier((*config_of(run).notify, *notify), output.notice)
@@ -135,6 +140,7 @@ def command(
         harvest=harvest,
         unsaid_harvest=True if posts else None,
         blueprint=drawn,
+        unanswered=unanswered,
         **options,
     )
     try:

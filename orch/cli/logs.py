@@ -76,7 +76,8 @@ def _tell(output: Output, log: logs.Log) -> None:
         output.line({"type": "log", **log.as_json()})
         return
     source = log.source
-    facts = [_HEADINGS[source.what], source.name, *([source.by] if source.by else [])]
+    facts = [] if source.stage is None else [source.stage]
+    facts += [_HEADINGS[source.what], source.name, *([source.by] if source.by else [])]
     facts.append(str(rfc3339(source.at)))
     if log.missing:
         facts.append("pruned")

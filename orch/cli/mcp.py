@@ -31,7 +31,7 @@ TOOLS = (
     # A check may take longer than any client waits for an answer.
     Tool("wait", waits=True, without=_NO_VERIFY, fixed=("--no-verify",)),
     Tool("blocked", reads=True),
-    Tool("answer", needs=frozenset({"body"})),
+    Tool("answer", needs=frozenset({"body"}), either=True),
     Tool("retry"),
     # As checks, what comes after a merge may take longer than any client waits.
     Tool(

@@ -62,6 +62,7 @@ def _runs(waiting: Sequence[Waiting]) -> list[str]:
     """The open runs, the first of them with the number of tasks that need somebody."""
     lines = [
         f"Run {each.run.name}: {each.outcome}, {len(each.needs)} tasks need somebody"
+        + (f", {len(each.decisions)} of them a decision" if each.decisions else "")
         for each in waiting[:_MOST_RUNS]
     ]
     if len(waiting) > len(lines):

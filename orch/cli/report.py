@@ -9,6 +9,8 @@ from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..views.needs import told_counts
 from ..views.report import Exchange, Need, Report, Told
+from ..views.stage_words import entry
+from ..views.stages import why_of
 from .parts.base import (
     harvested_words,
     limit_option,
@@ -38,8 +40,8 @@ def command(
     context: click.Context, run_name: str | None, html: bool, limit: int, target: str | None
 ) -> None:
     """Tell what became of a run: what needs somebody first, then the results with who
-    did them, what they changed and what was said, the other attempts, questions,
-    and reported costs.
+    did them, what they changed and what was said, the other attempts, the visits
+    of what goes by a blueprint, questions, and reported costs.
 
     The page has no script and loads nothing. Of more attempts than --limit, the
     newest.
@@ -69,9 +71,35 @@ def _for_people(report: Report) -> list[Block]:
     blocks: list[Block] = [Sentence(report.heading), Sentence(_summary(report))]
     if report.obstacle is not None:
         blocks.append(obstacle_block(report.obstacle))
-    tables = (_needs(report), _results(report), _others(report), _answered(report))
+    tables = (_needs(report), _results(report), _others(report), _visits(report), _answered(report))
     blocks += [table for table in tables if table.rows]
-    return blocks + _harvested(report)
+    return blocks + _harvested(report) + _unverified(report)
+
+
+def _unverified(report: Report) -> list[Block]:
+    """What was accepted and not judged as it should have been."""
+    lines = [f"{told.name}: not verified: {told.unverified}" for told in _not_verified(report)]
+    return [Sentence(line) for line in lines]
+
+
+def _not_verified(report: Report) -> list[Told]:
+    return [told for told in report.told if told.unverified is not None]
+
+
+def _visits(report: Report) -> Table:
+    """Every visit of the attempts that go by a blueprint."""
+    from ..pictures.timeline import spoken
+
+    rows = []
+    for told in report.told:
+        for visit in told.visits:
+            end_ms = visit.ended_at or report.now_ms
+            came_to = (visit.verdict or visit.state).replace("_", " ")
+            took = spoken(max(0, end_ms - visit.created_at) / 1000)
+            named = (told.name, entry(visit.stage, visit.nth), came_to, visit.worker, took)
+            rows.append((*named, _line(why_of(visit))))
+    heads = ("ATTEMPT", "VISIT", "CAME TO", "WHO", "TOOK", "WHY")
+    return Table(heads, tuple(rows), fixed=(0, 1, 2), folded=(5,), sparse=(3, 5))
 
 
 def _harvested(report: Report) -> list[Block]:
@@ -93,6 +121,8 @@ def _summary(report: Report) -> str:
     number = len(report.told) + report.left_out
     parts += [counted(number, "attempt")] if number else []
     parts += [counted(len(report.exchanges), "question")] if report.exchanges else []
+    decisions = sum(len(told.decisions) for told in report.told)
+    parts += [counted(decisions, "decision")] if decisions else []
     if report.told:
         began = min(told.attempt.created_at for told in report.told)
         parts.append(f"took {spoken((max(t.end_ms for t in report.told) - began) / 1000)}")
@@ -193,6 +223,7 @@ def _for_a_pipe(report: Report) -> list[Block]:
         for told in report.told
         if told.harvested is not None
     ]
+    facts += [(f"not verified {told.name}", told.unverified) for told in _not_verified(report)]
     facts += [(f"reported {name}", _rounded(n)) for name, n in cost._asdict().items() if n]
     rows = tuple(_row(report, number) for number in range(len(report.told)))
     headings = ("ATTEMPT", "STATE", "SECONDS", "FILES", "+", "-", "USD", "REASON", "WHO", "SAID")
@@ -206,7 +237,21 @@ def _for_a_pipe(report: Report) -> list[Block]:
             folded=(7, 9),
             sparse=(3, 4, 5, 6, 8, 9),
         ),
+        *_visits_in_a_pipe(report),
     ]
+
+
+def _visits_in_a_pipe(report: Report) -> list[Block]:
+    """A line for each visit, with `visit` before it: attempt, number, stage, which entry of it,
+    kind, what it came to, who, seconds, why."""
+    rows = []
+    for told in report.told:
+        for visit in told.visits:
+            seconds = round(max(0, (visit.ended_at or report.now_ms) - visit.created_at) / 1000)
+            facts = (visit.number, visit.stage, visit.nth, visit.kind)
+            came_to = (visit.verdict or visit.state, visit.worker, seconds, why_of(visit))
+            rows.append(("visit", told.name, *facts, *came_to))
+    return [Table(("",) * 10, tuple(rows))] if rows else []
 
 
 def _rounded(number: float | None) -> float | None:

@@ -6,9 +6,11 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
+from inbox_orch.shared.store.events import Event
 
 from ..leader.wait import Waited
 from ..runs import limits
+from ..views.happened import sentence
 from .blocked import question_blocks
 from .parts.base import (
     WAIT,
@@ -64,9 +66,10 @@ def command(
 ) -> None:
     """Block until something has happened in a run; reconciles as it goes.
 
-    change: an attempt was submitted or ended, a question, a task is final. blocked: a question
-    is open. run: the run has ended. Exit 8: not yet, call again. Exit 11: it ended, and not well,
-    or nothing moves without a decision. A check that has begun is not cut short.
+    change: an attempt was submitted or ended, a visit has ended, a question, a task is final.
+    blocked: a question or a decision is open. run: the run has ended. Exit 8: not yet, call again.
+    Exit 11: it ended, and not well, or nothing moves without a decision. A check that has begun is
+    not cut short.
     """
     scheduler = open_scheduler(context)
     run = chosen_run(scheduler, run_name)
@@ -75,8 +78,7 @@ def command(
         until=until,
         after=after,
         wait_seconds=wait_seconds,
-        checks=not no_verify,
-        slots=gate_slots,
+        checks=False if no_verify else gate_slots or True,
     )
     output = shell_of(context).output
     if waited.failure is not None:
@@ -92,13 +94,21 @@ def command(
     lead_on(context, scheduler, run)
 
 
+def _why(event: Event) -> str | None:
+    """The reason that it gives, or, of a visit, what came of it."""
+    if event.kind == "visit_ended":
+        return sentence(event.kind, event.data)
+    reason: str | None = event.data.get("reason")
+    return reason
+
+
 def _blocks(waited: Waited) -> list[Block]:
     rows = tuple(
         (
             str(rfc3339(event.at))[11:19],
             event.kind.replace("_", " ", 1),
             waited.keys[str(event.task_id)],
-            event.data.get("reason"),
+            _why(event),
         )
         for event in waited.changes
     )

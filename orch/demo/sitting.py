@@ -145,10 +145,5 @@ class Sitting:
                 "the first revision comes to the same bytes again",
                 first["digest"] in again["text"],
             ),
-            Expectation("the database folds from its events", self._verified()),
+            Expectation("the database folds from its events", self._shop.verified()),
         ]
-
-    def _verified(self) -> bool:
-        threads = self._shop.inbox("doctor", "--verify", accepted=(0, 11))
-        runs = self._shop.orch("doctor", "--verify", accepted=(0, 11))
-        return bool(threads["problems"] == runs["problems"] == 0)

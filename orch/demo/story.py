@@ -195,7 +195,7 @@ class Story:
                 *self._expectations(status["outcome"], by_key),
                 Expectation("the main working tree was untouched all the while", untouched),
                 Expectation("main has the work of all tasks, and so has its tree", integrated),
-                Expectation("the database folds from its events", self._verified()),
+                Expectation("the database folds from its events", self._shop.verified()),
             ),
             tuple(commits.split("\n")),
             time.monotonic() - self._started,
@@ -236,9 +236,3 @@ class Story:
         with self._shop.open_bus("leader") as bus:
             expiries = bus.watch(after="0", kinds=("lease_expired",), wait_seconds=0)
             return [event.data["lease_holder"] for event in expiries]
-
-    def _verified(self) -> bool:
-        """Both doctors fold the events and compare what they hold with the tables."""
-        threads = self._shop.inbox("doctor", "--verify", accepted=(0, 11))
-        runs = self._shop.orch("doctor", "--verify", accepted=(0, 11))
-        return bool(threads["problems"] == runs["problems"] == 0)

@@ -92,6 +92,12 @@ class Workshop:
             )
         return done.stdout.decode("utf-8", "replace").rstrip("\n")
 
+    def verified(self) -> bool:
+        """Whether both doctors fold the events and find what the tables hold."""
+        threads = self.inbox("doctor", "--verify", accepted=(0, 11))
+        runs = self.orch("doctor", "--verify", accepted=(0, 11))
+        return bool(threads["problems"] == runs["problems"] == 0)
+
     def open_bus(self, agent: str) -> Bus:
         """The project's bus, in this process."""
         return Bus.open(self.repository / ".inbox" / "bus.db", agent=agent)
@@ -158,6 +164,18 @@ class Workshop:
                 start_new_session=True,
             )
 
+    def start_leader(self, name: str) -> "subprocess.Popen[bytes]":
+        """Start `orch drive` as a process of its own."""
+        with open(self.folder / f"{name}.log", "ab") as log:
+            command = [str(self.folder / "bin" / "orch"), "drive"]
+            return self._start(command, name, stdout=log, stderr=log, start_new_session=True)
+
+    def ended(self, name: str, process: "subprocess.Popen[bytes]") -> int:
+        """Wait until a process has ended by itself; returns its exit code."""
+        code = process.wait(COMMAND_SECONDS)
+        del self._running[name]
+        return code
+
     def kill_worker(self, name: str) -> None:
         """`kill -9` for the worker process and for the command that it runs."""
         process = self._running.pop(name)
@@ -211,7 +229,7 @@ class Workshop:
             call = f"{shlex.quote(sys.executable)} -P -m inbox_orch.{name}"
             path.write_text(f'#!/bin/sh\nexec {call} "$@"\n')
             path.chmod(0o755)
-        for name in ("worker.sh", "reviewer.sh"):
+        for name in ("worker.sh", "reviewer.sh", "mender.sh"):
             script = resources.files(__package__).joinpath(name).read_text()
             (self.folder / name).write_text(script)
 

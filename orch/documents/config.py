@@ -1,6 +1,7 @@
 """The config of a run as a document."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -8,7 +9,13 @@ from pydantic import Field, model_validator
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import check_name, quoted
 
-from ..runs.config import DEFAULT_SETUP_SECONDS, Config, from_given
+from ..runs.config import (
+    DECIDE_WITHIN_SECONDS,
+    DEFAULT_SETUP_SECONDS,
+    FINDS,
+    Config,
+    from_given,
+)
 from ..runs.limits import CANCEL_GRACE_SECONDS, MOST_CHECKS, MOST_PARALLEL, check_commands
 from .gates import Gates
 from .parts import (
@@ -73,6 +80,10 @@ def _check_mailbox(name: str) -> None:
     check_name(name, "mailbox")
 
 
+def _check_role(name: str) -> None:
+    check_name(name, "role")
+
+
 def _check_notifier(text: str) -> None:
     check_commands([text], "notifier", "run")
 
@@ -82,6 +93,7 @@ Variable = Annotated[str, checked(_check_variable)]
 Notifier = Annotated[str, checked(_check_notifier)]
 Settable = Annotated[str, checked(_check_settable)]
 Value = Annotated[str, checked(_check_value)]
+RoleName = Annotated[str, checked(_check_role)]
 Mailbox = Annotated[str, checked(_check_mailbox)]
 
 
@@ -96,6 +108,28 @@ class MailboxPart(Part):
     """What holds for one mailbox."""
 
     max_parallel: Annotated[int, Field(ge=1, le=MOST_PARALLEL)]
+
+
+class RolePart(Part):
+    """Who has the stages of one role."""
+
+    mailbox: Mailbox
+
+
+class DecisionsPart(Part):
+    """What becomes of a decision that nobody takes."""
+
+    on_no_answer: Literal["wait", "abandon"] = "wait"
+    within_seconds: ClockSeconds = DECIDE_WITHIN_SECONDS
+
+    @model_validator(mode="after")
+    def _has_an_end(self) -> "DecisionsPart":
+        if self.on_no_answer == "wait" and "within_seconds" in self.model_fields_set:
+            raise ValueError(
+                "`within_seconds` says nothing while `on_no_answer` is `wait`\n"
+                "write `on_no_answer: abandon` beside it, or leave it out"
+            )
+        return self
 
 
 class ConfigPart(Part):
@@ -117,11 +151,21 @@ class ConfigPart(Part):
     notify: Annotated[list[Notifier], Field(max_length=MOST_CHECKS)] = Field([])
     otel: bool = False
     gates: Gates = Field({})
+    roles: Annotated[dict[RoleName, RolePart], Field(max_length=MOST_ENTRIES)] = Field({})
+    finds: Annotated[list[Literal["setup", "gates"]], Field(max_length=len(FINDS))] = Field(
+        ["setup", "gates"]
+    )
+    decisions: DecisionsPart = DecisionsPart()
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":
-        for name, entries in (("copy", self.copy_), ("secrets", self.secrets)):
-            twice = sorted({entry for entry in entries if entries.count(entry) > 1})
+        lists: tuple[tuple[str, Sequence[str]], ...] = (
+            ("copy", self.copy_),
+            ("secrets", self.secrets),
+            ("finds", self.finds),
+        )
+        for name, entries in lists:
+            twice = sorted({entry for entry in entries if list(entries).count(entry) > 1})
             if twice:
                 raise ValueError(f"`{name}` names {quoted(twice[0])} twice\nkeep one")
         return self

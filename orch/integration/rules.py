@@ -1,5 +1,6 @@
 """Bringing accepted work together: what there is to bring, and what came of each piece."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -7,6 +8,7 @@ from ..runs import graph
 from ..runs.model import Attempt, Dependency, Run, Task
 
 MERGED, CONFLICT, HELD_BACK = "merged", "conflict", "held_back"
+_MOST_REASON = 300
 NOT_RESOLVED, SUPERSEDED = "not_resolved", "superseded"
 
 
@@ -152,4 +154,14 @@ def branch_of(run: Run) -> str:
 def merge_message(run: Run, piece: Piece) -> str:
     """The message of the merge that brings a piece in."""
     task, attempt = piece.task, piece.attempt
-    return f"Integrate {task.key}: {task.title}\n\nRun {run.name}, attempt {attempt.number}."
+    message = f"Integrate {task.key}: {task.title}\n\nRun {run.name}, attempt {attempt.number}."
+    unverified = _unverified(attempt)
+    return message if unverified is None else f"{message}\nNot verified: {unverified}"
+
+
+def _unverified(attempt: Attempt) -> str | None:
+    """Why accepted work was not judged as it should have been, on one line."""
+    if not attempt.staged or attempt.details is None:
+        return None
+    said = json.loads(attempt.details).get("unverified")
+    return " ".join(str(said).split())[:_MOST_REASON] if said else None

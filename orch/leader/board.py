@@ -90,8 +90,9 @@ def _verdict(desk: Desk, status: Status, questions: Sequence[Question]) -> Verdi
     """Of what is shown, so that the rows and the verdict are of one moment."""
     standings = tuple(row.standing for row in status.rows)
     picture = Picture(status.run, standings, {s.task.id: s for s in standings}, status.outcome)
-    moves = wait.may_move(desk, picture)
-    return verdict_on(END_OF_RUN, Seen(picture, wait.asking(questions), moves))
+    moves, asking = wait.may_move(desk, picture), wait.asking(questions)
+    seen = Seen(picture, asking, moves, deciding=wait.deciding(questions))
+    return verdict_on(END_OF_RUN, seen)
 
 
 def board_due(desk: Desk, run: Run) -> waits.Look:

@@ -24,9 +24,12 @@ from inbox_orch.shared.processes.guardian import Guardian
 from inbox_orch.shared.store.folders import file_failure
 from inbox_orch.shared.store.temporary import temporary_place
 
+from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
+from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Run
+from ..stages import roles
 from .drive import Drive
 
 # A worker begins only once the guardian knows of it (see `Guardian`).
@@ -158,6 +161,29 @@ def _free(name: str, taken: Collection[str]) -> str:
     return found
 
 
+def cast(
+    desk: Desk, run: Run, posts: Sequence[Post], drawn: tuple[str, str] | None = None
+) -> tuple[Run, tuple[Post, ...]]:
+    """The run and its posts, of which one that names a role serves the mailbox of that role: the
+    one that the config says, else one of its own in this run. `drawn` is the blueprint that tasks
+    may still be given. Errors: those of every write."""
+    names = {post.mailbox for post in posts if post.mailbox is not None}
+    if not names:
+        return run, tuple(posts)
+    also = None if drawn is None else drawn[1]
+    run = roles.give(desk, run, names, also)
+    with desk.database.snapshot() as snapshot:
+        used = roles.used_in(snapshot, run, also)
+    for name in sorted(names.intersection(roles.KNOWN).difference(used)):
+        desk.database.notice(
+            f"no stage of run {run.name} has the role {name}: it has no work there"
+        )
+    given = {role: box for role, box in config_of(run).roles.items() if role in used}
+    return run, tuple(
+        post._replace(mailbox=given.get(post.mailbox or "", post.mailbox)) for post in posts
+    )
+
+
 class Shown(Protocol):
     """Whoever shows how a drive stands."""
 
@@ -212,12 +238,15 @@ class Crew:
 
         Error `worker_failed` when one does not stay up.
         """
-        new = tuple(sorted(set(self._mailboxes()) - self._served))
-        self._served.update(new)
-        if new:
+        mailboxes, of_roles = self._mailboxes()
+        new = tuple(sorted(set(mailboxes) - set(of_roles) - self._served))
+        # Who reviews must not be who wrote: the mailbox of a role has a worker of its own.
+        groups = [new, *((each,) for each in of_roles if each not in self._served)]
+        for group in filter(None, groups):
+            self._served.update(group)
             for post in self._posts:
                 if post.mailbox is None:
-                    self.add(post, new, self._slots)
+                    self.add(post, group, self._slots)
         self.look()
 
     def on(self, wanted: Drive, shown: "Shown") -> Drive:
@@ -244,11 +273,16 @@ class Crew:
         for line in worker.said():
             self._notice(f"{worker.post.agent}: {line}")
 
-    def _mailboxes(self) -> Collection[str]:
-        if self._to is not None:
-            return (self._to,)
+    def _mailboxes(self) -> tuple[Collection[str], Sequence[str]]:
+        """Those of the run, and those of them that only roles have."""
         with self._desk.database.snapshot() as snapshot:
-            return tasks.mailboxes_to_serve(snapshot, self._run.id)
+            run = runs.get(snapshot, self._run.id) or self._run
+            found = tasks.mailboxes_to_serve(snapshot, run.id)
+            own = set() if self._to is not None else tasks.own_mailboxes(snapshot, run.id)
+            of_roles = roles.mailboxes_of(snapshot, run)
+        if self._to is not None:
+            found, own = [self._to], {self._to}
+        return found, [mailbox for mailbox in of_roles if mailbox not in own]
 
     def add(self, post: Post, mailboxes: Sequence[str], slots: int) -> None:
         """Start a worker for these mailboxes, which takes so many threads at once."""

@@ -18,6 +18,7 @@ from ..attempts import dispatch, gate_slots, moving, provision, rework, timing
 from ..attempts import rows as attempts
 from ..git.commands import FAILURES
 from ..runs import run_rows as runs
+from ..runs.config import NoAnswer
 from ..runs.desk import Desk
 from ..runs.model import Run
 from ..runs.readiness import Picture, Standing, taken_by
@@ -30,6 +31,7 @@ from .wait import CHANGES
 _MOST_EVENTS = 500
 _FIRST_HOLD_SECONDS, _MOST_HOLD_SECONDS = 2.0, 30.0
 _MOST_TRIES = 3
+_TOLD = (*CHANGES, "attempt_offered", "visit_begun")
 _HOLDS = ("dirty_repository", "git_missing", *FAILURES)
 """Why nothing can be dispatched for now, while what runs goes on."""
 
@@ -90,7 +92,8 @@ class Drive(NamedTuple):
     long; `after` is an event id, `agent` whose cursor tells what has been told. `mailbox`,
     `allow_dirty`, `within`, `harvest` and `unsaid_harvest` are those of `dispatch`, `checks` is
     that of `wait`. `blueprint`: id and text of the one that tasks go by which name none and have
-    not begun. `gate_slots`: so many checks and gates at once, None: see `slots_of`. `on_look` is
+    not begun. `gate_slots`: so many checks and gates at once, None: see `slots_of`. `unanswered`:
+    what becomes of decisions that nobody takes, beside what the run's config says. `on_look` is
     called after each look at the database, `pulse` whenever the wait wakes up."""
 
     until: str = "run"
@@ -106,6 +109,7 @@ class Drive(NamedTuple):
     harvest: bool | None = None
     unsaid_harvest: bool | None = None
     blueprint: tuple[str, str] | None = None
+    unanswered: NoAnswer | None = None
     gate_slots: int | None = None
 
     def pulsing(self, also: Callable[[], None]) -> "Drive":
@@ -186,6 +190,7 @@ def _look_once(desk: Desk, course: "_Course") -> waits.Look:
     with desk.database.snapshot() as snapshot:
         course.run = runs.get(snapshot, course.run.id) or course.run
     course.obstacle = wait.reconcile(desk, course.run, checks=False).obstacle
+    wait.end_unanswered(desk, course.run, course.wanted.unanswered)
     _dispatch_ready(desk, course)
     if course.wanted.on_look is not None:
         course.wanted.on_look()
@@ -280,13 +285,14 @@ def _see(desk: Desk, course: "_Course") -> Step | None:
             snapshot,
             course.position,
             limit=_MOST_EVENTS,
-            matching=events.Matching(run_id=course.run.id, kinds=(*CHANGES, "attempt_offered")),
+            matching=events.Matching(run_id=course.run.id, kinds=_TOLD),
         )
         latest = events.latest(snapshot)
     cursor = found[-1].seq if len(found) == _MOST_EVENTS else latest
-    course.changed = course.changed or any(event.kind in CHANGES for event in found)
+    told = [event for event in found if wait.tells(event, picture)]
+    course.changed = course.changed or any(event.kind in CHANGES for event in told)
     driven = _driven(desk, course, picture, str(cursor))
-    lines = [*_lines_of(desk, course, picture, found), *course.news(driven)]
+    lines = [*_lines_of(desk, course, picture, told), *course.news(driven)]
     ending = _ending(desk, course, picture, driven)
     if len(found) == _MOST_EVENTS:
         ending = None  # the rest of what happened comes first
@@ -315,10 +321,7 @@ def _lines_of(
     desk: Desk, course: "_Course", picture: Picture, found: list[Event]
 ) -> Iterator[Line]:
     for event in found:
-        standing = picture.by_id.get(str(event.task_id))
-        if standing is None:
-            continue  # the task was removed
-        key = standing.task.key
+        key = picture.of(str(event.task_id)).task.key
         if event.kind != "attempt_offered":
             yield Line("change", {**event.as_json(), "key": key})
         elif event.data.get("from") == "provisioned":  # not when a worker handed it back
@@ -333,9 +336,11 @@ def _lines_of(
 
 def _ending(desk: Desk, course: "_Course", picture: Picture, driven: Driven) -> Driven | None:
     """How the drive ends, if it does now."""
-    moves = wait.may_move(desk, picture, dispatching=course.held is None)
+    free, unanswered = course.held is None, course.wanted.unanswered
+    moves = wait.may_move(desk, picture, dispatching=free, unanswered=unanswered)
     asking = wait.asking(driven.questions)
-    verdict = verdict_on(course.goal, Seen(picture, asking, moves, course.changed))
+    deciding = wait.deciding(driven.questions)
+    verdict = verdict_on(course.goal, Seen(picture, asking, moves, course.changed, deciding))
     if verdict is not None:
         return driven._replace(failure=verdict.failure())
     if course.gave_up and not moves and all(s.state != "blocked" for s in picture.standings):
@@ -359,7 +364,7 @@ def _out_of_time(desk: Desk, course: "_Course") -> Step:
 
 def _next_look(desk: Desk, course: "_Course") -> waits.Look:
     """When something falls due by itself; to dispatch after a back-off is this drive's."""
-    due = timing.due(desk, course.run)
+    due = timing.due(desk, course.run, course.wanted.unanswered)
     now = desk.database.now()
     wall, monotonic = [due.due_wall_ms], [due.due_monotonic_ms]
     if course.run.state == "open":

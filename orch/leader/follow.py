@@ -34,19 +34,22 @@ def logs_of(
             present = attempts.get(snapshot, attempt.id)
         assert present is not None, "attempts are never removed"
         new = [s for s in logs.sources(desk, run, present) if logs.identity(s) not in told]
-        if new or not follow or not present.live:
+        moved = present.thread_id != thread  # to a visit with another, which is to be heard
+        if new or moved or not follow or not present.live:
             return waits.Look((present, new))
         return timing.due(desk, run)
 
     thread = attempt.thread_id
-    topics = [events.run_topic(run.id), *([] if thread is None else [events.thread_topic(thread)])]
     while True:
+        topics = [events.run_topic(run.id)]
+        topics += [] if thread is None else [events.thread_topic(thread)]
         seconds = MAX_WAIT_SECONDS if follow else 0
         found = waits.wait(desk.database, topics, look, wait_seconds=seconds)
         if found is None:
             continue
         assert isinstance(found, tuple)
         present, new = found
+        thread = present.thread_id
         told.update(map(logs.identity, new))
         yield present, new
         if not follow or not present.live:

@@ -43,11 +43,14 @@ def _with_tasks(facts: Facts, picture: Picture, live: list[Attempt]) -> Facts:
     def keys(*states: str) -> tuple[str, ...]:
         return tuple(s.task.key for s in picture.standings if s.state in states)
 
+    decided_on = {attempt.task_id for attempt in live if attempt.deciding}
+    deciding = tuple(s.task.key for s in picture.standings if s.task.id in decided_on)
     slots = Slots(picture.run, taken_by(live))
     ready = [s for s in picture.standings if s.state == "ready" and slots.free(s.task.mailbox)]
     return facts._replace(
         tasks=len(picture.standings),
-        asking=keys("blocked"),
+        asking=tuple(key for key in keys("blocked") if key not in deciding),
+        deciding=deciding,
         conflicting=keys("base_conflict"),
         failed=keys("failed") or keys("unreachable"),
         offered=tuple(dict.fromkeys(a.mailbox for a in live if a.state == "offered")),

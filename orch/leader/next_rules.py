@@ -11,8 +11,9 @@ class Facts(NamedTuple):
     """A run after a call that went well.
 
     `name` is how a call has to name it, None where the default leads to it. `state` is that of the
-    run; `asking`, `conflicting`, `failed` are keys of tasks, those with an open question, those
-    whose base does not merge, those that failed or can never start. `offered` are the mailboxes
+    run; `asking`, `deciding`, `conflicting`, `failed` are keys of tasks, those with an open
+    question, those whose blueprints ask for a decision, those whose base does not merge, those that
+    failed or can never start. `offered` are the mailboxes
     with attempts that nobody has taken; `ready` and `moving` count tasks. `unmerged`: accepted work
     has not been integrated; `worktrees`: those of ended attempts are there still. `just` is what
     the call itself has done, where the rest does not tell: `brought_in` (merged accepted work, and
@@ -33,6 +34,7 @@ class Facts(NamedTuple):
     unmerged: bool = False
     worktrees: bool = False
     just: str | None = None
+    deciding: tuple[str, ...] = ()
 
 
 def next_line(facts: Facts) -> str:
@@ -59,6 +61,15 @@ def _asked(facts: Facts) -> str:
         _orch(facts, f"answer{{run}} {first} --body TEXT"),
     )
     return f"{_listed(facts.asking)} asks: {shows} shows what, {answers} answers"
+
+
+def _deciding(facts: Facts) -> str:
+    first = facts.deciding[0]
+    shows, decides = (
+        _orch(facts, "blocked{run}"),
+        _orch(facts, f"answer{{run}} {first} --decide ANSWER"),
+    )
+    return f"{_listed(facts.deciding)} needs a decision: {shows} shows why, {decides} decides"
 
 
 def _conflicting(facts: Facts) -> str:
@@ -111,6 +122,7 @@ _OF_A_RUN: tuple[_Rule, ...] = (
         _says("wait{run} --until run", "waits until the last worker has learned of it"),
     ),
     (lambda f: f.state != "closed" and f.asking, _asked),
+    (lambda f: f.state != "closed" and f.deciding, _deciding),
     (lambda f: f.state != "closed" and not f.tasks, _empty),
     (
         lambda f: f.state == "paused",

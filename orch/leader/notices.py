@@ -82,6 +82,8 @@ def _of_line(run: Run, line: Line) -> Notice | None:
 def _question(run: Run, facts: dict[str, Any]) -> Notice:
     message = facts["message"]
     body = str(message["body"] or "")
+    if "decision" in facts:
+        return _decision(run, facts, body)
     more = {"body": body[:_MOST_LETTERS], "options": message["options"] or []}
     return Notice(
         "question",
@@ -90,6 +92,18 @@ def _question(run: Run, facts: dict[str, Any]) -> Notice:
         _line(f"{facts['asked_by']} asks: {body}"),
         f"orch answer --run {run.name} {facts['key']} --body TEXT",
         more,
+    )
+
+
+def _decision(run: Run, facts: dict[str, Any], body: str) -> Notice:
+    decision = facts["decision"]
+    return Notice(
+        "decision",
+        run.name,
+        facts["key"],
+        _line(f"{facts['key']} needs a decision: {decision['sentence']}"),
+        f"orch answer --run {run.name} {facts['key']} --decide ANSWER --body HINT",
+        {"body": body[:_MOST_LETTERS], "options": decision["answers"]},
     )
 
 

@@ -276,8 +276,7 @@ class Scheduler:
         after: str | None = None,
         wait_seconds: float = DEFAULT_WAIT_SECONDS,
         agent: str | None = None,
-        checks: bool = True,
-        slots: int | None = None,
+        checks: bool | int = True,
     ) -> waiting.Waited:
         """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`. Errors:
         `usage`, `not_found`; `timeout`, with the cursor to go on from."""
@@ -289,7 +288,6 @@ class Scheduler:
             wait_seconds=wait_seconds,
             agent=agent,
             checks=checks,
-            slots=slots,
         )
 
     def mark_told(self, told: waiting.Told, agent: str | None = None) -> None:

@@ -14,6 +14,7 @@ from inbox_orch.shared.store.gate import Gate
 
 from ..attempts import fold
 from ..attempts import rows as attempts
+from ..attempts.visits import Visit
 from ..git.masking import masked
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
@@ -22,7 +23,7 @@ from ..runs.costs import cost_in
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
-from ..views import spans, work
+from ..views import spans, stages, work
 from ..views.spans import Folded, Happened, Span
 
 READER = "_otel"
@@ -122,6 +123,8 @@ class _Telling:
         """Each span, and before that of an attempt those of its checks."""
         ended = [self._attempts[str(s.attempt_id)] for s in new if s.name == "attempt"]
         works = work.works_of(self._desk, ended)
+        with self._desk.database.snapshot() as snapshot:
+            visits = stages.visits_of(snapshot, ended)
         for span in new:
             attributes = {**self._about_run(), **self._about_task(span), **span.attributes}
             if span.attempt_id is not None:
@@ -130,7 +133,9 @@ class _Telling:
             if span.name == "attempt":
                 attempt = self._attempts[str(span.attempt_id)]
                 yield from self._checks(told, attempt)
-                told = told._replace(attributes={**attributes, **_about_work(works, attempt)})
+                told = told._replace(
+                    attributes={**attributes, **_about_work(works, attempt, visits)}
+                )
             yield told
 
     def _about_run(self) -> dict[str, Any]:
@@ -188,7 +193,9 @@ class _Telling:
         return None if text is None else masked(text, self._secrets)[:_MOST_LETTERS]
 
 
-def _about_work(works: Mapping[str, work.Work], attempt: Attempt) -> dict[str, Any]:
+def _about_work(
+    works: Mapping[str, work.Work], attempt: Attempt, visits: Mapping[str, Sequence[Visit]]
+) -> dict[str, Any]:
     found: dict[str, Any] = {"orch.attempt.state": attempt.state}
     if attempt.head_commit is not None:
         found["vcs.ref.head.revision"] = attempt.head_commit
@@ -199,6 +206,7 @@ def _about_work(works: Mapping[str, work.Work], attempt: Attempt) -> dict[str, A
     if done.worker is not None:
         found["orch.worker"] = done.worker
     cost = None if done.message is None else cost_in(done.message.payload)
+    cost = stages.cost_of(visits[attempt.id]) if attempt.id in visits else cost
     said = (
         {}
         if cost is None

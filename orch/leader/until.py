@@ -13,6 +13,7 @@ from ..runs.readiness import Picture, Standing
 
 _FAILED = "`orch status` shows which tasks failed and why"
 _ANSWER = "`orch blocked` shows the questions, `orch answer TASK --body TEXT` answers"
+_DECIDE = "`orch blocked` shows the decisions, `orch answer TASK --decide ANSWER` decides"
 _MERGE = "merge by hand, then: orch dispatch TASK --base COMMIT"
 
 
@@ -29,13 +30,15 @@ END_OF_RUN = Goal("run")
 
 class Seen(NamedTuple):
     """What decides: how the tasks of a run stand; `asking`, the keys of those whose questions
-    are open; whether anything is `moving`, or may begin to, without a decision; and whether
-    something has `changed` that has not been told yet."""
+    are open; whether anything is `moving`, or may begin to, without a decision; whether
+    something has `changed` that has not been told yet; and `deciding`, those of the keys in
+    `asking` whose blueprints ask for a decision."""
 
     picture: Picture
     asking: tuple[str, ...]
     moving: bool
     changed: bool = False
+    deciding: tuple[str, ...] = ()
 
 
 class Verdict(NamedTuple):
@@ -107,12 +110,18 @@ def _unsuccessful(picture: Picture, message: str) -> Verdict:
 def _needs_decision(seen: Seen) -> Verdict:
     conflicting = [standing.task.key for standing in conflicts(seen.picture)]
     reasons, ways_out = [], []
-    if seen.asking:
-        reasons.append(f"questions are open: {', '.join(seen.asking)}")
+    questions = [key for key in seen.asking if key not in seen.deciding]
+    if questions:
+        reasons.append(f"questions are open: {', '.join(questions)}")
         ways_out.append(_ANSWER)
+    if seen.deciding:
+        reasons.append(f"decisions are open: {', '.join(seen.deciding)}")
+        ways_out.append(_DECIDE)
     if conflicting:
         reasons.append(f"what it depends on does not merge: {', '.join(conflicting)}")
         ways_out.append(_MERGE)
     message = f"run {seen.picture.run.name}: nothing runs, and {'; '.join(reasons)}"
-    details = {"tasks": [*seen.asking, *conflicting]}
+    details: dict[str, Any] = {"tasks": [*seen.asking, *conflicting]}
+    if seen.deciding:
+        details["deciding"] = list(seen.deciding)
     return Verdict("needs_decision", message, "; ".join(ways_out), details)

@@ -16,7 +16,7 @@ ERRORS = {
     "needs_decision": Code(
         11,
         20,
-        "nothing goes on, since a question is open or work does not merge",
+        "nothing goes on, since a question or a decision is open, or work does not merge",
     ),
 }
 

@@ -16,11 +16,13 @@ from ..gates.turns import finished
 from ..journal import finishing
 from ..runs import readiness
 from ..runs import run_rows as runs
+from ..runs.config import NoAnswer, config_of
 from ..runs.desk import Desk
 from ..runs.limits import DEFAULT_WAIT_SECONDS
 from ..runs.model import Run
 from ..runs.readiness import Picture
 from ..views import status
+from ..views.stage_words import says_nothing
 from ..views.status import Question
 from .until import Goal, Seen, unreachable, verdict_on
 
@@ -39,7 +41,10 @@ CHANGES = (
     "task_failed",
     "task_cancelled",
     "task_skipped",
+    "visit_ended",
 )
+"""The kinds of events that a wait for a change tells, unless `tells` says that another one does."""
+OF_VISITS = ("visit_begun", "visit_ended")
 _MOST_CHANGES = 1000
 
 
@@ -126,6 +131,17 @@ def reconcile(desk: Desk, run: Run, *, checks: bool = True) -> Reconciled:
     return Reconciled(finished, folded, verified, late, unchecked, picture.outcome, obstacle)
 
 
+def end_unanswered(desk: Desk, run: Run, unanswered: NoAnswer | None) -> None:
+    """Settle the decisions that nobody has taken in time by the caller's rule; that of the config
+    holds without it. Errors: those of git and of every write."""
+    if unanswered is None:
+        return
+    with desk.database.snapshot() as snapshot:
+        staged = [a for a in attempts.live_of_run(snapshot, run.id) if a.staged]
+    if staged:
+        kinds.of_stages().end_unanswered(desk, run, staged, unanswered)
+
+
 def wait(
     desk: Desk,
     run: Run,
@@ -134,8 +150,7 @@ def wait(
     after: str | None = None,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     agent: str | None = None,
-    checks: bool = True,
-    slots: int | None = None,
+    checks: bool | int = True,
 ) -> Waited:
     """Block until something has happened: `change`, `blocked`, `run`, or `task:KEY`.
 
@@ -145,15 +160,17 @@ def wait(
     `needs_decision`). Errors: `usage`, `not_found`; `timeout`, with the cursor to go on from.
 
     While there is nothing to tell, the checks of submitted attempts and the gates of blueprints are
-    run, unless `checks` is False, as many at once as `slots` says (see `slots_of`). None starts
-    after the deadline; one that has begun is not cut short.
+    run, unless `checks` is False; so many at once as it says if it is a number. None starts after
+    the deadline; one that has begun is not cut short.
     """
     goal = goal_of(desk, run, until)
     start = start_of(desk, run, after, agent)
     deadline = desk.database.now().monotonic_ms + wait_seconds * 1000
 
+    slots = gate_slots.slots_of(None if isinstance(checks, bool) else checks)
+
     def at_once(deadline: float) -> Generator[None, None, bool | None]:
-        return gate_slots.working(desk, run, deadline, gate_slots.slots_of(slots), refill=False)
+        return gate_slots.working(desk, run, deadline, slots, refill=False)
 
     def look() -> waits.Look:
         while True:
@@ -214,9 +231,10 @@ def _look(desk: Desk, run: Run, goal: Goal, start: int) -> Waited | None:
         matching = events.Matching(run_id=run.id, kinds=CHANGES)
         found = events.after(snapshot, start, limit=_MOST_CHANGES, matching=matching)
         latest = events.latest(snapshot)
-    changes = [event for event in found if event.task_id in picture.by_id]  # not of removed tasks
+    changes = [event for event in found if tells(event, picture)]
     questions = tuple(status.questions(desk, run))
-    seen = Seen(picture, asking(questions), may_move(desk, picture), bool(changes))
+    moves = may_move(desk, picture)
+    seen = Seen(picture, asking(questions), moves, bool(changes), deciding(questions))
     verdict = verdict_on(goal, seen)
     if verdict is None:
         return None
@@ -239,11 +257,33 @@ def asking(questions: Sequence[Question]) -> tuple[str, ...]:
     return tuple(question.task.key for question in questions)
 
 
-def may_move(desk: Desk, picture: Picture, *, dispatching: bool = True) -> bool:
+def deciding(questions: Sequence[Question]) -> tuple[str, ...]:
+    """The keys of those tasks among them whose blueprints ask for a decision."""
+    return tuple(question.task.key for question in questions if question.decision is not None)
+
+
+def tells(event: Event, picture: Picture) -> bool:
+    """Whether an event says something of its own about a task of the run: where a blueprint says
+    how attempts go, their visits tell what was handed in."""
+    standing = picture.by_id.get(str(event.task_id))
+    if standing is None:
+        return False  # the task was removed
+    if event.kind == "attempt_submitted":
+        return standing.task.blueprint is None
+    return not (event.kind in OF_VISITS and says_nothing(event.kind, event.data))
+
+
+def may_move(
+    desk: Desk, picture: Picture, *, dispatching: bool = True, unanswered: NoAnswer | None = None
+) -> bool:
     """Whether a run can go on without a decision; `dispatching` is False when nothing can be
-    dispatched for now."""
+    dispatched for now. `unanswered`: what the caller does about decisions that nobody takes."""
     with desk.database.snapshot() as snapshot:
         live = attempts.live_of_run(snapshot, picture.run.id)
+    if any(a.deciding and a.state == "blocked" for a in live):
+        policies = (config_of(picture.run).decisions, unanswered or NoAnswer())
+        if any(policy.on_no_answer != "wait" for policy in policies):
+            return True  # it ends by itself
     taken = readiness.taken_by(live)
     return readiness.may_move(picture, taken, dispatching=dispatching)
 

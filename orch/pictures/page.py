@@ -13,19 +13,23 @@ from importlib.metadata import version
 from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.texts import packaged
 
+from ..attempts.visits import Visit
 from ..runs.readiness import Standing
 from ..views.needs import told_counts
 from ..views.report import Exchange, Need, Report, Told
+from ..views.stage_words import entry
+from ..views.stages import why_of
 from . import markup
 from .drawing import drawing_of
 from .svg import graph_svg, xml
-from .timeline import bar_of, spoken, timeline_svg
+from .timeline import Bar, bar_of, bar_of_visit, spoken, timeline_svg
 
 _MOST_DRAWN = 400
 """More tasks or attempts than this make a picture too large to read."""
 _MOST_UNFOLDED = 60
 """A picture of more than these would push everything below it off the screen."""
 _OF_RESULTS = ("Task", "Title", "Who", "Changes", "Took", "Cost", "Message")
+_OF_VISITS = ("Visit", "Came to", "Who", "Took", "Gates", "Why")
 _OF_ATTEMPTS = (
     *("Attempt", "State", "Mailbox", "Who", "Began", "Took", "Commits", "Harvested", "Changes"),
     *("Cost", "Reason", "Message"),
@@ -153,6 +157,10 @@ def _results(report: Report) -> Iterator[str]:
         task = (markup.task_link(standing.task.key), xml(standing.task.title))
         rows.append((*task, *(_result_cells(told) if told is not None else ("",) * 5)))
     yield from markup.table(_OF_RESULTS, rows)
+    for _, told in report.results:
+        if told is not None and told.unverified is not None:
+            said = f"{told.name}: not verified: {told.unverified}"
+            yield f'<p class="state blocked">{xml(markup.cut(said))}</p>'
 
 
 def _result_cells(told: Told) -> tuple[str, ...]:
@@ -198,11 +206,20 @@ def _pictures(report: Report) -> Iterator[str]:
         drawing = drawing_of(heading, picture.standings, picture.dependencies)
         drawn = graph_svg(drawing, link=lambda key: f"#{markup.task_anchor(key)}")
         yield from _picture("What waits for what", drawn, number, heading)
-    number = len(report.told)
+    bars = list(_bars(report))
+    number = len(bars)
     if 0 < number <= _MOST_DRAWN:
-        bars = [bar_of(told.name, told.attempt, told.end_ms) for told in report.told]
-        heading = counted(number, "attempt")
+        heading = counted(len(report.told), "attempt")
         yield from _picture("Attempts over time", timeline_svg(heading, bars), number, heading)
+
+
+def _bars(report: Report) -> Iterator[Bar]:
+    """A bar for each attempt, and below it one for each visit of a stage."""
+    for told in report.told:
+        yield bar_of(told.name, told.attempt, told.end_ms)
+        for visit in told.visits:
+            end_ms = report.now_ms if visit.ended_at is None else visit.ended_at
+            yield bar_of_visit(visit, max(end_ms, visit.created_at))
 
 
 def _picture(title: str, drawn: str, number: int, summary: str) -> Iterator[str]:
@@ -248,7 +265,33 @@ def _task(report: Report, standing: Standing, told: Sequence[Told]) -> Iterator[
         # What was accepted is told of at length among the results.
         rows = [_cells(one, brief=one.attempt.id == task.accepted_attempt) for one in told]
         yield from markup.table(_OF_ATTEMPTS, rows)
+    for one in told:
+        yield from _visits(one, report.now_ms)
     yield "</article>"
+
+
+def _visits(told: Told, now_ms: int) -> Iterator[str]:
+    """Every visit of an attempt that goes by a blueprint."""
+    if not told.visits:
+        return
+    rows = [
+        (
+            xml(f"{visit.number}. {entry(visit.stage, visit.nth)}"),
+            markup.state_mark(visit.verdict or visit.state),
+            xml(visit.worker or ""),
+            spoken(max(0, (visit.ended_at or now_ms) - visit.created_at) / 1000),
+            xml(_gates(visit)),
+            xml(markup.cut(why_of(visit) or "")),
+        )
+        for visit in told.visits
+    ]
+    yield f'<p class="quiet small">Visits of {xml(told.name)}</p>'
+    yield from markup.table(_OF_VISITS, rows)
+
+
+def _gates(visit: Visit) -> str:
+    """How each gate ended, in words."""
+    return ", ".join(f"{each['gate']} {each['state']}" for each in visit.found.get("gates", ()))
 
 
 def _cells(told: Told, *, brief: bool) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 
+from ..attempts.visits import Visit
 from ..runs.model import Attempt
+from ..views.stage_words import entry
 from .drawing import COLOURS
 from .svg import HEADING, LEAST_WIDTH, LEGEND, MARGIN, legend, opening, xml
 from .text import Piece
@@ -33,6 +35,18 @@ class Bar(NamedTuple):
 def bar_of(label: str, attempt: Attempt, end_ms: int) -> Bar:
     """The bar of an attempt."""
     return Bar(label, attempt.state, attempt.created_at, end_ms, attempt.live)
+
+
+_LOOKS = {"live": "running", "error": "failed", "void": "cancelled"}
+"""The states of visits that no attempt has, as bars have them."""
+
+
+def bar_of_visit(visit: Visit, end_ms: int) -> Bar:
+    """The bar of a visit, which stands below that of its attempt."""
+    asks = visit.kind == "decision" and visit.live
+    state = "blocked" if asks else _LOOKS.get(visit.state, visit.state)
+    label = f"  {entry(visit.stage, visit.nth)}"
+    return Bar(label, state, visit.created_at, end_ms, visit.live)
 
 
 class Span(NamedTuple):

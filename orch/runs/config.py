@@ -18,6 +18,18 @@ FINDS = ("setup", "gates")
 """What is looked for in the repository of a task with a blueprint."""
 
 
+ON_NO_ANSWER = ("wait", "abandon")
+DECIDE_WITHIN_SECONDS = 3600.0
+
+
+class NoAnswer(NamedTuple):
+    """What becomes of a decision that nobody takes, `on_no_answer` of `ON_NO_ANSWER`, so long
+    after it was asked for."""
+
+    on_no_answer: str = "wait"
+    within_seconds: float = DECIDE_WITHIN_SECONDS
+
+
 class Setup(NamedTuple):
     """A shell command that is run once in each new worktree."""
 
@@ -36,7 +48,7 @@ class Config(NamedTuple):
     drive exports the run's trace. `gates` are their definitions in order, each as
     `gates.definitions.Gate.as_json` has it. `roles` maps a role of blueprints to the mailbox that
     has its stages; a role that is not there is that of the task. `finds`, of `FINDS`: what is
-    looked for in the repository.
+    looked for in the repository. `decisions`: what becomes of those that nobody takes.
     """
 
     copy: tuple[str, ...] = ()
@@ -57,6 +69,7 @@ class Config(NamedTuple):
     gates: tuple[Mapping[str, Any], ...] = ()
     roles: Mapping[str, str] = {}
     finds: tuple[str, ...] = FINDS
+    decisions: NoAnswer = NoAnswer()
 
     def as_json(self) -> dict[str, Any]:
         """Every setting, the defaults too, with nothing masked; `harvest`, `notify`, `otel`
@@ -80,6 +93,7 @@ class Config(NamedTuple):
             **({"gates": [dict(gate) for gate in self.gates]} if self.gates else {}),
             **({} if self.finds == FINDS else {"finds": list(self.finds)}),
             **({"roles": self._roles()} if self.roles else {}),
+            **({} if self.decisions == NoAnswer() else {"decisions": self.decisions._asdict()}),
         }
 
     def _roles(self) -> dict[str, dict[str, str]]:
@@ -162,6 +176,8 @@ def from_given(given: Mapping[str, Any]) -> Config:
         values["limits"] = Limits(**values["limits"])
     if "mailboxes" in values:
         values["mailboxes"] = {k: v["max_parallel"] for k, v in values["mailboxes"].items()}
+    if "decisions" in values:
+        values["decisions"] = NoAnswer(**values["decisions"])
     if "roles" in values:
         values["roles"] = {k: v["mailbox"] for k, v in values["roles"].items()}
     for name in ("copy", "checks", "secrets", "notify", "gates", "finds"):

@@ -76,6 +76,26 @@ def mailboxes_to_serve(tx: Session, run_id: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def own_mailboxes(tx: Session, run_id: str) -> set[str]:
+    """The mailboxes that the unfinished tasks of a run name."""
+    rows = tx.all(
+        "SELECT DISTINCT mailbox FROM task WHERE run_id = ? AND state IN"
+        " ('pending', 'active', 'blocked')",
+        (run_id,),
+    )
+    return {str(row[0]) for row in rows}
+
+
+def blueprints_to_serve(tx: Session, run_id: str) -> list[str]:
+    """The ids of the blueprints that the unfinished tasks of a run go by."""
+    rows = tx.all(
+        "SELECT DISTINCT blueprint FROM task WHERE run_id = ? AND blueprint IS NOT NULL"
+        " AND state IN ('pending', 'active', 'blocked') ORDER BY blueprint",
+        (run_id,),
+    )
+    return [str(row[0]) for row in rows]
+
+
 def by_id(tx: Session, task_id: str) -> Task:
     """A task that is known to exist."""
     row = tx.only(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (task_id,))

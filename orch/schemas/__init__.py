@@ -20,7 +20,7 @@ from inbox_orch.inbox.schemas import (
 )
 
 from . import steering
-from .blueprints import BlueprintGraph, BlueprintList, BlueprintShown
+from .blueprints import BlueprintExplained, BlueprintGraph, BlueprintList, BlueprintShown
 from .charts import CriticalPath, Graph, Report, Timeline
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .council import (
@@ -64,6 +64,7 @@ from .results import (
     Answered,
     Blocked,
     BriefStatus,
+    Decided,
     Demonstrated,
     DependencyAdded,
     Dispatched,
@@ -94,6 +95,7 @@ COMMANDS: dict[str, Contract] = {
     "blueprint show": Contract((BlueprintShown,)),
     "blueprint validate": Contract((BlueprintShown,)),
     "blueprint graph": Contract((BlueprintGraph,)),
+    "blueprint explain": Contract((BlueprintExplained,)),
     "ready": Contract((Ready,)),
     "drive": Contract(
         (Driven,),
@@ -104,7 +106,7 @@ COMMANDS: dict[str, Contract] = {
     "status": Contract((Status, BriefStatus)),
     "wait": Contract((Waited,), (Waited, NotYet)),
     "blocked": Contract((Blocked,)),
-    "answer": Contract((Answered,)),
+    "answer": Contract((Answered, Decided)),
     "integrate": Contract((Integrated,), (Integrated,)),
     "conflicts": Contract((Conflicts,)),
     "cleanup": Contract((Cleaned,), (Cleaned,)),

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from inbox_orch.inbox.schemas import Count, Seconds, Shape
+from inbox_orch.inbox.schemas import Count, Seconds, Shape, Ulid
 
-from .things import Key, Positive
+from .things import AttemptState, Key, Positive, Run, Visit
 
 
 class BlueprintStage(Shape):
@@ -50,6 +50,46 @@ class BlueprintShown(Shape):
     """`blueprint show`, `blueprint validate`."""
 
     blueprint: Blueprint
+
+
+class Convergence(Shape):
+    """How a loop that mends gets on. `stops`: somebody has to decide."""
+
+    word: Literal["passed", "oscillating", "exhausted", "begun", "improving", "stalled"]
+    stops: bool
+    sentence: str
+
+
+class ExplainedVisit(Shape):
+    """A visit, the `route` that its stage took after it (of a decision what was answered), and the
+    `target` of that: a stage, `done`, `fail` or `decision`; null while it lives, and where the
+    attempt ended otherwise."""
+
+    visit: Visit
+    route: str | None
+    target: str | None
+    convergence: Convergence | None
+    why: str | None
+
+
+class BlueprintExplained(Shape):
+    """`blueprint explain`. `next`: what comes next, in words; `visits`: how many of agents and
+    councils there were; `most_visits` as in a blueprint."""
+
+    run: Run
+    task: Ulid
+    key: Key
+    attempt: Ulid
+    number: Positive
+    state: AttemptState
+    blueprint: str
+    items: list[ExplainedVisit]
+    truncated: bool
+    next_cursor: None
+    next: str
+    visits: Count
+    most_visits: Count
+    max_total_visits: Positive
 
 
 class BlueprintGraph(Shape):

@@ -6,7 +6,17 @@ from pydantic import Field
 
 from inbox_orch.inbox.schemas import Count, Message, Shape, Time, Ulid
 
-from .things import AttemptState, Dependency, Key, Outcome, Positive, Run, StandingState, Work
+from .things import (
+    AttemptState,
+    Dependency,
+    Key,
+    Outcome,
+    Positive,
+    Run,
+    StandingState,
+    Visit,
+    Work,
+)
 
 Lasted = Annotated[float, Field(ge=0)]
 
@@ -54,7 +64,20 @@ class CriticalPath(Shape):
     stale: bool
 
 
-class TimelineBar(Shape):
+class VisitBar(Shape):
+    """A visit over time, as an attempt."""
+
+    number: Positive
+    stage: str
+    nth: Positive
+    kind: str
+    state: str
+    begin: Time
+    end: Time | None
+    seconds: Lasted
+
+
+class Bar(Shape):
     """An attempt over time; `end` is null for a live one."""
 
     attempt: Ulid
@@ -65,6 +88,12 @@ class TimelineBar(Shape):
     begin: Time
     end: Time | None
     seconds: Lasted
+
+
+class TimelineBar(Bar):
+    """An attempt over time, with its visits where it goes by a blueprint."""
+
+    visits: list[VisitBar] | None = None
 
 
 class Timeline(Shape):
@@ -97,14 +126,18 @@ class Cost(Shape):
     output_tokens: Count | None
 
 
-class Told(TimelineBar):
-    """An attempt in a report; `changed` is null where git cannot tell."""
+class Told(Bar):
+    """An attempt in a report; `changed` is null where git cannot tell. Where it goes by a
+    blueprint, `visits` are there, and `unverified`: why accepted work was not judged as it should
+    have been, null when it was."""
 
     reason: str | None
     commits: Count | None
     changed: Changed | None
     cost: Cost | None
     work: Work | None
+    visits: list[Visit] | None = None
+    unverified: str | None = None
 
 
 class Exchange(Shape):

@@ -39,10 +39,16 @@ class Gate(Shape):
     min_tests: Literal["base"] | None = None
 
 
+class Role(Shape):
+    """Who does the stages of a role in blueprints."""
+
+    mailbox: Name
+
+
 class Config(Shape):
     """What a run was opened with. `environment`: for set-up and checks; the values of
-    `secrets` are masked. `harvest`, `notify`, `otel` and `gates` are there
-    where they are used."""
+    `secrets` are masked. `harvest`, `notify`, `otel`, `gates`, `finds` and `roles` are there
+    where they are used. `finds`: what is looked for in the repository for blueprints."""
 
     copied: list[str] = Field(alias="copy")
     setup: Setup | None
@@ -60,6 +66,8 @@ class Config(Shape):
     notify: list[str] = Field([])
     otel: bool = False
     gates: list[Gate] = Field([])
+    finds: list[Literal["setup", "gates"]] = Field(["setup", "gates"])
+    roles: dict[Name, Role] = Field({})
 
 
 class PlanImported(Shape):

@@ -82,7 +82,8 @@ class Changed(Shape):
 class LogLine(Shape):
     """A text that an attempt has left. `name` is the kind of a message, the stream of an output,
     how a check or the set-up ended; `by` who wrote it, as far as that is known. `bytes` is its
-    whole length; `truncated`: its beginning is left out; `missing`: it was pruned."""
+    whole length; `truncated`: its beginning is left out; `missing`: it was pruned. `stage` is there
+    where the attempt goes by a blueprint: the visit, as in `fix (2)`."""
 
     type: Literal["log"]
     what: Literal["setup", "message", "output", "check"]
@@ -93,6 +94,7 @@ class LogLine(Shape):
     bytes: Count
     truncated: bool
     missing: bool
+    stage: str | None = None
 
 
 class Logged(Shape):

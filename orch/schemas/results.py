@@ -15,6 +15,7 @@ from .things import (
     Key,
     Outcome,
     Planned,
+    Positive,
     Question,
     Run,
     Standing,
@@ -162,7 +163,8 @@ class Overview(Shape):
 
 
 class BriefRow(Shape):
-    """A task of a brief status. `why`: what it needs of somebody, None when it needs nothing."""
+    """A task of a brief status. `why`: what it needs of somebody, None when it needs nothing.
+    `stage` and `visits` as in a whole one."""
 
     key: Key
     standing: StandingState
@@ -170,6 +172,8 @@ class BriefRow(Shape):
     holder: Name | None
     progress: Annotated[int, Field(ge=0, le=100)] | None
     why: str | None
+    stage: str | None = None
+    visits: Count | None = None
 
 
 class BriefStatus(Shape):
@@ -219,6 +223,17 @@ class Answered(Shape):
     thread: Thread
     message: Message
     answered: bool
+    replayed: bool = False
+
+
+class Decided(Shape):
+    """`answer --decide`: the number of the visit that asked, its thread, and what was answered."""
+
+    task: Ulid
+    key: Key
+    decision: Positive
+    thread: Ulid
+    answer: str
     replayed: bool = False
 
 

@@ -88,8 +88,8 @@ class IntegrationConflict(Shape):
 
 class Task(Shape):
     """One piece of work of a run. `harvest`, whether what its workers leave uncommitted is
-    committed for them, and `result_schema`, what its result has to satisfy, are there where the
-    task says them; the schema not in lists."""
+    committed for them, `blueprint`, the id of the one that its attempts go by, and `result_schema`,
+    what its result has to satisfy, are there where the task says them; the schema not in lists."""
 
     id: Ulid
     key: Key
@@ -117,6 +117,7 @@ class Task(Shape):
     updated_at: Time
     result_schema: dict[str, Any] | None = None
     harvest: bool = False
+    blueprint: str | None = None
 
 
 class Standing(Task):
@@ -133,7 +134,9 @@ class Standing(Task):
 class Attempt(Shape):
     """One try at a task. `ending_as`: what it becomes once no worker can be working on it.
     `details` has `harvest` where what the worker leaves uncommitted is to be committed for it, and
-    `harvested`, with `commit` and `files`, where that was done."""
+    `harvested`, with `commit` and `files`, where that was done. `stage` is there where it goes by a
+    blueprint: that of its live visit, or of its last one; `details` then has `unverified` where
+    accepted work was not judged as it should have been."""
 
     id: Ulid
     run: Ulid
@@ -161,6 +164,7 @@ class Attempt(Shape):
     updated_at: Time
     ended_at: Time | None
     removed_at: Time | None
+    stage: str | None = None
 
 
 class LastWords(Shape):
@@ -186,10 +190,67 @@ class Work(Shape):
     changed_at: Time
 
 
+class GateFound(Shape):
+    """What a gate came to. `failures` are those that count, `known` those that the base has, too,
+    `flaky` what failed once and then passed; `reused`: this tree was judged before."""
+
+    gate: str
+    state: Literal["passed", "failed", "skipped", "error"]
+    reason: str | None
+    failures: Count
+    known: Count
+    flaky: list[str]
+    tests: Count | None
+    seconds: Annotated[float, Field(ge=0)]
+    reused: bool
+    mode: str
+
+
+class Decided(Shape):
+    """Why a decision was asked for, and what came of it; null while nobody has answered."""
+
+    cause: str
+    about: str
+    resume: str | None
+    answer: str | None
+    hint: str | None
+    mailbox: Name | None
+    by: Name | None
+
+
+class Visit(Shape):
+    """One entry of a stage in an attempt that goes by a blueprint; `nth` counts those of its stage.
+    `verdict`: of a review what it says, of a decision what was answered. `failures`: for each gate
+    how often what failed. `gates` are there for visits of gates; `decision` for those in which
+    somebody decides: `cause`, the stage that it is `about`, where a yes goes on (`resume`), and
+    the `answer` with its `hint`, `by` whom."""
+
+    number: Positive
+    stage: str
+    nth: Positive
+    kind: Literal["agent", "gates", "action", "council", "decision"]
+    state: Literal["live", "succeeded", "failed", "error", "skipped", "lost", "void", "cancelled"]
+    mailbox: Name | None
+    thread: Ulid | None
+    tree_before: Commit | None
+    tree_after: Commit | None
+    snapshot: Commit | None
+    worker: Name | None
+    verdict: str | None
+    reason: str | None
+    created_at: Time
+    ended_at: Time | None
+    failures: dict[str, dict[str, Count]]
+    gates: list[GateFound] | None = None
+    decision: Decided | None = None
+
+
 class WorkedOn(Attempt):
-    """An attempt, and the work on it; null while it was never handed out."""
+    """An attempt, and the work on it; null while it was never handed out. `visits` are there where
+    it goes by a blueprint."""
 
     work: Work | None
+    visits: list[Visit] | None = None
 
 
 class HandedOut(Attempt):
@@ -233,8 +294,23 @@ class Dependency(Shape):
     condition: Condition
 
 
+class Decision(Shape):
+    """A decision that a blueprint asks for. `visit` is its number; `sentence` says why, `about` in
+    which stage; `answers` may be given, `meanings` says what each does; `resume` is the stage at
+    which a plain yes goes on."""
+
+    visit: Positive
+    cause: str
+    sentence: str
+    about: str
+    answers: list[str]
+    resume: str | None
+    meanings: dict[str, str]
+
+
 class Question(Shape):
-    """A worker's open question; `attempt` is its id."""
+    """A worker's open question; `attempt` is its id. With `decision`, which is there only then, it
+    is no worker's: somebody has to decide (`orch answer --decide`)."""
 
     task: Ulid
     key: Key
@@ -244,6 +320,7 @@ class Question(Shape):
     asked_by: Author
     message: Message
     deadline: Time | None
+    decision: Decision | None = None
 
 
 class Change(Event):
@@ -253,9 +330,13 @@ class Change(Event):
 
 
 class StatusRow(Standing):
-    """A task with its newest attempt and who holds it; `worker` is who does, or has done, that."""
+    """A task with its newest attempt and who holds it; `worker` is who does, or has done, that.
+    Where it goes by a blueprint, `stage` is that of the live visit, or of the last one, and
+    `visits` how many there were."""
 
     attempt: Attempt | None
     holder: Name | None
     progress: Annotated[int, Field(ge=0, le=100)] | None
     worker: Name | None
+    stage: str | None = None
+    visits: Count | None = None

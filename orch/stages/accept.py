@@ -61,7 +61,7 @@ def is_unverified(course: Course) -> str | None:
     gates = [s for s in course.blueprint.stages if s.runs_gates]
     if gates and not any(v.stage in course.blueprint.by_id for v in judged):
         return "no gate could judge it"
-    skipped = [s.id for s in course.blueprint.stages if s.reviews and _was_skipped(course, s.id)]
+    skipped = [s.id for s in course.blueprint.stages if s.judges and _was_skipped(course, s.id)]
     return f"not reviewed: {', '.join(skipped)} was skipped" if skipped else None
 
 
@@ -89,6 +89,17 @@ def _settled(desk: Desk, course: Course, verdict: Verdict, tx: Transaction) -> b
 def _is_ours(tx: Transaction, attempt: Attempt) -> bool:
     present = attempts.get(tx, attempt.id)
     return present is not None and present.state == attempt.state
+
+
+def lose(desk: Desk, course: Course) -> bool:
+    """The attempt ends, since its worktree is gone; False when that may come back, with all the
+    others of its folder. What was committed there is kept. Errors: those of git and of every
+    write."""
+    verdict = verify.gone(desk, course.run, course.attempt)
+    if verdict is None:
+        return False
+    with desk.database.transaction() as tx:
+        return _settled(desk, course, verdict, tx)
 
 
 def give_up(desk: Desk, course: Course, step: Step) -> bool:

@@ -12,16 +12,22 @@ from inbox_orch.shared.store.engine import Session, Transaction
 from ..attempts import rows as attempts
 from ..attempts.kinds import FirstMessage
 from ..attempts.verify import verify
+from ..git.repository import is_there
 from ..git.worktrees import Hold
+from ..runs.config import NoAnswer, config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import accept, begin, course, decide, enter, gating
+from . import accept, begin, course, decide, enter, gating, seats
 from . import settle as settling
 from .course import Course
+from .machine import Step
 from .model import SURROUNDINGS
 
+_OVERDUE_LOOK_MS = 500
 AT_HAND = ("provisioned", "submitted")
 """The states in which an attempt waits for a leader."""
+NEEDS_WORKTREE = ("offer", "gates", "action", "council")
+"""The steps that nothing can be done about without a worktree."""
 
 
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
@@ -50,7 +56,9 @@ def thread_behind(tx: Session, attempt: Attempt) -> str | None:
 def advance(desk: Desk, run: Run, live: Sequence[Attempt]) -> int:
     """Carry each attempt as far as it goes without running a gate; returns how many steps that
     were. What cannot be done now waits. Errors: those of git and of every write."""
-    return sum(_advance(desk, run, attempt) for attempt in live if attempt.state in AT_HAND)
+    return end_unanswered(desk, run, live, None) + sum(
+        _advance(desk, run, attempt) for attempt in live if attempt.state in AT_HAND
+    )
 
 
 def working(
@@ -66,7 +74,7 @@ def working(
             continue  # what the other one finds out holds for this one, too
         with desk.database.snapshot() as snapshot:
             now = course.read(snapshot, run, attempt.id)
-        if now.attempt.state in AT_HAND and gating.is_next(now):
+        if now.attempt.state in AT_HAND and gating.is_next(now) and not decide.holds_up(desk, now):
             begun = gating.begin(desk, now)
             if begun is not None:
                 ended = yield from gating.carry_on(desk, begun, starts_before_ms)
@@ -80,22 +88,44 @@ def _base_tree(attempt: Attempt) -> str | None:
     return None if start is None else start.base_tree
 
 
-def due_ms(desk: Desk, tx: Session, live: Sequence[Attempt]) -> int | None:
-    """When the next back-off of a stage is over, in wall-clock milliseconds."""
+def end_unanswered(
+    desk: Desk, run: Run, live: Sequence[Attempt], unanswered: NoAnswer | None
+) -> int:
+    """Settle the decisions that nobody has taken in time, as the config or `unanswered` says."""
+    policy = unanswered or config_of(run).decisions
+    ended = [
+        attempt
+        for attempt in live
+        if attempt.deciding and decide.end_unanswered(desk, run, attempt.id, policy)
+    ]
+    return len(ended) + sum(_advance(desk, run, attempt) for attempt in ended)
+
+
+def due_ms(
+    desk: Desk, tx: Session, live: Sequence[Attempt], unanswered: NoAnswer | None
+) -> int | None:
+    """When the next back-off of a stage is over, or the time to decide, in wall-clock
+    milliseconds."""
+    found = [_due_ms(desk, tx, attempt, unanswered) for attempt in live]
+    return min((at_ms for at_ms in found if at_ms is not None), default=None)
+
+
+def _due_ms(desk: Desk, tx: Session, attempt: Attempt, unanswered: NoAnswer | None) -> int | None:
     from ..runs import run_rows as runs
 
-    found, known = [], dict[str, Run]()
-    for attempt in live:
-        if attempt.state not in AT_HAND:
-            continue
-        if attempt.run_id not in known:
-            run = runs.get(tx, attempt.run_id)
-            assert run is not None
-            known[attempt.run_id] = run
-        now = course.read(tx, known[attempt.run_id], attempt.id)
-        if now.live is None and (at_ms := now.step().at_ms):
-            found.append(at_ms)
-    return min(found, default=None)
+    run = runs.get(tx, attempt.run_id)
+    assert run is not None
+    if attempt.deciding:
+        policies = filter(None, (config_of(run).decisions, unanswered))
+        ends = [decide.until_ms(tx, attempt, policy) for policy in policies]
+        at_ms = min((end for end in ends if end is not None), default=None)
+    elif attempt.state in AT_HAND:
+        now = course.read(tx, run, attempt.id)
+        at_ms = seats.until_ms(now) if now.live is not None else now.step().at_ms or None
+    else:
+        at_ms = None
+    # What is overdue waits for room in a mailbox, say: it is looked at now and then.
+    return None if at_ms is None else max(at_ms, desk.database.now().wall_ms + _OVERDUE_LOOK_MS)
 
 
 def _advance(desk: Desk, run: Run, attempt: Attempt) -> int:
@@ -112,19 +142,32 @@ def _advance(desk: Desk, run: Run, attempt: Attempt) -> int:
 def _step(desk: Desk, now: Course) -> bool:
     """One step; False when nothing can be done now."""
     live = now.live
-    if live is not None:
-        if live.kind == "decision":
-            return decide.settle(desk, now)
-        return live.kind == "agent" and settling.settle(desk, now)
-    step = now.step()
-    if step.at_ms > desk.database.now().wall_ms:
+    if live is not None and live.kind == "decision":
+        return decide.settle(desk, now)
+    step = None if live is not None else now.step()
+    needed = step is None or step.do in NEEDS_WORKTREE
+    if needed and not is_there(str(now.attempt.worktree_path)):
+        return accept.lose(desk, now)
+    if step is None:
+        if live is not None and live.kind == "council":
+            return seats.settle(desk, now)
+        return live is not None and live.kind == "agent" and settling.settle(desk, now)
+    if step.at_ms > desk.database.now().wall_ms or decide.holds_up(desk, now):
         return False
+    return _take(desk, now, step)
+
+
+def _take(desk: Desk, now: Course, step: Step) -> bool:
     if step.do == "accept":
         return accept.accept(desk, now)
     if step.do == "end":
         return accept.give_up(desk, now, step)
-    if step.do not in ("offer", "decide"):
-        return False
+    return step.do in ("offer", "council", "decide") and _enter(desk, now, step)
+
+
+def _enter(desk: Desk, now: Course, step: Step) -> bool:
+    """Send for somebody: a worker, or whoever decides."""
+    change = enter.change_of(desk, now, step)
     with desk.database.transaction() as tx:
         again = course.read(tx, now.run, now.attempt.id)
         if again.attempt.state != now.attempt.state or len(again.visits) != len(now.visits):
@@ -134,4 +177,5 @@ def _step(desk: Desk, now: Course) -> bool:
             return True
         if enter.skips(desk, tx, again, step):
             return True
-        return enter.offer(desk, tx, again, step) is not None
+        send = seats.offer if step.do == "council" else enter.offer
+        return send(desk, tx, again, step, change) is not None

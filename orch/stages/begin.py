@@ -1,5 +1,8 @@
 """The beginning of an attempt that goes by a blueprint: its worktree, and its first visit."""
 
+from collections.abc import Sequence
+
+from inbox_orch.shared.ids import printable
 from inbox_orch.shared.store.engine import Transaction
 
 from ..attempts import rows as attempts
@@ -15,7 +18,7 @@ from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from . import course, enter, grounds
 from . import settle as settling
-from .model import SURROUNDINGS, from_canonical
+from .model import SURROUNDINGS, Stage, from_canonical
 from .settle import Outcome
 
 
@@ -24,8 +27,12 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
     is something to go back to. Errors: those of plain work."""
     base = grounds.base_of(desk, run, attempt)
     known = base.known
+    with desk.database.snapshot() as snapshot:
+        text = blueprint_rows.text_of(snapshot, run.id, str(task.blueprint))
+    stages = from_canonical(text).stages
     if known is None:
         found = grounds.found_once(desk, run, str(attempt.base_commit))
+        _announce(desk, task, stages, found)
     else:
         found = Found(known.setup, known.why, known.gates, known.notes, known.packages)
     equipped, base = _equipped(desk, (run, task, attempt), hold, (found, base))
@@ -33,12 +40,30 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
     untracked = verify.untracked_at_start(equipped)
     worktree, ref = str(equipped.worktree_path), snapshots.ref_of(attempt.id)
     made = snapshots.snapshot(repository, worktree, untracked, ref, "Before the first stage", None)
-    with desk.database.snapshot() as snapshot:
-        text = blueprint_rows.text_of(snapshot, run.id, str(task.blueprint))
-    stages = from_canonical(text).stages
     prove = grounds.has_to_prove(task, stages, found, base)
     start = Start(made.tree, made.commit, base.tree, prove)
     return equipped._replace(details=details_with(equipped, Details(start=start)))
+
+
+def _announce(desk: Desk, task: Task, stages: Sequence[Stage], found: Found) -> None:
+    """Say what is done before the first stage, which may take its time."""
+    told = announcement(found, any(stage.runs_gates for stage in stages), bool(task.checks))
+    if told is not None:
+        desk.database.notice(f"task {task.key}: {told}")
+
+
+def announcement(found: Found, judges: bool, checked: bool) -> str | None:
+    """What is done on the base before the first stage of a task, which `judges` by gates or not,
+    and is `checked` by commands of its own or not; None for nothing."""
+    parts = []
+    if found.setup is not None:
+        parts.append(f"it is set up by `{printable(found.setup)}` ({found.why})")
+    if judges and found.gates:
+        names = ", ".join(gate.name for gate in found.gates)
+        parts.append(f"its gates are tried on the base: {names}")
+    elif judges and not checked:
+        parts.append("no gates were found, and it has no checks: nothing judges the work")
+    return "; ".join(parts) or None
 
 
 def _equipped(

@@ -182,7 +182,7 @@ def _of_one_that_judges(stage: Stage) -> Iterator[Fault]:
         yield _fault("goal", f"has more than {MAX_GOAL_BYTES} bytes", "name a file in it instead")
     yield from _not_for(stage, ("action", "run"), "deterministic work")
     if stage.type == "council":
-        yield from _not_for(stage, _OF_AGENTS, "an agent")
+        yield from _not_for(stage, _OF_AGENTS[1:], "an agent")
     elif stage.reviews and stage.writes:
         text = "a review does not change what it judges"
         yield _fault("reviews", text, "write `writes: false` beside it")
@@ -218,7 +218,7 @@ def _not_for(stage: Stage, keys: tuple[str, ...], whose: str) -> Iterator[Fault]
 
 
 def _no_reject(stage: Stage) -> Iterator[Fault]:
-    if stage.on_reject is not None and not stage.reviews:
+    if stage.on_reject is not None and not stage.judges:
         yield _fault("on_reject", "only a review rejects", "leave it out, or write `reviews: true`")
 
 

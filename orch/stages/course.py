@@ -9,6 +9,7 @@ from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
 from ..gates.results import GateResult
 from ..runs import blueprint_rows
+from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.model import Attempt, Run, Task
 from .machine import CHECKS, Past, Seen, Step, next_step
@@ -75,6 +76,7 @@ def read(tx: Session, run: Run, attempt_id: str) -> Course:
     """The attempt as it stands."""
     attempt = attempts.get(tx, attempt_id)
     assert attempt is not None
+    run = runs.get(tx, run.id) or run  # roles may have been given mailboxes since
     task = tasks.by_id(tx, attempt.task_id)
     assert task.blueprint is not None
     text = blueprint_rows.text_of(tx, run.id, task.blueprint)

@@ -11,14 +11,20 @@ from typing import Any, NamedTuple
 from inbox_orch.inbox.services import sending
 from inbox_orch.inbox.services.desk import Draft
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.ids import check_name, new_id
+from inbox_orch.shared.ids import check_name, new_id, plain_number
 from inbox_orch.shared.store.engine import Session, Transaction
 
-from ..attempts import moving, stop
+from ..attempts import harvesting, moving, stop, verify
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import OPERATOR, Visit
-from ..runs.desk import Desk
+from ..git import snapshots, worktrees
+from ..git.facts import facts
+from ..git.failures import shown
+from ..git.repository import Repository, is_there
+from ..git.worktrees import Hold
+from ..runs.config import NoAnswer
+from ..runs.desk import Desk, place_of
 from ..runs.model import DECISION, Attempt, Run
 from . import enter, packet
 from . import settle as settling
@@ -27,6 +33,10 @@ from .machine import ANSWERS, APPROVAL_ANSWERS, Step
 from .settle import Outcome
 
 MAX_HINT_BYTES = 16 * 1024
+OF_A_TREE = ("accept", "approve")
+"""Answers about what lies in the worktree: of another tree they say nothing."""
+_BUSY_SECONDS = 0.5
+_MOST_NAMED = 5
 
 
 class Decision(NamedTuple):
@@ -44,6 +54,16 @@ class Decision(NamedTuple):
         return {**self._asdict(), "answers": list(self.answers)}
 
 
+class Lying(NamedTuple):
+    """What lies in a worktree: its tree, and a snapshot of it with its HEAD, if one was made; and
+    what is other than it was."""
+
+    tree: str | None
+    snapshot: str | None = None
+    head: str | None = None
+    what: str = ""
+
+
 class Answered(NamedTuple):
     """What somebody decided: one of the answers that were asked for, a hint for whoever goes on,
     and, to change the role, the mailbox that gets the stage."""
@@ -58,11 +78,15 @@ def answers_to(cause: str) -> tuple[str, ...]:
     return APPROVAL_ANSWERS if cause == "approval" else ANSWERS
 
 
-def ask(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt:
-    """Open the decision: the attempt is blocked, and gives its slot back."""
+def ask(
+    desk: Desk, tx: Transaction, course: Course, step: Step, seen: "Lying | None" = None
+) -> Attempt:
+    """Open the decision: the attempt is blocked, and gives its slot back. `seen` is what lies in
+    the worktree, if that is not what was judged last."""
+    seen = seen or Lying(course.last_tree)
     thread_id, cause = new_id(), str(step.cause)
     about = {"cause": cause, "about": step.stage, "resume": step.resume}
-    told = packet.of(course, step, answers_to(cause))
+    told = packet.of(course, step, answers_to(cause), seen.tree)
     outgoing = sending.Outgoing(
         to=OPERATOR,
         subject=f"Decide: {course.task.key}: {packet.sentence(course, step)}"[:200],
@@ -80,8 +104,10 @@ def ask(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt:
         {
             "mailbox": OPERATOR,
             "thread_id": thread_id,
-            "tree_before": course.last_tree,
-            "tree_after": course.last_tree,
+            "tree_before": seen.tree,
+            "tree_after": seen.tree,
+            "snapshot": seen.snapshot,
+            "head": seen.head,
             "reason": step.reason,
             "result": json.dumps(about),
         },
@@ -95,7 +121,13 @@ def ask(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt:
         moving.Move("blocked", packet.sentence(course, step), changes),
     )
     stop.task_follows(desk, tx, course.run, moved, "blocked")
-    said = {"stage": DECISION, "cause": cause, "about": step.stage, "thread": thread_id}
+    said = {
+        "stage": DECISION,
+        "cause": cause,
+        "about": step.stage,
+        "why": packet.sentence(course, step),
+        "thread": thread_id,
+    }
     enter.record(desk, tx, course, number, said)
     return moved
 
@@ -212,6 +244,91 @@ def _close(
     outcome = Outcome("succeeded", given.answer, given.hint or visit.reason)
     columns = {"worker": by, "result": json.dumps(facts, ensure_ascii=False)}
     return settling.end(desk, tx, course, visit, outcome, columns)
+
+
+# -- answered by nobody --------------------------------------------------------------------
+
+
+def until_ms(tx: Session, attempt: Attempt, policy: NoAnswer) -> int | None:
+    """When the time to decide is over, in wall-clock milliseconds; None when it never is."""
+    visit = visits.live_of(tx, attempt.id) if attempt.deciding else None
+    if policy.on_no_answer == "wait" or visit is None or visit.kind != "decision":
+        return None
+    return visit.created_at + int(policy.within_seconds * 1000)
+
+
+def end_unanswered(desk: Desk, run: Run, attempt_id: str, policy: NoAnswer) -> bool:
+    """Abandon what nobody has decided in time, also while an agent holds the thread. False when it
+    is not so late, or somebody was quicker."""
+    if policy.on_no_answer == "wait":
+        return False
+    with desk.database.transaction() as tx:
+        attempt = attempts.get(tx, attempt_id)
+        at_ms = None if attempt is None else until_ms(tx, attempt, policy)
+        if attempt is None or attempt.state != "blocked" or at_ms is None or at_ms > tx.now.wall_ms:
+            return False
+        hint = f"nobody has decided within {plain_number(policy.within_seconds)} s"
+        try:
+            answer(desk, tx, run, attempt, Answered(policy.on_no_answer, hint))
+        except InboxOrchError as error:
+            if error.code != "invalid_state":
+                raise
+            return False
+    return True
+
+
+# -- a tree that has changed since ---------------------------------------------------------
+
+
+def holds_up(desk: Desk, course: Course) -> bool:
+    """Whether what was decided last cannot be carried out: it speaks of a tree, and another lies in
+    the worktree by now. Then it is void, and asked for anew. True also when that cannot be told
+    now. Errors: those of git and of every write."""
+    last = course.visits[-1] if course.visits else None
+    if last is None or last.kind != "decision" or last.live or last.verdict not in OF_A_TREE:
+        return False
+    attempt = course.attempt
+    if not is_there(str(attempt.worktree_path)):
+        return True
+    repository = desk.repository(course.run)
+    try:
+        with worktrees.alone(repository, place_of(desk, attempt), _BUSY_SECONDS) as hold:
+            seen = _changed(desk, course, (repository, hold), str(last.tree_before))
+    except InboxOrchError as error:
+        if error.code != "busy":
+            raise
+        return True
+    if seen is None:
+        return False
+    with desk.database.transaction() as tx:
+        again = read(tx, course.run, attempt.id)
+        if len(again.visits) == len(course.visits) and again.attempt.state == attempt.state:
+            found = last.found
+            why = f"{seen.what} was changed before `{last.verdict}` could be carried out"
+            step = Step("decide", found["about"], found["cause"], why, resume=found.get("resume"))
+            ask(desk, tx, again, step, seen)
+    return True
+
+
+def _changed(desk: Desk, course: Course, held: tuple[Repository, Hold], tree: str) -> Lying | None:
+    """What lies there, committed and kept, if it is another tree; None if it is the same, or cannot
+    be kept: then what was judged is taken, and nothing else."""
+    repository, _ = held
+    attempt = course.attempt
+    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
+    try:
+        if snapshots.tree_now(repository, worktree, known) == tree:
+            return None
+        harvesting.commit_there(desk, course.run, course.task, attempt, held)
+        ref = snapshots.ref_of(attempt.id)
+        message = "Changed before a decision was carried out"
+        made = snapshots.snapshot(repository, worktree, known, ref, message, course.last_snapshot)
+    except snapshots.Unfit:
+        return None
+    paths = [shown(each.path) for each in facts(repository, tree, made.tree).files]
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    what = ", ".join(paths[:_MOST_NAMED]) + more
+    return Lying(made.tree, made.commit, made.head, what) if paths else None
 
 
 def open_in(tx: Session, attempt: Attempt) -> Decision | None:

@@ -1,28 +1,61 @@
 """Entering a stage: the visit of an agent, with its thread. In the caller's transaction."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from inbox_orch.inbox.services import sending
 from inbox_orch.inbox.services.desk import Draft
 from inbox_orch.shared.ids import new_id
+from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Transaction
 
 from ..attempts import moving, stop, work
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.rows import Details, details_with
+from ..attempts.visits import Visit
+from ..gates import surroundings_rows
+from ..gates.chosen import checks_of
+from ..git.masking import masked
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
+from ..runs.secrets import secrets_of
 from . import settle as settling
 from . import texts
 from .course import Course, results_of
 from .machine import Step
 from .model import Stage
 from .roles import has_reviewer, mailbox_of
+
+_IN_VAIN = ("failed", "error", "lost", "void")
+
+
+class Change(NamedTuple):
+    """What a reviewer is given to judge: the text of it, bounded; and all of it where it is cut."""
+
+    text: str | None = None
+    whole: Stored | None = None
+
+
+def change_of(desk: Desk, course: Course, step: Step) -> Change:
+    """The change that a stage reviews; nothing for any other stage. Asks git, and so is called
+    before the transaction. Errors: those of git, and of storing a file."""
+    from . import reports
+
+    stage = course.blueprint.by_id.get(str(step.stage))
+    if stage is None or not stage.judges:
+        return Change()
+    if not has_reviewer(course.run, course.task, stage, course.visits):
+        return Change()
+    secrets = secrets_of(config_of(course.run))
+    text = masked(reports.change_text(desk, course), secrets)
+    if texts.size(text) <= texts.MAX_CHANGE_BYTES:
+        return Change(text)
+    whole = masked(reports.change_text(desk, course, reports.MAX_DIFF_BYTES), secrets)
+    return Change(text, desk.bus.artifacts.add_bytes("change.diff", whole.encode()))
 
 
 def insert(tx: Transaction, course: Course, stage: str, kind: str, values: dict[str, Any]) -> int:
@@ -46,18 +79,18 @@ def insert(tx: Transaction, course: Course, stage: str, kind: str, values: dict[
 
 def record(desk: Desk, tx: Transaction, course: Course, number: int, facts: dict[str, Any]) -> None:
     """That a visit has begun, as an event."""
-    present = attempts.get(tx, course.attempt.id)
-    assert present is not None
-    about = {"visit": number, "nth": course.nth(str(facts["stage"])), **facts}
+    present, visit = attempts.get(tx, course.attempt.id), visits.live_of(tx, course.attempt.id)
+    assert present is not None and visit is not None
+    about = {"visit": number, "nth": visit.nth, "kind": visit.kind, **facts}
     moving.record_attempt(desk, tx, course.run, present, "visit_begun", about)
 
 
 def skips(desk: Desk, tx: Transaction, course: Course, step: Step) -> bool:
     """Skip a review where nobody else could do it: nobody approves what they wrote."""
     stage = course.blueprint.by_id[str(step.stage)]
-    if not stage.reviews or has_reviewer(course.run, course.task, stage, course.visits):
+    if not stage.judges or has_reviewer(course.run, course.task, stage, course.visits):
         return False
-    number = insert(tx, course, stage.id, "agent", {"tree_after": course.last_tree})
+    number = insert(tx, course, stage.id, stage.type, {"tree_after": course.last_tree})
     record(desk, tx, course, number, {"stage": stage.id})
     visit = visits.live_of(tx, course.attempt.id)
     assert visit is not None
@@ -72,15 +105,20 @@ def has_room(tx: Transaction, course: Course, mailbox: str) -> bool:
     return Slots(course.run, taken_by(others)).free(mailbox)
 
 
-def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | None:
-    """Send the thread of an agent's visit; None when its mailbox has no room for it now."""
+def offer(
+    desk: Desk, tx: Transaction, course: Course, step: Step, change: Change | None = None
+) -> Attempt | None:
+    """Send the thread of an agent's visit; None when its mailbox has no room for it now. `change`
+    is what `change_of` has made of it."""
     stage = course.blueprint.by_id[str(step.stage)]
     mailbox = mailbox_of(course.run, course.task, stage, course.visits)
     if not has_room(tx, course, mailbox):
         return None
     thread_id = new_id()
-    attempt = course.attempt._replace(mailbox=mailbox)
-    _send(desk, tx, course._replace(attempt=attempt), (stage, step), thread_id)
+    details = details_with(course.attempt, Details(harvest=stage.writes))
+    attempt = course.attempt._replace(mailbox=mailbox, details=details)
+    entered = (stage, step, change or Change())
+    send(desk, tx, course._replace(attempt=attempt), entered, thread_id)
     number = insert(
         tx,
         course,
@@ -88,12 +126,11 @@ def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | 
         "agent",
         {"mailbox": mailbox, "thread_id": thread_id, "tree_before": course.last_tree},
     )
-    harvest = Details(harvest=stage.writes)
     changes = {
         "thread_id": thread_id,
         "mailbox": mailbox,
         "stage": stage.id,
-        "details": details_with(attempt, harvest),
+        "details": details,
         "head_commit": None,
     }
     cause = f"stage {stage.id}"
@@ -105,10 +142,11 @@ def offer(desk: Desk, tx: Transaction, course: Course, step: Step) -> Attempt | 
     return moved
 
 
-def _send(
-    desk: Desk, tx: Transaction, course: Course, entered: tuple[Stage, Step], thread_id: str
+def send(
+    desk: Desk, tx: Transaction, course: Course, entered: tuple[Stage, Step, Change], thread_id: str
 ) -> None:
-    stage, step = entered
+    """Send the thread of a stage that is entered, to the mailbox that `course.attempt` has."""
+    stage, step, change = entered
     run, task, attempt = course.run, course.task, course.attempt
     facts = {
         "run": run.name,
@@ -123,7 +161,7 @@ def _send(
         "time_limit_seconds": stage.timeout_seconds or task.limits.run_seconds,
         "database": desk.database.address,
         "database_id": desk.database.id,
-        "brief": work.brief_of(desk, run, task, attempt, thread_id),
+        "brief": work.brief_of(desk, run, task, attempt, thread_id, reads=not stage.writes),
     }
     payload = {name: value for name, value in facts.items() if value is not None}
     outgoing = sending.Outgoing(
@@ -134,36 +172,92 @@ def _send(
         thread_id=thread_id,
         schema=json.dumps(texts.REVIEW_SCHEMA, sort_keys=True) if stage.reviews else None,
     )
-    body = texts.for_visit(task.text, stage, before(course, step), gates=has_gates(course))
-    draft = Draft(body, payload=json.dumps(payload))
+    told = before(course, step) + asked_before(course, stage)
+    if change.text is not None:
+        told.append(texts.change(change.text))
+    body = texts.for_visit(
+        task.text,
+        stage,
+        told,
+        gates=gates_ahead(tx, course),
+        background=background(course, stage),
+        base=attempt.base_commit,
+    )
+    draft = Draft(body, payload=json.dumps(payload), files=_files(desk, course, change))
     sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=run.leader)
 
 
-def has_gates(course: Course) -> bool:
-    """Whether any gate judges what a worker of this attempt does."""
-    return any(v.kind == "gates" and results_of(v) for v in course.visits) or bool(
-        config_of(course.run).checks
-    )
+def _files(desk: Desk, course: Course, change: Change) -> tuple[Stored, ...]:
+    """What actions have made since a worker was last sent for, by its names, and the change. What
+    has been cleared away since is left out."""
+    found: dict[str, Stored] = {}
+    for visit in course.visits:
+        if visit.kind == "council" or (visit.kind == "agent" and visit.thread_id is not None):
+            found.clear()
+        elif visit.kind == "action":
+            made = [Stored(**each) for each in visit.found.get("artifacts", ())]
+            found |= {each.name: each for each in made}
+    if change.whole is not None:
+        found[change.whole.name] = change.whole
+    return tuple(each for each in found.values() if desk.bus.artifacts.has(each))
+
+
+def gates_ahead(tx: Transaction, course: Course) -> list[str]:
+    """The names of the gates that judge what a worker of this attempt does."""
+    if not any(stage.runs_gates for stage in course.blueprint.stages):
+        return [gate.name for gate in checks_of(course.task)]
+    start = attempts.details_of(course.attempt).start
+    assert start is not None, "its worktree was prepared"
+    known = surroundings_rows.get(tx, course.run.id, start.base_tree)
+    usable = [] if known is None else [proof.gate for proof in known.proofs if proof.usable]
+    return usable + [gate.name for gate in checks_of(course.task)]
 
 
 def before(course: Course, step: Step) -> list[str]:
     """What a worker has to know of the visits before its own, newest last."""
-    told: list[str] = []
-    for visit in course.visits:
-        if visit.kind == "decision" and visit.state == "succeeded":
-            hint = visit.found.get("hint")
-            told += [f"What was decided: {visit.verdict}" + (f". {hint}" if hint else "")]
-        elif visit.kind == "action" and visit.found.get("text"):
-            told.append(str(visit.found["text"]))
-    last = next((v for v in reversed(course.visits) if v.kind != "decision"), None)
-    if last is None:
-        return told
-    if last.kind == "gates" and last.state == "failed":
-        told.append(texts.failed_gates(results_of(last), step.told))
-    elif last.verdict == "request_changes":
-        told.append(texts.findings(last.found))
-    elif last.state == "failed" and last.reason:
-        told.append(texts.failed_visit(last.stage, last.reason))
-    elif last.state == "lost":
-        told.append("A worker before you was lost; what it did lies in the worktree.")
+    told = [
+        texts.decided(str(visit.verdict), visit.found.get("hint"))
+        for visit in course.visits
+        if visit.kind == "decision" and visit.state == "succeeded"
+    ]
+    over = [visit for visit in course.visits if visit.kind != "decision"]
+    found = next((visit for visit in reversed(over) if not _is_in_vain(visit)), None)
+    if found is not None and found.kind == "gates" and found.state == "failed":
+        told.append(texts.failed_gates(results_of(found), step.told))
+    elif found is not None and found.verdict in texts.HEADINGS:
+        told.append(texts.findings(found.found, texts.HEADINGS[str(found.verdict)]))
+    elif found is not None and found.state in ("failed", "error") and found.reason:
+        told.append(texts.failed_visit(found.stage, found.reason))
+    if over and _is_in_vain(over[-1]):
+        told.append(_in_vain(over[-1]))
     return told
+
+
+def _is_in_vain(visit: Visit) -> bool:
+    """Whether an agent's visit has come to nothing: what it was sent for is still to be done."""
+    return visit.kind == "agent" and not visit.verdict and visit.state in _IN_VAIN
+
+
+def _in_vain(visit: Visit) -> str:
+    if visit.state in ("lost", "void"):
+        return texts.LOST
+    return texts.failed_visit(visit.stage, visit.reason or "it was not said why")
+
+
+def asked_before(course: Course, stage: Stage) -> list[str]:
+    """What a review has asked for the last time, for the one that looks again."""
+    asked = [v for v in course.visits if v.stage == stage.id and v.verdict == "request_changes"]
+    return [texts.findings(asked[-1].found, texts.ASKED_BEFORE)] if asked else []
+
+
+def background(course: Course, stage: Stage) -> list[str]:
+    """What actions have found, of each the newest; what was gathered for reviewers is for them
+    alone."""
+    found: dict[str, str] = {}
+    for visit in course.visits:
+        entered = course.stage_of(visit)
+        if visit.kind != "action" or entered is None or not visit.found.get("text"):
+            continue
+        if entered.action != "prepare_review_bundle" or stage.reviews:
+            found[str(entered.action)] = str(visit.found["text"])
+    return list(found.values())

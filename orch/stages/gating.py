@@ -27,6 +27,7 @@ from ..gates.results import GateResult
 from ..gates.spec import NotStarted
 from ..gates.trying import Ground, trying
 from ..git.repository import is_there
+from ..git.snapshots import Unfit
 from ..journal import rows as journal_rows
 from ..runs.desk import Desk
 from . import actions, canaries, enter, grounds
@@ -43,6 +44,18 @@ if TYPE_CHECKING:
 MOST_TRIES = 2
 """So often a leader may begin a gate and be gone before it has ended; then it counts as one that
 cannot be judged."""
+_GONE = "its worktree has gone away"
+
+
+class _Tries:
+    """How often leaders have begun the gate that comes next, and were gone before it ended."""
+
+    def __init__(self, gone: int) -> None:
+        self.gone = gone
+
+    @property
+    def used_up(self) -> bool:
+        return self.gone >= MOST_TRIES
 
 
 class _Judged(NamedTuple):
@@ -81,10 +94,9 @@ def begin(desk: Desk, seen: Course) -> Course | None:
 def _enter(desk: Desk, tx: Transaction, course: Course) -> str:
     live = course.live
     if live is not None:
-        visits.update(tx, live, {"tries": live.tries + 1})
         return live.stage
     step = course.step()
-    values = {"tree_before": course.last_tree, "tree_after": course.last_tree, "tries": 1}
+    values = {"tree_before": course.last_tree, "tree_after": course.last_tree}
     number = enter.insert(tx, course, str(step.stage), step.do, values)
     enter.record(desk, tx, course, number, {"stage": step.stage})
     return str(step.stage)
@@ -102,13 +114,24 @@ def carry_on(
     assert visit is not None
     try:
         with _put_back_unless_done(desk, course):
-            judged = yield from _judged(desk, course, visit, starts_before_ms)
+            try:
+                judged = yield from _judged(desk, course, visit, starts_before_ms)
+            except (Unfit, InboxOrchError) as error:
+                judged = _Judged(_unreadable(course, error), {})
             if judged is not None:
                 return _conclude(desk, course, visit, judged)
             keep.put_back(desk, course.run, course.attempt, "the wait is over")
     except Withdrawn as withdrawn:
         keep.put_back(desk, course.run, course.attempt, str(withdrawn))
     return False
+
+
+def _unreadable(course: Course, error: Unfit | InboxOrchError) -> Outcome:
+    from ..gates.running import Withdrawn
+
+    if not is_there(str(course.attempt.worktree_path)):
+        raise Withdrawn(_GONE) from error
+    return settling.unreadable(course, error)
 
 
 def _judged(
@@ -124,6 +147,8 @@ def _put_back_unless_done(desk: Desk, course: Course) -> Iterator[None]:
     from ..gates.running import Interrupted, Withdrawn
 
     put_back = partial(keep.put_back, desk, course.run, course.attempt)
+    visit = course.live
+    assert visit is not None
     try:
         yield
     except Withdrawn:
@@ -134,9 +159,12 @@ def _put_back_unless_done(desk: Desk, course: Course) -> Iterator[None]:
             put_back("it was interrupted")
         raise Signalled(interrupted.number) from None
     except GeneratorExit:
+        _note_tries(desk, course, visit, visit.tries)
         put_back("it was left")
         raise
     except BaseException as error:
+        with contextlib.suppress(InboxOrchError):
+            _note_tries(desk, course, visit, visit.tries)
         with contextlib.suppress(InboxOrchError):
             put_back(f"it failed: {error}"[:300])
         raise
@@ -165,8 +193,9 @@ def _run(
 ) -> Generator[None, None, _Judged | None]:
     from ..gates.running import Mandate, Runner
 
+    tries = _Tries(visit.tries)
     mandate = Mandate(
-        begins=lambda group: _note_group(desk, course, group),
+        begins=lambda group: _note_group(desk, course, visit, tries, group),
         wanted=lambda: is_wanted(desk, course),
         over=lambda: _time_is_over(desk, starts_before_ms),
     )
@@ -174,8 +203,8 @@ def _run(
         try:
             if visit.stage == SURROUNDINGS:
                 ground = grounds.ground_of(desk, course, runner, ())
-                return (yield from _prove(desk, course, visit, ground))
-            return (yield from _judge(desk, course, visit, (runner, mandate)))
+                return (yield from _prove(desk, course, visit, ground, tries))
+            return (yield from _judge(desk, course, visit, (runner, mandate), tries))
         except NotStarted as failed:
             raise _not_started(failed) from failed.__cause__
 
@@ -184,31 +213,33 @@ def _not_started(failed: NotStarted) -> Exception:
     from ..gates.running import Withdrawn
 
     if failed.gone:
-        return Withdrawn("its worktree has gone away")
+        return Withdrawn(_GONE)
     return failed.as_error("the attempt stays as it is; try again once that is put right")
 
 
 def _judge(
-    desk: Desk, course: Course, visit: Visit, where: "tuple[Runner, Mandate]"
+    desk: Desk, course: Course, visit: Visit, where: "tuple[Runner, Mandate]", tries: _Tries
 ) -> Generator[None, None, _Judged | None]:
     """Every gate of a stage, in order."""
     runner, mandate = where
     stage = course.stage_of(visit) or Stage(CHECKS, "deterministic", action="run_gates")
     with desk.database.snapshot() as snapshot:
         wanted = grounds.chosen(snapshot, course, stage)
-    results, tree = results_of(visit), str(course.last_tree)
+    results, tree = results_of(visit), str(visit.found.get("tree", course.last_tree))
     ground = grounds.ground_of(desk, course, runner, [each.gate for each in wanted])
     for number, each in enumerate(wanted[len(results) :]):
         if number and mandate.over():
             return None
-        if visit.tries > MOST_TRIES and number == 0:
-            results.append(_gone_each_time(each.gate, visit.tries))
+        if tries.used_up:
+            results.append(_gone_each_time(each.gate, tries.gone))
         else:
             results.append((yield from _one(desk, course, each, (ground, tree))))
         if results[-1].wrote and each.gate.writes == "keep":
             tree = ground.tree_now()  # what comes after it judges what it has written
-        _note(desk, course, visit, stage, results)
-    columns = {"result": _stored(stage, results)}
+        _note(desk, course, visit, _stored(course, stage, results, tree))
+        tries.gone = 0
+    settling.head_as_before(desk, course, tree)
+    columns = {"result": _stored(course, stage, results, tree)}
     if tree != course.last_tree:
         columns |= settling.kept_of_gates(desk, course, stage)
     return _Judged(_outcome(results), columns)
@@ -263,13 +294,15 @@ def _outcome(results: Sequence[GateResult]) -> Outcome:
 
 
 def _gone_each_time(gate: Gate, tries: int) -> GateResult:
-    reason = f"it was begun {tries - 1} times, and its leader was gone before it ended"
+    reason = f"it was begun {tries} times, and its leader was gone before it ended"
     return GateResult(gate.name, "error", reason, mode=gate.mode)
 
 
-def _stored(stage: Stage, results: Sequence[GateResult]) -> str:
+def _stored(course: Course, stage: Stage, results: Sequence[GateResult], tree: str) -> str:
     ran = [CHECKS] if grounds.checks(stage) else []
-    facts = {"gates": [r.as_json() for r in results], "ran": ran}
+    facts: dict[str, Any] = {"gates": [r.as_json() for r in results], "ran": ran}
+    if tree != course.last_tree:
+        facts["tree"] = tree  # what gates have written, and those after them judge
     return json.dumps(facts, ensure_ascii=False)
 
 
@@ -277,7 +310,7 @@ def _stored(stage: Stage, results: Sequence[GateResult]) -> str:
 
 
 def _prove(
-    desk: Desk, course: Course, visit: Visit, ground: Ground
+    desk: Desk, course: Course, visit: Visit, ground: Ground, tries: _Tries
 ) -> Generator[None, None, _Judged]:
     """Try each gate on the base, in the worktree that no worker has had yet."""
     start = attempts.details_of(course.attempt).start
@@ -287,12 +320,18 @@ def _prove(
     if known is not None:
         return _proved(known)  # another attempt has tried all of them on this base
     found = grounds.found_at(desk, course.run, str(course.attempt.base_commit))
-    proofs = []
-    for gate in found.gates:
-        # Before the gate, which begins by putting back what this may have written.
-        seen = yield from canaries.sighting(ground, gate, found.packages)
-        result = yield from _tried_on_base(desk, course, (gate, found.setup), ground)
-        proofs.append(proving.proof_of(gate, result, seen, found.packages))
+    proofs = [proving.Proof.from_json(each) for each in visit.found.get("proofs", ())]
+    for gate in found.gates[len(proofs) :]:
+        if tries.used_up:
+            proofs.append(proving.proof_of(gate, _gone_each_time(gate, tries.gone)))
+        else:
+            # Before the gate, which begins by putting back what this may have written.
+            seen = yield from canaries.sighting(ground, gate, found.packages)
+            result = yield from _tried_on_base(desk, course, (gate, found.setup), ground)
+            proofs.append(proving.proof_of(gate, result, seen, found.packages))
+        tries.gone = 0
+        _note(desk, course, visit, json.dumps({"proofs": [p.as_json() for p in proofs]}))
+    settling.head_as_before(desk, course, start.tree)
     with desk.database.transaction() as tx:
         known = surroundings_rows.put(tx, course.run.id, start.base_tree, found, proofs)
     return _proved(known)
@@ -328,23 +367,32 @@ def _tried_on_base(
 # -- what is written down ----------------------------------------------------------------
 
 
-def _note_group(desk: Desk, course: Course, group: int) -> bool:
-    """So that a process that takes the visit over can end the gate that still runs."""
+def _note_group(desk: Desk, course: Course, visit: Visit, tries: _Tries, group: int) -> bool:
+    """That a gate begins, once more; so that a process that takes the visit over can end it, and
+    does not begin it for ever."""
     with desk.database.transaction(durable=False) as tx:
         me, attempt = desk.database.owner(), course.attempt
-        return journal_rows.note_in_intent(tx, attempt.id, "verify", facts_of(group), me)
+        noted = journal_rows.note_in_intent(tx, attempt.id, "verify", facts_of(group), me)
+        return noted and visits.update(tx, visit, {"tries": tries.gone + 1})
 
 
-def _note(
-    desk: Desk, course: Course, visit: Visit, stage: Stage, results: Sequence[GateResult]
-) -> None:
+def _note_tries(desk: Desk, course: Course, visit: Visit, tries: int) -> None:
+    """A gate that was left, for no reason of its own, was not begun."""
+    with desk.database.transaction() as tx:
+        if journal_rows.owns_intent(tx, course.attempt.id, "verify", desk.database.owner()):
+            present = visits.live_of(tx, course.attempt.id)
+            if present is not None and present.tries > tries:
+                visits.update(tx, visit, {"tries": tries})
+
+
+def _note(desk: Desk, course: Course, visit: Visit, result: str) -> None:
     """What was judged stays, whoever goes on."""
     from ..gates.running import Withdrawn
 
     with desk.database.transaction() as tx:
         me = desk.database.owner()
         mine = journal_rows.owns_intent(tx, course.attempt.id, "verify", me)
-        if not mine or not visits.update(tx, visit, {"result": _stored(stage, results)}):
+        if not mine or not visits.update(tx, visit, {"result": result, "tries": 0}):
             raise Withdrawn("another leader has taken it over")
 
 

@@ -16,7 +16,7 @@ Edges = Mapping[str, Sequence[str]]
 
 def routes_of(stage: Stage) -> tuple[str, ...]:
     """The routes that a stage can take: a reject is for those that review."""
-    return ROUTES if stage.reviews else ROUTES[:-1]
+    return ROUTES if stage.judges else ROUTES[:-1]
 
 
 def edges_of(blueprint: Blueprint) -> dict[str, list[str]]:

@@ -5,9 +5,10 @@ crash, comes to the same.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
-from .convergence import Point, judge
+from .convergence import Point, Verdict, judge
 from .loops import counted, loop_of
 from .model import SURROUNDINGS, Blueprint, Stage
 
@@ -72,7 +73,11 @@ def next_step(seen: Seen) -> Step:
     begun = [v for v in past if v.stage != SURROUNDINGS]
     if not begun:
         return _enter(seen, past, seen.blueprint.first)
-    last = begun[-1]
+    step = _after_last(seen, begun, begun[-1])
+    return _asked_later(seen, step) if step.do == "decide" else step
+
+
+def _after_last(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
     if last.kind == "decision":
         return _after_decision(seen, begun, last)
     if last.state in ("lost", "void"):
@@ -80,12 +85,28 @@ def next_step(seen: Seen) -> Step:
     return _after(seen, begun, last)
 
 
+def _asked_later(seen: Seen, step: Step) -> Step:
+    """What came to nothing is asked again at once, and then later each time: whoever answers may be
+    a program that never does."""
+    void = list(
+        takewhile(lambda v: v.kind == "decision" and v.state != "succeeded", seen.visits[::-1])
+    )
+    if len(void) < 2:
+        return step
+    return step._replace(at_ms=void[0].ended_ms + _pause_ms(len(void) - 1))
+
+
+def _pause_ms(number: int) -> int:
+    """The pause before the next time, after so many."""
+    return int(min(MOST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(number - 1, 20)))
+
+
 # -- after a visit -----------------------------------------------------------------------
 
 
 def _after(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
     stage = _stage(seen.blueprint, last.stage)
-    route = _route(last)
+    route = route_of(last)
     target = stage.target(route)
     if route == "on_success" and stage.approval == "after":
         return Step("decide", stage.id, "approval", resume=target)
@@ -94,7 +115,8 @@ def _after(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
     return _go(seen, begun, last, target)
 
 
-def _route(last: Past) -> str:
+def route_of(last: Past) -> str:
+    """The route that the stage of a visit takes after it."""
     if last.state == "succeeded":
         return "on_success"
     if last.state == "failed":
@@ -111,6 +133,20 @@ def _after_failing(seen: Seen, begun: Sequence[Past], last: Past, target: str) -
         return Step("decide", last.stage, verdict.word, verdict.sentence, resume=target)
     told = verdict.sentence if len(points) > 1 else None
     return _go(seen, begun, last, target)._replace(told=told)
+
+
+def convergence(seen: Seen) -> Verdict | None:
+    """How the loop around the last visit gets on, by which it was decided where that goes; None
+    where nothing is to be mended after it."""
+    past = [v for v in seen.visits if v.stage != SURROUNDINGS]
+    last = past[-1] if past else None
+    if last is None or last.kind == "decision" or last.state != "failed" or last.failing is None:
+        return None
+    target = _stage(seen.blueprint, last.stage).target(route_of(last))
+    if target not in seen.blueprint.by_id:
+        return None
+    begun = [v for v in past if not (v.kind == "decision" and v.state != "succeeded")]
+    return judge(_series(begun, last), visits_left=_visits_left(seen, begun, target))
 
 
 def _series(begun: Sequence[Past], last: Past) -> list[Point]:
@@ -138,8 +174,8 @@ def _once_more(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
         lost += 1
     if lost >= MOST_LOST:
         return Step("decide", last.stage, "infrastructure", last.reason, resume=last.stage)
-    pause = min(MOST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (lost - 1))
-    return _enter(seen, begun, last.stage)._replace(at_ms=last.ended_ms + pause)
+    again = _enter(seen, begun, last.stage)
+    return again._replace(at_ms=last.ended_ms + _pause_ms(lost))
 
 
 def _after_decision(seen: Seen, begun: Sequence[Past], last: Past) -> Step:

@@ -66,6 +66,11 @@ class Stage(NamedTuple):
         """Whether it judges a tree by gates."""
         return self.action in GATE_ACTIONS or self.run is not None
 
+    @property
+    def judges(self) -> bool:
+        """Whether its result is a verdict on the change."""
+        return self.reviews or self.type == "council"
+
     def target(self, route: str) -> str:
         """Where it goes on from here: what the stage says, and otherwise: after success `done`;
         after a failure `pause` for an agent stage and `fail` for another; what could not be judged

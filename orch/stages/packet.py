@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.ids import counted
+
 from ..attempts.visits import Visit
 from ..runs.costs import Cost
 from .course import Course, results_of
@@ -33,6 +35,8 @@ MEANINGS = {
 }
 """What each answer does, and so what it costs."""
 
+OFFERED = "What may be answered:"
+"""The line above them."""
 
 HOW = (
     "`orch answer {key} --decide ANSWER --body HINT` answers; an agent claims this thread and hands"
@@ -58,8 +62,8 @@ def why(cause: str, stage: str, reason: str | None) -> str:
     return f"{said}: {reason.rstrip('.')}" if reason else said
 
 
-def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:
-    """The packet of a decision."""
+def of(course: Course, step: Step, answers: Sequence[str], tree: str | None) -> Packet:
+    """The packet of a decision, which speaks of a tree."""
     task, attempt, resume = course.task, course.attempt, step.resume
     visits = course.visits[-_MOST_VISITS:]
     meanings = {answer: MEANINGS[answer].format(resume=resume) for answer in answers}
@@ -74,7 +78,7 @@ def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:
         *(f"- {visit_line(v)}" for v in visits),
         *_failures(course),
         "",
-        "What may be answered:",
+        OFFERED,
         *(f"- {answer}: {meaning}" for answer, meaning in meanings.items()),
         "",
         HOW.format(key=task.key),
@@ -88,7 +92,7 @@ def of(course: Course, step: Step, answers: Sequence[str]) -> Packet:
         "stage": step.stage,
         "reason": step.reason,
         "resume": resume,
-        "tree": course.last_tree,
+        "tree": tree,
         "branch": attempt.branch,
         "worktree": attempt.worktree_path,
         "base_commit": attempt.base_commit,
@@ -105,8 +109,8 @@ def visit_line(visit: Visit) -> str:
         said[0] += f" ({visit.nth})"
     said.append(visit.verdict or visit.state)
     failing = sum(sum(r.failures.values()) for r in results_of(visit))
-    if failing:
-        said.append(f"{failing} failures")
+    if failing and not visit.reason:
+        said.append(counted(failing, "failure"))
     if visit.worker:
         said.append(f"by {visit.worker}")
     if visit.worked_ms:

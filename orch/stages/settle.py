@@ -5,7 +5,8 @@ the next worker into a worktree that is put back here. Doing it again comes to t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
@@ -17,6 +18,7 @@ from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
 from ..git import harvest, snapshots, worktrees
+from ..git.commands import NO_ANSWER, git
 from ..git.facts import facts
 from ..git.repository import Repository, is_there
 from ..git.snapshots import ref_of
@@ -32,6 +34,17 @@ _MOST_REASON = 1000
 _MOST_PATHS = 100
 _BUSY_SECONDS = 0.5
 AUTHORS = ("agent",)
+VERDICTS = ("approve", "request_changes", "reject")
+Held = tuple[Repository, Hold]
+"""The repository, and the lock of the attempt."""
+
+
+class Ending(NamedTuple):
+    """How a visit ends, the columns that only its kind has, and what its worker said last."""
+
+    outcome: "Outcome"
+    columns: Mapping[str, Any]
+    said: Message | None = None
 
 
 class Outcome(NamedTuple):
@@ -49,6 +62,16 @@ class Outcome(NamedTuple):
 def settle(desk: Desk, course: Course) -> bool:
     """End the visit of an agent whose thread is over; False when another leader is at it, or was
     quicker, or its worktree cannot be looked at now. Errors: those of git and of every write."""
+    visit = course.live
+    assert visit is not None
+    stage = course.stage_of(visit)
+    assert stage is not None, "only stages of agents have workers"
+    return conclude(desk, course, stage, partial(_of_agent, desk, course, visit, stage))
+
+
+def conclude(desk: Desk, course: Course, stage: Stage, ending: Callable[[Held], Ending]) -> bool:
+    """End the live visit with what `ending` comes to in the lock of its attempt; returns and errors
+    as `settle`."""
     visit, attempt = course.live, course.attempt
     assert visit is not None
     if not is_there(str(attempt.worktree_path)):
@@ -58,9 +81,9 @@ def settle(desk: Desk, course: Course) -> bool:
         with worktrees.alone(repository, place_of(desk, attempt), _BUSY_SECONDS) as hold:
             if not _is_still(desk, course, visit):
                 return False
-            return _settle(desk, course, visit, (repository, hold))
+            return _conclude(desk, course, (visit, stage), ending, (repository, hold))
     except InboxOrchError as error:
-        if error.code != "busy":
+        if error.code != "busy" and is_there(str(attempt.worktree_path)):
             raise
         return False
 
@@ -70,25 +93,40 @@ def _is_still(desk: Desk, course: Course, visit: Visit) -> bool:
         present = attempts.get(snapshot, course.attempt.id)
         live = visits.live_of(snapshot, course.attempt.id)
     assert present is not None
-    return present.state == "submitted" and live is not None and live.number == visit.number
+    same = present.state == course.attempt.state
+    return same and live is not None and live.number == visit.number
 
 
-def _settle(desk: Desk, course: Course, visit: Visit, held: tuple[Repository, Hold]) -> bool:
-    stage = course.stage_of(visit)
-    assert stage is not None, "only stages of agents have workers"
+def _of_agent(desk: Desk, course: Course, visit: Visit, stage: Stage, held: Held) -> Ending:
     thread = desk.bus.threads([str(visit.thread_id)])[str(visit.thread_id)]
     said = _last_words(desk, thread)
-    outcome = _outcome(desk, course, stage, thread, said)
-    try:
-        if outcome.state == "succeeded" and stage.writes:
+    noted = visit.found.get("settling")
+    outcome = _outcome(desk, course, stage, thread, said) if noted is None else Outcome(**noted)
+    worker = None if said is None else said.sender
+    columns = {"worker": worker, "worked_ms": _worked_ms(desk, thread)}
+    if outcome.state == "succeeded" and stage.writes:
+        try:
             outcome = _harvested(desk, course, outcome, held)
-        outcome, kept = _put_right(course, stage, outcome, held)
-    except snapshots.Unfit as unfit:
-        reason = f"what lies in its worktree cannot be kept: {unfit}"
-        outcome, kept = Outcome("error", reason=reason[:_MOST_REASON]), _NOTHING
+        except (snapshots.Unfit, InboxOrchError) as error:
+            outcome = unreadable(course, error)
+    return Ending(outcome, columns, said)
+
+
+def _conclude(
+    desk: Desk,
+    course: Course,
+    about: tuple[Visit, Stage],
+    ending: Callable[[Held], Ending],
+    held: Held,
+) -> bool:
+    visit, stage = about
+    outcome, columns, said = ending(held)
+    try:
+        outcome, kept = _put_right(desk, course, stage, outcome, held)
+    except (snapshots.Unfit, InboxOrchError) as error:
+        outcome, kept = unreadable(course, error), _NOTHING
     ends = {
-        "worker": None if said is None else said.sender,
-        "worked_ms": _worked_ms(desk, thread),
+        **columns,
         "tree_after": kept.tree,
         "snapshot": kept.commit,
         "head": kept.head,
@@ -127,17 +165,27 @@ def _outcome(
 
 def _verdict(course: Course, said: Message | None) -> Outcome:
     """What a review says. Nobody approves what they wrote."""
-    found = _json_of(said)
+    found = verdict_of(said)
     verdict = found.get("verdict")
-    if verdict not in ("approve", "request_changes", "reject"):
+    if verdict is None:
         return Outcome("failed", reason="its verdict cannot be read", put_back=True)
-    authors = {v.worker for v in course.visits if v.kind in AUTHORS and not _reviews(course, v)}
-    if said is not None and said.sender in authors:
+    if said is not None and said.sender in authors_of(course):
         reason = f"{said.sender} has written what it reviewed"
         return Outcome("skipped", reason=reason, result=found, put_back=True)
     state = "succeeded" if verdict == "approve" else "failed"
     reason = str(found.get("summary", ""))[:_MOST_REASON]
     return Outcome(state, verdict, reason, found, put_back=True)
+
+
+def authors_of(course: Course) -> set[str | None]:
+    """Who has written what is judged."""
+    return {v.worker for v in course.visits if v.kind in AUTHORS and not _reviews(course, v)}
+
+
+def verdict_of(said: Message | None) -> dict[str, Any]:
+    """The verdict of a review with all that stands beside it; empty where it cannot be read."""
+    found = _json_of(said)
+    return found if found.get("verdict") in VERDICTS else {}
 
 
 def _reviews(course: Course, visit: Visit) -> bool:
@@ -176,9 +224,7 @@ def _stored(outcome: Outcome, said: Message | None, kept: "_Kept") -> str | None
 # -- the worktree ------------------------------------------------------------------------
 
 
-def _harvested(
-    desk: Desk, course: Course, outcome: Outcome, held: tuple[Repository, Hold]
-) -> Outcome:
+def _harvested(desk: Desk, course: Course, outcome: Outcome, held: Held) -> Outcome:
     """Commit what the worker has left, and look at what it has come to."""
     done = harvesting.commit_left_in(desk, course.run, course.task, course.attempt, held)
     if done.obstacle is not None:
@@ -207,7 +253,7 @@ _NOTHING = _Kept(None, None, None)
 
 
 def _put_right(
-    course: Course, stage: Stage, outcome: Outcome, held: tuple[Repository, Hold]
+    desk: Desk, course: Course, stage: Stage, outcome: Outcome, held: Held
 ) -> tuple[Outcome, _Kept]:
     """Judge what changed, keep what lies there, and let files, index and HEAD be as they were
     before if the visit does not count."""
@@ -218,14 +264,48 @@ def _put_right(
     made = snapshots.snapshot(repository, worktree, known, ref, message, before)
     if outcome.state == "succeeded" and stage.writes:
         outcome = _changed(course, stage, outcome, (repository, made.tree))
-    unmoved = (made.tree, made.head) == (course.last_tree, course.last_head)
+    visit = course.live
+    assert visit is not None
+    taken_back = tuple(visit.found.get("put_back", ()))
+    unmoved = made.tree == course.last_tree and _is_head_as_before(course)
     if before is None or unmoved or (stage.writes and not outcome.put_back):
-        return outcome, _Kept(made.tree, made.commit, made.head)
+        return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
     changed = facts(repository, str(course.last_tree), made.tree).files
-    taken_back = tuple(each.path for each in changed[:_MOST_PATHS])
+    taken_back = tuple(each.path for each in changed[:_MOST_PATHS]) or taken_back
+    # Whoever looks after that does not see any more why.
+    noted = {"settling": outcome._asdict(), "put_back": list(taken_back)}
+    settling = {**visit.found, **noted}
+    with desk.database.transaction() as tx:
+        visits.update(tx, visit, {"result": json.dumps(settling, ensure_ascii=False)})
     snapshots.restore(repository, worktree, hold, before, known)
     made = snapshots.snapshot(repository, worktree, known, ref, message, before)
     return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
+
+
+def _is_head_as_before(course: Course) -> bool:
+    """Whether HEAD is at the commit that it was at, and on the branch of the attempt."""
+    asking = ("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+    worktree = str(course.attempt.worktree_path)
+    said = git(worktree, *asking, reads=True, accepted=(0, 128))[1].split()
+    return said == [course.last_head, f"refs/heads/{course.attempt.branch}"]
+
+
+def unreadable(course: Course, error: snapshots.Unfit | InboxOrchError) -> Outcome:
+    """The end of a visit whose worktree cannot be kept as it is, or of which git cannot make sense:
+    somebody has to look. Raises what is this machine's trouble, and when the worktree is gone."""
+    if isinstance(error, InboxOrchError):
+        if not _is_of_worktree(error) or not is_there(str(course.attempt.worktree_path)):
+            raise error
+        return Outcome("error", reason=f"unreadable: {error.message}"[:_MOST_REASON])
+    reason = f"what lies in its worktree cannot be kept: {error}"
+    return Outcome("error", reason=reason[:_MOST_REASON])
+
+
+def _is_of_worktree(error: InboxOrchError) -> bool:
+    """Whether the worktree alone is why git could not do it: not the machine, no setting of all."""
+    said = error.details
+    no_worktree = "folder" in said and said.get("setting") is None
+    return error.code == "git_failed" and (said.get("status") != NO_ANSWER or no_worktree)
 
 
 def _changed(
@@ -235,6 +315,9 @@ def _changed(
     (repository, tree), before = now, course.last_tree
     if tree == before and not course.task.allow_empty and not _mends(course):
         return Outcome("failed", reason="it changed nothing", put_back=True)
+    if tree != before and tree == _first_tree(course) and not course.task.allow_empty:
+        reason = "it has undone the work: all is as it was at the beginning"
+        return Outcome("failed", reason=reason, put_back=True)
     if stage.toolset == "docs" and before is not None and tree != before:
         others = not_documents(repository, before, tree)
         if others:
@@ -243,11 +326,30 @@ def _changed(
     return outcome
 
 
+def _first_tree(course: Course) -> str | None:
+    start = attempts.details_of(course.attempt).start
+    return None if start is None else start.tree
+
+
 def _mends(course: Course) -> bool:
     """Whether it was asked to mend what a gate found: that this has not changed, the gate tells."""
     over = [v for v in course.visits if not v.live and v.state not in ("lost", "void")]
     last = next((v for v in reversed(over) if v.kind != "decision"), None)
     return last is not None and last.kind == "gates" and last.state == "failed"
+
+
+def head_as_before(desk: Desk, course: Course, tree: str) -> None:
+    """Let HEAD be where it was before the gates: what one of them commits, or checks out, is no
+    part of the work. `tree` is what the files are to be. Errors: those of git, `busy`. Raises
+    `Unfit`."""
+    attempt, before = course.attempt, course.last_snapshot
+    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
+    if before is None or _is_head_as_before(course):
+        return
+    repository = desk.repository(course.run)
+    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
+        snapshots.restore(repository, worktree, hold, before, known)
+        snapshots.put_back(repository, worktree, tree, known, ref_of(attempt.id))
 
 
 def kept_of_gates(desk: Desk, course: Course, stage: Stage) -> dict[str, Any]:
@@ -302,6 +404,7 @@ def end(
         "visit": visit.number,
         "stage": visit.stage,
         "nth": visit.nth,
+        "kind": visit.kind,
         "state": outcome.state,
         "verdict": outcome.verdict,
         "why": outcome.reason,

@@ -7,4 +7,5 @@ ERRORS: dict[str, Code] = {}
 EVENTS = (
     "visit_begun",
     "visit_ended",
+    "roles_given",
 )

@@ -1,11 +1,13 @@
 """Runs to be drawn: the graph, the critical path, attempts over time."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import rfc3339
 
-from ..attempts import fold, moving
+from ..attempts import fold, moving, visit_rows
 from ..attempts import rows as attempts
+from ..attempts.visits import Visit
 from ..runs.critical import CriticalPath, critical_path
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
@@ -75,7 +77,7 @@ class Critical(NamedTuple):
 
 class Timeline(NamedTuple):
     """Attempts in the order of their beginning, with the keys of their tasks; `left_out` older
-    ones are not among them."""
+    ones are not among them. `visits` are those of the attempts that go by a blueprint."""
 
     run: Run
     outcome: str
@@ -84,6 +86,7 @@ class Timeline(NamedTuple):
     now_ms: int
     left_out: int
     stale: bool
+    visits: Mapping[str, Sequence[Visit]] = {}
 
     @property
     def heading(self) -> str:
@@ -93,10 +96,11 @@ class Timeline(NamedTuple):
         """`lexer/2`."""
         return f"{self.keys[attempt.task_id]}/{attempt.number}"
 
-    def end_ms(self, attempt: Attempt) -> int:
-        """Its end, now for a live one; never before its beginning, whatever the clock did."""
-        end = self.now_ms if attempt.ended_at is None else attempt.ended_at
-        return max(end, attempt.created_at)
+    def end_ms(self, of: Attempt | Visit) -> int:
+        """The end of an attempt or a visit, now for a live one; never before its beginning,
+        whatever the clock did."""
+        end = self.now_ms if of.ended_at is None else of.ended_at
+        return max(end, of.created_at)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -112,6 +116,7 @@ class Timeline(NamedTuple):
                     "begin": rfc3339(a.created_at),
                     "end": rfc3339(a.ended_at),
                     "seconds": (self.end_ms(a) - a.created_at) / 1000,
+                    **self._visits(a),
                 }
                 for a in self.attempts
             ],
@@ -119,6 +124,24 @@ class Timeline(NamedTuple):
             "next_cursor": None,
             "stale": self.stale,
         }
+
+    def _visits(self, attempt: Attempt) -> dict[str, Any]:
+        if attempt.id not in self.visits:
+            return {}
+        visits = [
+            {
+                "number": v.number,
+                "stage": v.stage,
+                "nth": v.nth,
+                "kind": v.kind,
+                "state": v.state,
+                "begin": rfc3339(v.created_at),
+                "end": rfc3339(v.ended_at),
+                "seconds": (self.end_ms(v) - v.created_at) / 1000,
+            }
+            for v in self.visits[attempt.id]
+        ]
+        return {"visits": visits}
 
 
 def graph(desk: Desk, run: Run) -> Graph:
@@ -152,8 +175,9 @@ def timeline(desk: Desk, run: Run, *, most: int) -> Timeline:
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, now_ms)
         every = attempts.of_run(snapshot, run.id)
-    shown = every[-most:]
+        shown = every[-most:]
+        visits = visit_rows.briefly_of(snapshot, [a.id for a in shown if a.staged])
     keys = {a.task_id: picture.of(a.task_id).task.key for a in shown}
     left_out = len(every) - len(shown)
     run, outcome = picture.run, picture.outcome
-    return Timeline(run, outcome, tuple(shown), keys, now_ms, left_out, stale)
+    return Timeline(run, outcome, tuple(shown), keys, now_ms, left_out, stale, visits)

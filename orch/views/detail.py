@@ -12,7 +12,7 @@ from ..runs import costs
 from ..runs.costs import Cost
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
-from . import changes, logs, show
+from . import changes, logs, show, stages
 from .logs import Log
 from .show import TaskShown
 
@@ -73,13 +73,15 @@ def _thread(desk: Desk, attempt: Attempt | None) -> Thread | None:
 
 
 def _costs(desk: Desk, shown: TaskShown) -> dict[str, Cost]:
-    """Of the results: a worker's failure says nothing of it."""
-    said = {name: work.message for name, work in shown.works.items()}
+    """Of the results: a worker's failure says nothing of it. Of what goes by a blueprint that of
+    all visits."""
+    said = {name: work.message for name, work in shown.works.items() if name not in shown.visits}
     found = {
         name: costs.cost_in(message.payload)
         for name, message in said.items()
         if message is not None
     }
+    found |= {name: stages.cost_of(visits) for name, visits in shown.visits.items()}
     return {name: cost for name, cost in found.items() if cost is not None}
 
 

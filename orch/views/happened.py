@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from . import stage_words
+
 _SAYS: dict[str, str | None] = {
     "run_open": "the run was opened",
     "run_paused": "the run was paused",
@@ -50,6 +52,7 @@ _SAYS: dict[str, str | None] = {
     "override_recorded": "the leader settled something",
     "tally_revised": None,
     "report_stored": "the report {name} was stored",
+    "roles_given": "roles have mailboxes of their own now: {roles}",
 }
 """None: another event of the same moment says it, or nobody needs to know."""
 
@@ -64,12 +67,16 @@ _SAYS_FROM: dict[tuple[str, str | None], str | None] = {
 }
 """Where it matters which state was left."""
 
+_OF_VISITS = {"visit_begun": stage_words.begun, "visit_ended": stage_words.ended}
 _LONGEST = 300
 
 
 def sentence(kind: str, data: Mapping[str, Any]) -> str | None:
     """What an event of this kind says with these `data`, on one line; None when it says nothing by
     itself."""
+    if kind in _OF_VISITS:
+        said = _OF_VISITS[kind](data)
+        return None if said is None else one_line(said)
     there = (kind, data.get("from"))
     words = _SAYS_FROM[there] if there in _SAYS_FROM else _SAYS.get(kind, kind.replace("_", " ", 1))
     if words is None:
@@ -96,6 +103,6 @@ def one_line(text: object) -> str:
 def _words(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, dict)):
         return one_line(", ".join(map(str, value)))
     return one_line(value)

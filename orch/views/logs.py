@@ -12,12 +12,15 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.endings import Ending, ending_text
 
+from ..attempts import visit_rows
 from ..attempts.rows import details_of, failed_setup
+from ..attempts.visits import Visit
 from ..git.masking import masked
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from ..runs.secrets import secrets_of
+from .stage_words import entry
 
 MOST_BYTES = 1024 * 1024
 """Of each text, so many bytes of its end are shown."""
@@ -27,7 +30,8 @@ OUTPUTS = ("stdout", "stderr")
 class Source(NamedTuple):
     """Something to read. `what` is `setup`, `message`, `output` or `check`; `name` tells it from
     others of its kind; the text is `text`, or the artifact with this digest. `at` is in wall-clock
-    milliseconds, `size` in bytes."""
+    milliseconds, `size` in bytes. `stage` is the visit that it comes from, as in `fix (2)`, where
+    the attempt goes by a blueprint."""
 
     what: str
     name: str
@@ -36,6 +40,7 @@ class Source(NamedTuple):
     text: str
     size: int
     sha256: str | None = None
+    stage: str | None = None
 
 
 class Log(NamedTuple):
@@ -56,20 +61,45 @@ class Log(NamedTuple):
             "bytes": self.source.size,
             "truncated": self.truncated,
             "missing": self.missing,
+            **({} if self.source.stage is None else {"stage": self.source.stage}),
         }
 
 
 def sources(desk: Desk, run: Run, attempt: Attempt) -> list[Source]:
-    """All that there is now, in the order in which it came. Error `not_found` for the thread of a
-    council's reviewer that the caller may not see."""
+    """All that there is now, in the order in which it came: of an attempt that goes by a blueprint
+    visit by visit. Error `not_found` for the thread of a council's reviewer that the caller may not
+    see."""
     found = [*_setup(attempt)]
-    if attempt.thread_id is not None:
-        shown = desk.bus.show(attempt.thread_id, full=True, agent=desk.actor(run))
-        verdict = details_of(attempt).verdict_message
-        said = [m for m in shown.messages[1:] if m.body and str(m.id) != verdict]
-        said = [m for m in said if all(a.sha256 != m.body_sha256 for a in m.artifacts)]
-        found += sorted([*map(_said, said), *_outputs(shown)], key=lambda each: each.at)
+    if attempt.staged:
+        with desk.database.snapshot() as snapshot:
+            visits = visit_rows.of_attempt(snapshot, attempt.id)
+        for visit in visits:
+            found += _of_visit(desk, run, attempt, visit)
+    elif attempt.thread_id is not None:
+        found += _of_thread(desk, run, attempt, attempt.thread_id)
     return [*found, *_checks(attempt)]
+
+
+def _of_thread(desk: Desk, run: Run, attempt: Attempt, thread: str) -> list[Source]:
+    """What was said there, and what the worker's command has put out."""
+    shown = desk.bus.show(thread, full=True, agent=desk.actor(run))
+    verdict = details_of(attempt).verdict_message
+    said = [m for m in shown.messages[1:] if m.body and str(m.id) != verdict]
+    said = [m for m in said if all(a.sha256 != m.body_sha256 for a in m.artifacts)]
+    return sorted([*map(_said, said), *_outputs(shown)], key=lambda each: each.at)
+
+
+def _of_visit(desk: Desk, run: Run, attempt: Attempt, visit: Visit) -> Iterator[Source]:
+    """What was said on its thread, or what its gates came to."""
+    stage = entry(visit.stage, visit.nth)
+    if visit.thread_id is not None:
+        for source in _of_thread(desk, run, attempt, visit.thread_id):
+            yield source._replace(stage=stage)
+    at = visit.ended_at or visit.created_at
+    for gate in visit.found.get("gates", ()):
+        said = f"{gate['gate']} {gate['state']}" + (f": {gate['reason']}" if gate["reason"] else "")
+        _, digest, size = gate["artifact"] or (None, None, len(gate["output"].encode()))
+        yield Source("check", said, None, at, gate["output"], size, digest, stage)
 
 
 def read(desk: Desk, run: Run, source: Source) -> Log:
@@ -140,5 +170,6 @@ def _checks(attempt: Attempt) -> Iterator[Source]:
 def identity(source: Source) -> str:
     """What tells a source from every other one of its attempt, also when it is looked at later."""
     told: Sequence[object] = (source.what, source.name, source.size, source.sha256)
+    told = told if source.stage is None else (*told, source.stage)
     at = source.at if source.what in ("message", "output") else None
     return json.dumps([*told, source.by, at, source.text[:200]])

@@ -1,8 +1,20 @@
 """Which tasks go no further without somebody, and what each needs. Rules over values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from ..runs.readiness import Standing
+
+
+class Decided(Protocol):
+    """An open decision: why somebody is asked, in words, and what may be answered."""
+
+    @property
+    def sentence(self) -> str: ...
+
+    @property
+    def answers(self) -> Sequence[str]: ...
+
 
 NEEDY = ("blocked", "failed", "base_conflict", "unreachable")
 """The standings of those, the most urgent first."""
@@ -22,10 +34,11 @@ def told_counts(counts: Mapping[str, int], run_state: str) -> dict[str, int]:
     return found
 
 
-def what_it_needs(standing: Standing) -> str | None:
-    """What keeps a task from going on, in words; None when nothing does."""
+def what_it_needs(standing: Standing, decision: Decided | None = None) -> str | None:
+    """What keeps a task from going on, in words; None when nothing does. `decision` is the one that
+    its blueprint asks for, if that is what it waits for."""
     if standing.state == "blocked":
-        return "its worker asks"
+        return "its worker asks" if decision is None else f"a decision: {decision.sentence}"
     if standing.state == "failed":
         return standing.task.reason or "it failed"
     if standing.state in ("base_conflict", "unreachable"):
@@ -43,10 +56,13 @@ def held_up_by(standing: Standing) -> str | None:
     return None
 
 
-def way_out(standing: Standing, run_name: str) -> str | None:
+def way_out(standing: Standing, run_name: str, decision: Decided | None = None) -> str | None:
     """What somebody can do about it, as a call; None where there is nothing to be done about the
-    task itself."""
+    task itself. `decision` is as for `what_it_needs`."""
     key = standing.task.key
+    if standing.state == "blocked" and decision is not None:
+        call = f"orch answer --run {run_name} {key} --decide ANSWER --body HINT"
+        return f"`{call}` decides: {', '.join(decision.answers)}"
     if standing.state == "blocked":
         return f"`orch answer --run {run_name} {key} --body TEXT` answers"
     if standing.state == "failed":

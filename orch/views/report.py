@@ -5,7 +5,7 @@ Reads only, but for folding in what happened on the bus. How it looks is the aff
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared.clock import rfc3339
@@ -13,6 +13,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..attempts import fold, moving, verify
 from ..attempts import rows as attempts
+from ..attempts.visits import Visit
 from ..git import diffs
 from ..git.diffs import ChangedFile
 from ..runs import costs
@@ -20,8 +21,12 @@ from ..runs.costs import Cost
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from ..runs.readiness import Picture, Standing
+from . import stages
 from .needs import first_needed, way_out, what_it_needs
 from .work import Work, as_json, works_of
+
+if TYPE_CHECKING:
+    from ..stages.decide import Decision
 
 
 class Changed(NamedTuple):
@@ -34,7 +39,8 @@ class Changed(NamedTuple):
 
 class Told(NamedTuple):
     """One attempt: the `files` that it changed against its base (None where there is no commit, or
-    git does not have it any more), what its worker says that it cost."""
+    git does not have it any more), what its workers say that it cost; and its `visits`, where it
+    goes by a blueprint."""
 
     key: str
     attempt: Attempt
@@ -42,6 +48,17 @@ class Told(NamedTuple):
     files: tuple[ChangedFile, ...] | None
     cost: Cost | None
     work: Work | None = None
+    visits: tuple[Visit, ...] = ()
+
+    @property
+    def unverified(self) -> str | None:
+        """Why accepted work was not judged as it should have been, in words."""
+        return attempts.details_of(self.attempt).unverified if self.attempt.staged else None
+
+    @property
+    def decisions(self) -> tuple[Visit, ...]:
+        """The visits in which somebody was asked to decide."""
+        return tuple(visit for visit in self.visits if visit.kind == "decision")
 
     @property
     def changed(self) -> Changed | None:
@@ -86,7 +103,13 @@ class Told(NamedTuple):
             "changed": None if self.changed is None else self.changed._asdict(),
             "cost": None if self.cost is None else self.cost.as_json(),
             "work": as_json(self.work),
+            **self._staged(),
         }
+
+    def _staged(self) -> dict[str, Any]:
+        if not self.attempt.staged:
+            return {}
+        return {"visits": stages.as_json(self.visits), "unverified": self.unverified}
 
 
 class Exchange(NamedTuple):
@@ -123,7 +146,8 @@ class Result(NamedTuple):
 
 class Report(NamedTuple):
     """A run as a whole. `left_out` older attempts are not among those told; `obstacle` is why
-    submitted work cannot be looked at now."""
+    submitted work cannot be looked at now. `decisions` are those that are open, by the ids of their
+    tasks."""
 
     run: Run
     picture: Picture
@@ -133,6 +157,7 @@ class Report(NamedTuple):
     now_ms: int
     stale: bool
     obstacle: str | None = None
+    decisions: Mapping[str, "Decision"] = {}
 
     @property
     def heading(self) -> str:
@@ -146,9 +171,10 @@ class Report(NamedTuple):
         is_closed = self.run.state == "closed"
         found = []
         for standing in sorted(self.picture.standings, key=lambda s: first_needed(s.state)):
-            why = what_it_needs(standing)
+            decision = self.decisions.get(standing.task.id)
+            why = what_it_needs(standing, decision)
             if why is not None:
-                out = None if is_closed else way_out(standing, self.run.name)
+                out = None if is_closed else way_out(standing, self.run.name, decision)
                 question = asked.get(standing.task.key) if standing.state == "blocked" else None
                 found.append(Need(standing, why, out, question))
         return tuple(found)
@@ -208,20 +234,35 @@ def report(desk: Desk, run: Run, *, most: int) -> Report:
     with desk.database.snapshot() as snapshot:
         picture = moving.picture(desk, snapshot, run, now_ms)
         every = attempts.of_run(snapshot, run.id)
-    shown = every[-most:]
+        shown = every[-most:]
+        visits = stages.visits_of(snapshot, shown)
+        decisions = stages.decisions_in(snapshot, every)
     files, works = _files_of(desk, picture.run, shown), works_of(desk, shown)
-    threads = desk.bus.threads([str(a.thread_id) for a in shown if a.thread_id is not None])
+    worked_on = {a.id: stages.threads_of(visits, a) for a in shown}
+    threads = desk.bus.threads([name for names in worked_on.values() for name in names])
     told, exchanges = [], []
     for attempt in shown:
-        messages = _messages_of(desk, threads.get(str(attempt.thread_id)))
+        own = [threads[name] for name in worked_on[attempt.id]]
+        messages = [message for thread in own for message in _messages_of(desk, thread)]
         span, one = _span(attempt), _attempt_told(picture, attempt, messages, now_ms)
         changed = None if span is None else files.get(span)
+        if attempt.id in visits:
+            seen = visits[attempt.id]
+            one = one._replace(visits=seen, cost=stages.cost_of(seen))
         told.append(one._replace(work=works.get(attempt.id), files=changed))
         exchanges += _exchanges(told[-1].name, messages)
     exchanges.sort(key=lambda exchange: exchange.question.id)
     obstacle, left_out = _obstacle(desk, picture.run), len(every) - len(shown)
     return Report(
-        picture.run, picture, tuple(told), tuple(exchanges), left_out, now_ms, stale, obstacle
+        picture.run,
+        picture,
+        tuple(told),
+        tuple(exchanges),
+        left_out,
+        now_ms,
+        stale,
+        obstacle,
+        decisions,
     )
 
 
@@ -251,9 +292,9 @@ def _files_of(
     return diffs.files_between(repository, spans)
 
 
-def _messages_of(desk: Desk, thread: Thread | None) -> Sequence[Message]:
-    """Of its thread; none while that is sealed, as a reviewer's is."""
-    return () if thread is None or thread.sealed else desk.bus.messages(thread.id)
+def _messages_of(desk: Desk, thread: Thread) -> Sequence[Message]:
+    """Of a thread; none while that is sealed, as a reviewer's is."""
+    return () if thread.sealed else desk.bus.messages(thread.id)
 
 
 def _attempt_told(

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 from ..attempts import fold, moving
 from ..attempts import rows as attempts
+from ..attempts.visits import Visit
 from ..runs import readiness
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Dependency, Run
 from ..runs.readiness import Picture, Standing
-from . import status
+from . import stages, status
 from .status import Question
 from .work import Work, as_json, works_of
 
@@ -35,8 +36,8 @@ class Edge(NamedTuple):
 
 class TaskShown(NamedTuple):
     """A task, what it waits for, what waits for it, its attempts, the work on each by its
-    id, its open question. `stale`:
-    what happened on the bus could not be folded in."""
+    id, its open question. `stale`: what happened on the bus could not be folded in. `visits` are
+    those of the attempts that go by a blueprint, by the ids of these."""
 
     standing: Standing
     depends_on: tuple[Edge, ...]
@@ -45,6 +46,7 @@ class TaskShown(NamedTuple):
     works: Mapping[str, Work]
     question: Question | None
     stale: bool
+    visits: Mapping[str, tuple[Visit, ...]] = {}
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -53,12 +55,20 @@ class TaskShown(NamedTuple):
             "depends_on": [edge.as_json() for edge in self.depends_on],
             "dependents": [edge.as_json() for edge in self.dependents],
             "attempts": [
-                {**attempt.as_json(), "work": as_json(self.works.get(attempt.id))}
+                {
+                    **attempt.as_json(),
+                    "work": as_json(self.works.get(attempt.id)),
+                    **self._visits(attempt),
+                }
                 for attempt in self.attempts
             ],
             "question": None if self.question is None else self.question.as_json(),
             "stale": self.stale,
         }
+
+    def _visits(self, attempt: Attempt) -> dict[str, Any]:
+        found = self.visits.get(attempt.id)
+        return {} if found is None else {"visits": stages.as_json(found)}
 
 
 def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
@@ -70,6 +80,7 @@ def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
         picture = moving.picture(desk, snapshot, run, desk.database.now().wall_ms)
         edges = tasks.dependencies_of_run(snapshot, run.id)
         of_task = attempts.of_task(snapshot, task.id)
+        visits = stages.visits_of(snapshot, of_task)
     return TaskShown(
         # The picture has no bodies: those of all tasks may be large.
         picture.of(task.id)._replace(task=task),
@@ -79,6 +90,7 @@ def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
         works_of(desk, of_task),
         next((q for q in questions if q.task.id == task.id), None),
         stale,
+        visits,
     )
 
 

@@ -121,6 +121,7 @@ class _Folding:
         self._over = False
         self._begun: dict[str, int] = {}  # when each attempt did
         self._phase: dict[str, _Begun] = {}
+        self._visits: dict[str, Happened] = {}  # the beginnings of those that live, by attempt
         self._states: dict[str, str] = {}  # of the tasks
         self._unfinished = 0  # of the tasks
         self._last_end: dict[str, int] = {}  # of each task's attempts
@@ -132,6 +133,8 @@ class _Folding:
         thing, _, state = event.kind.partition("_")
         if event.attempt_id is not None and thing == "attempt" and event.data.get("to") == state:
             yield from self._attempt(event, event.attempt_id, state)
+        elif event.attempt_id is not None and thing == "visit":
+            yield from self._visit(event, event.attempt_id)
         elif event.task_id is not None and event.kind == "task_removed":
             self._unfinished -= self._states.pop(event.task_id, "succeeded") not in TASK_FINAL
         elif event.task_id is not None and thing == "task" and event.data.get("to") == state:
@@ -154,11 +157,44 @@ class _Folding:
                 number = span_id("retry", attempt_id)
                 yield self._span(event, number, "wait.retry", ended_ms)
         if state in ATTEMPT_ENDED:
+            yield from self._visit_over(event, attempt_id, state)
             self.attempts[state] += 1
             self._last_end[str(event.task_id)] = event.at
             yield self._attempt_span(event, attempt_id, state)
         else:
             self._phase[attempt_id] = _Begun(state, event.at, event.seq)
+
+    def _visit(self, event: Happened, attempt_id: str) -> Iterator[Span]:
+        if event.kind == "visit_ended":
+            yield from self._visit_over(event, attempt_id, str(event.data.get("state")))
+            return
+        self._visits[attempt_id] = event
+        if event.data.get("kind") == "decision":
+            self.questions -= 1  # that it is blocked was no question of a worker's
+
+    def _visit_over(self, event: Happened, attempt_id: str, state: str) -> Iterator[Span]:
+        """The span of the visit that lived, which ends by itself or with its attempt."""
+        begun = self._visits.pop(attempt_id, None)
+        if begun is None:
+            return
+        said, data = begun.data, event.data
+        number = span_id("visit", attempt_id, said.get("visit"))
+        about = {
+            "orch.stage": said.get("stage"),
+            "orch.visit": said.get("visit"),
+            "orch.visit.nth": said.get("nth"),
+            "orch.visit.kind": said.get("kind"),
+            "orch.visit.state": state,
+            "orch.visit.verdict": data.get("verdict"),
+            "orch.worker": data.get("worker"),
+        }
+        yield self._span(event, number, "visit", begun.at)._replace(
+            parent=attempt_span(attempt_id),
+            attempt_id=attempt_id,
+            state="failed" if state == "error" else state,
+            reason=data.get("why") or data.get("reason"),
+            attributes={name: value for name, value in about.items() if value is not None},
+        )
 
     def _phase_span(self, event: Happened, attempt_id: str, phase: _Begun) -> Span:
         name = _PHASES[phase.state]

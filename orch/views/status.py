@@ -13,14 +13,16 @@ from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..attempts import fold, moving, verify
 from ..attempts import rows as attempts
+from ..attempts.visits import OPERATOR
 from ..runs import readiness
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.readiness import Standing
-from . import work
+from . import stages, work
 from .needs import first_needed, what_it_needs
+from .stages import Place
 
 if TYPE_CHECKING:
     from ..stages.decide import Answered, Decision
@@ -63,7 +65,7 @@ class Question(NamedTuple):
         return self.message.options if self.decision is None else self.decision.answers
 
     def as_json(self) -> dict[str, Any]:
-        decision = {} if self.decision is None else {"decision": self.decision.as_json()}
+        decision = {} if self.decision is None else {"decision": self._decision(self.decision)}
         return {
             "task": self.task.id,
             "key": self.task.key,
@@ -76,15 +78,33 @@ class Question(NamedTuple):
             **decision,
         }
 
+    def _decision(self, decision: "Decision") -> dict[str, Any]:
+        return {**decision.as_json(), "meanings": stages.meanings_of(decision)}
+
 
 class Row(NamedTuple):
     """One task in the status: how it stands, its newest attempt, that one's thread, and who is at
-    work on it, or, once it has ended, was."""
+    work on it, or, once it has ended, was. `place` is where the attempt is in its blueprint, None
+    without one."""
 
     standing: Standing
     attempt: Attempt | None
     thread: Thread | None
     worker: str | None = None
+    place: Place | None = None
+
+    @property
+    def needs(self) -> str | None:
+        """What keeps it from going on without somebody, in words."""
+        return what_it_needs(self.standing, None if self.place is None else self.place.decision)
+
+    @property
+    def unverified(self) -> str | None:
+        """Why the work that was accepted was not judged as it should have been, in words."""
+        attempt = self.attempt
+        if attempt is None or not attempt.staged or attempt.state != "succeeded":
+            return None
+        return attempts.details_of(attempt).unverified
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -93,11 +113,15 @@ class Row(NamedTuple):
             "holder": None if self.thread is None else self.thread.holder,
             "progress": None if self.thread is None else self.thread.progress,
             "worker": self.worker,
+            **self._place(),
         }
+
+    def _place(self) -> dict[str, Any]:
+        return {} if self.place is None else self.place.as_json()
 
     def brief_json(self) -> dict[str, Any]:
         """What has to be known of it to decide what to do."""
-        needs = what_it_needs(self.standing)
+        needs = self.needs
         return {
             "key": self.standing.task.key,
             "standing": self.standing.state,
@@ -105,6 +129,7 @@ class Row(NamedTuple):
             "holder": None if self.thread is None else self.thread.holder,
             "progress": None if self.thread is None else self.thread.progress,
             "why": None if needs is None else needs[:_MOST_WHY],
+            **self._place(),
         }
 
 
@@ -224,8 +249,9 @@ def status(desk: Desk, run: Run) -> Status:
         threads = desk.bus.threads(wanted)
         cursor = str(events.latest(snapshot))
         workers = work.workers_of(desk, threads)
+        places = stages.places_of(snapshot, newest.values())
     rows = tuple(
-        _row(standing, newest.get(standing.task.id), threads, workers)
+        _row(standing, newest.get(standing.task.id), threads, workers, places)
         for standing in picture.standings
     )
     return Status(run, picture.outcome, rows, stale, verify.obstacle(desk, run), cursor, now_ms)
@@ -236,12 +262,21 @@ def _row(
     attempt: Attempt | None,
     threads: Mapping[str, Thread],
     workers: Mapping[str, str],
+    places: Mapping[str, Place],
 ) -> Row:
     thread = None if attempt is None else threads.get(str(attempt.thread_id))
+    place = None if attempt is None else places.get(attempt.id)
     # What is to be tried again is nobody's for now.
     ended = thread is None or standing.task.state == "pending"
     worker = None if ended or thread is None else workers.get(thread.id)
-    return Row(standing, attempt, thread, worker)
+    if place is not None and not ended and (worker is None or _is_decided_on(thread)):
+        worker = place.worker
+    return Row(standing, attempt, thread, worker, place)
+
+
+def _is_decided_on(thread: Thread | None) -> bool:
+    """Whether somebody decides there, or has decided, instead of working."""
+    return thread is not None and thread.mailbox == OPERATOR
 
 
 def ready(desk: Desk, run: Run) -> Ready:

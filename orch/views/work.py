@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared.clock import rfc3339
 
+from ..attempts import visit_rows
 from ..runs.desk import Desk
 from ..runs.model import Attempt
+from . import stages
 
 _LAST_WORDS = ("result", "failure")
 _SHOWN = ("kind", "sender", "created_at", "body", "body_truncated")
@@ -61,19 +63,38 @@ def as_json(work: Work | None) -> dict[str, Any] | None:
 
 
 def works_of(desk: Desk, attempts: Iterable[Attempt]) -> dict[str, Work]:
-    """The work on those of the attempts that have a thread, by their ids."""
+    """The work on those of the attempts that have a thread, by their ids: on all threads of an
+    attempt, but for those on which somebody decides."""
     with_thread = {a.id: a for a in attempts if a.thread_id is not None}
-    wanted = [str(attempt.thread_id) for attempt in with_thread.values()]
+    worked_on = _threads_of(desk, with_thread.values())
+    wanted = [name for names in worked_on.values() for name in names]
     threads, holders = desk.bus.threads(wanted), desk.bus.holders(wanted)
     found = {}
     for attempt in with_thread.values():
-        thread = threads[str(attempt.thread_id)]
-        held = holders.get(thread.id)
-        names = () if held is None else tuple(dict.fromkeys(reversed(held.names)))[::-1]
-        lost = 0 if held is None else held.lost
-        said = _said_last(desk, thread)
-        found[attempt.id] = Work(names, thread.deliveries, lost, said, changed_at(attempt))
+        own = [threads[name] for name in worked_on[attempt.id]]
+        held = [holders[thread.id] for thread in own if thread.id in holders]
+        every = [name for each in held for name in each.names]
+        names = tuple(dict.fromkeys(reversed(every)))[::-1]
+        said = [message for thread in own if (message := _said_last(desk, thread)) is not None]
+        found[attempt.id] = Work(
+            names,
+            sum(thread.deliveries for thread in own),
+            sum(each.lost for each in held),
+            max(said, key=lambda message: message.id, default=None),
+            changed_at(attempt),
+        )
     return found
+
+
+def _threads_of(desk: Desk, attempts: Iterable[Attempt]) -> dict[str, list[str]]:
+    """The threads on which each of the attempts was worked on, in order, by their ids."""
+    every = list(attempts)
+    staged = [attempt.id for attempt in every if attempt.staged]
+    if not staged:
+        return {a.id: [a.thread_id] for a in every if a.thread_id is not None}
+    with desk.database.snapshot() as snapshot:
+        visited = visit_rows.briefly_of(snapshot, staged)
+    return {attempt.id: stages.threads_of(visited, attempt) for attempt in every}
 
 
 def changed_at(attempt: Attempt) -> int:

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.council import views
+from inbox_orch.orch.stages.model import Blueprint, Stage
 from support.chambers import BRIEF, WAL
 from support.commands import Outcome
 from support.orch_matrix import Enterprise, orch_cells_council
+from support.runs import add_task
 
 REVIEWERS = ("ada", "bob", "eve")
 
@@ -252,3 +254,37 @@ def test_the_template_has_all_that_a_reviewer_is_built_from(project):
     assert "recommendations" in made["reply_schema"]["properties"]
     shown = project.orch("council", "template").text
     assert "JSON Schema of a reply" in shown and "COUNCIL_ID" in shown
+
+
+def test_a_council_advises_on_a_decision_which_stays_open(project):
+    name = project.open_run()
+    drawn = Blueprint("tried", (Stage("write", "agent", goal="Write."),))
+    with project.scheduler() as scheduler:
+        run = scheduler.run(name)
+        planned = {"blueprint": drawn.id, "drawn": drawn.canonical()}
+        add_task(scheduler, run, key_name="a", title="Do a", **planned)
+        item = scheduler.dispatch(run).items[0]
+        with project.bus("w1") as bus:
+            claimed = bus.claim(item["thread"], mailboxes=[item["mailbox"]])
+            bus.fail(claimed.thread.id, str(claimed.lease.token), body="no idea")
+        scheduler.reconcile(run)
+
+    opened = project.orch("council", "start", "--from", "a", "--reviewers", "ada,bob", "--json")
+    assert opened.code == 0, opened
+    (decision,) = opened.data["council"]["decisions"]
+    assert [*decision["choices"]] == ["continue", "change_role", "accept", "abandon"]
+    with project.bus("ada") as bus:
+        told = bus.claim(mailboxes=["ada"]).messages[0].body or ""
+    assert "stage write did not succeed: no idea" in told
+    with project.scheduler() as scheduler:
+        assert scheduler.questions(scheduler.run(name))
+    again = project.orch("council", "start", "--from", "a", "--brief-file", "x")
+    assert again.code == 2
+    assert project.orch("council", "start").code == 2
+
+
+def test_without_a_decision_there_is_nothing_to_advise_on(project):
+    project.tasks("a")
+    ended = project.orch("council", "start", "--from", "a", "--json")
+
+    assert (ended.code, ended.error["code"]) == (4, "invalid_state")

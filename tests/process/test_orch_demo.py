@@ -105,6 +105,26 @@ def seconds_of_hostile(place: Path) -> float:
     return seconds
 
 
+def test_the_loop_of_a_blueprint_goes_on_where_its_leader_and_worker_were_killed(tmp_path: Path):
+    demo = start(tmp_path, "--blueprint", "--json")
+    out, error = demo.communicate(timeout=PATIENCE_SECONDS)
+
+    assert demo.returncode == 0, (out, error)
+    data = validated("demo", out, schemas.COMMANDS).data
+    assert data.held
+    assert len(data.expectations) >= 8
+    told = error.decode()
+    acts = (
+        *("lint failed", "fix_lint is done, by ada", "test failed", "kill -9"),
+        *("fix_tests is done, by eve", "rita asks for changes in review"),
+        *("orch answer greet --decide continue", "rita approves in review (3)"),
+        "orch integrate --onto main",
+    )
+    places = [told.index(act) for act in acts]
+    assert places == sorted(places)
+    assert_nothing_is_left(tmp_path)
+
+
 def test_kept_it_can_be_looked_at(tmp_path: Path):
     demo = start(tmp_path, "--keep")
     out, error = demo.communicate(timeout=PATIENCE_SECONDS)

@@ -296,6 +296,7 @@ def test_its_worker_does_nothing_of_what_others_wait_for(place: Place):
         (("Fix", "--plan", "plan.yaml", "--check", "true", "--worker", "true"), "are for one task"),
         (("", "--worker", "true"), "title"),
         (("Fix", "--slots", "0", "--worker", "true"), "64"),
+        (("Fix", "--decide-within", "5", "--worker", "true"), "--decide-within says when"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_leaves_nothing(
@@ -323,3 +324,18 @@ def test_outside_of_a_repository_it_says_so(tmp_path: Path):
 
     assert refused.code == 2 and b"git" in refused.stderr
     assert os.listdir(tmp_path) == []
+
+
+def test_a_role_that_is_named_has_a_worker_of_its_own_who_reviews(place: Place):
+    review = """printf '{"verdict": "approve", "summary": "fine"}'"""
+    found = place.data(
+        *("Add it", "--blueprint", "standard_task"),
+        *("--worker", WORK, "--worker", f"frontier_reviewer={review}"),
+    )
+    assert (found["data"]["outcome"], found["data"]["closed"]) == ("succeeded", True)
+    shown = place.orch("attempt", "show", "add-it/1", "--run", found["data"]["run"]["name"])
+    assert "not reviewed" not in shown.text
+    config = json.loads(place.orch("run", "show", "--json").text)["data"]["config"]
+    assert config["roles"] == {
+        "frontier_reviewer": {"mailbox": f"{found['data']['run']['name']}-frontier_reviewer"}
+    }

@@ -87,6 +87,25 @@ def test_what_a_gate_finds_is_mended(site: Site, run, course: Course):
     assert site.states(run) == {"a": "succeeded"}
 
 
+def test_who_comes_after_a_repair_in_vain_is_told_what_was_to_be_mended(site, run, course: Course):
+    stages = (
+        agent("write", on_success="look"),
+        gates("look", run="! grep -n bad a.txt", on_failure="mend"),
+        agent("mend", max_visits=3, on_success="look", on_failure="mend"),
+    )
+    add(site, run, "a", *stages)
+    site.dispatch(run)
+    course.work(a_txt="bad\n")
+    course.fail("no idea")
+    course.fail("none either")
+
+    told = site.scheduler.bus.messages(course.attempt.thread_id)[0].body or ""
+    assert course.way()[-1] == ("mend", "live")
+    assert "What the gates found:" in told and "1:bad" in told
+    assert told.count("did not count") == 1
+    assert "The last try at mend did not count" in told and "none either" in told
+
+
 def test_what_gets_no_better_is_somebodys_to_decide(site: Site, run, course: Course):
     stages = (
         agent("write", on_success="look"),

@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from support.matrix import NO_BASE, NO_STATE, NO_WAIT, Cell, Never, given, plain
-from support.orch_matrix import NO_TOKEN, Enterprise, after, reader
+from inbox_orch.orch.stages.model import Blueprint, Stage
+from support.matrix import NO_BASE, NO_STATE, NO_WAIT, Cell, Never, given, plain, read_while_busy
+from support.orch_cells_cleanup import ended
+from support.orch_matrix import NO_TOKEN, Enterprise, after, reader, with_tasks
+from support.runs import add_task
 
 PLAN = """\
 run: {title: From a plan}
@@ -30,6 +33,17 @@ id: mine
 stages:
   - {id: a, type: agent, goal: Do it.}
 """
+
+
+def staged(project: Enterprise) -> None:
+    """Task `a` on its way through the stages of a blueprint."""
+    name = project.open_run()
+    with project.scheduler() as scheduler:
+        run = scheduler.run(name)
+        drawn = Blueprint("mine", (Stage("write", "agent", goal="Do it."),)).canonical()
+        task = {"key_name": "a", "title": "Do a", "blueprint": "mine", "drawn": drawn}
+        add_task(scheduler, run, **task)
+        scheduler.dispatch(run)
 
 
 def with_blueprint(text: str, *arguments: str) -> Cell:
@@ -74,6 +88,16 @@ CELLS: dict[str, dict[str, Any]] = {
         "not_found": plain("blueprint", "graph", "nothing"),
         "conflict": NO_STATE,
         **WITHOUT_A_BASE,
+    },
+    "blueprint explain": {
+        "ok": after(staged, "blueprint", "explain", "a"),
+        "usage": plain("blueprint", "explain"),
+        "not_found": after(with_tasks("a"), "blueprint", "explain", "a"),
+        "conflict": after(ended, "blueprint", "explain", "a"),
+        "busy": read_while_busy(after(staged, "blueprint", "explain", "a")),
+        "no_database": plain("blueprint", "explain", "a"),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
     },
     "plan import": {
         "ok": with_plan(PLAN, "--key", "k"),

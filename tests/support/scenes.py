@@ -103,17 +103,22 @@ exit $status
 """
 
 
-def killed_by_git(
-    scene: Scene, folder: Path, number: int, moment: str, *line: str
-) -> "subprocess.CompletedProcess[bytes]":
-    """An `orch --json` with a git whose call of this number kills its caller, `before` or `after`
-    it has done its work. `folder` has how often git was called, in the file `count`."""
+def killing_git(folder: Path, number: int, moment: str) -> None:
+    """A git in a folder whose call of this number kills its caller, `before` or `after` it has done
+    its work. `folder` has how often git was called, in the file `count`."""
     folder.mkdir(exist_ok=True)
     (folder / "count").unlink(missing_ok=True)
     wrapper = folder / "git"
     text = _KILLING_GIT.format(folder=folder, git=REAL_GIT, number=number, moment=moment)
     wrapper.write_text(text)
     wrapper.chmod(0o755)
+
+
+def killed_by_git(
+    scene: Scene, folder: Path, number: int, moment: str, *line: str
+) -> "subprocess.CompletedProcess[bytes]":
+    """An `orch --json` with such a git; see `killing_git`."""
+    killing_git(folder, number, moment)
     leader = warm.Forked(
         "command",
         [command_path("orch"), *line, "--json"],

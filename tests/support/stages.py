@@ -1,5 +1,6 @@
 """Attempts that go by a blueprint: what tests say in a line about them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,28 @@ def gates(name: str, **options: Any) -> Stage:
     )
 
 
-def add(site: Site, run: Run, key: str, *stages: Stage, **options: Any) -> None:
-    """A task that goes by a blueprint of these stages."""
-    drawn = Blueprint("tried", stages)
+def action(name: str, what: str, **options: Any) -> Stage:
+    """A stage that carries out an action."""
+    return Stage(name, "deterministic", action=what, **options)
+
+
+def review(name: str, **options: Any) -> Stage:
+    """A stage of a reviewer."""
+    return agent(name, **{"writes": False, "reviews": True, "role": "reviewer"} | options)
+
+
+def add(
+    site: Site, run: Run, key: str, *stages: Stage, named: str = "tried", **options: Any
+) -> None:
+    """A task that goes by a blueprint of these stages; a run keeps the first of a name."""
+    drawn = Blueprint(named, stages)
     add_task(
         site.scheduler,
         run,
         key_name=key,
-        title=f"Do {key}",
         blueprint=drawn.id,
         drawn=drawn.canonical(),
-        **options,
+        **{"title": f"Do {key}"} | options,
     )
 
 
@@ -73,13 +85,33 @@ class Course:
         claimed = bus.claim(self.attempt.thread_id, mailboxes=[self.attempt.mailbox])
         return bus, str(claimed.lease.token)
 
-    def work(self, agent: str = "w1", *, body: str = "done", **files: str) -> None:
+    def text(self) -> str:
+        """What the present worker is told."""
+        return self.site.scheduler.bus.messages(self.attempt.thread_id)[0].body or ""
+
+    def files(self) -> dict[str, bytes]:
+        """What is attached to that, by its names."""
+        bus = self.site.scheduler.bus
+        said = bus.messages(self.attempt.thread_id)[0]
+        places = {each.name: bus.artifacts.path(each.sha256) for each in said.artifacts}
+        return {name: Path(place).read_bytes() for name, place in places.items()}
+
+    def work(
+        self, agent: str = "w1", *, body: str = "done", payload: Any = None, **files: str
+    ) -> None:
         """A worker writes files and says that it is done; then a leader looks."""
         bus, token = self.claim(agent)
         for name, content in files.items():
             (self.worktree / name.replace("_", ".")).write_text(content)
-        bus.done(self.attempt.thread_id, token, body=body)
+        given = None if payload is None else json.dumps(payload)
+        bus.done(self.attempt.thread_id, token, body=body, payload=given)
         self.lead()
+
+    def judge(self, verdict: str, agent: str = "rev", *findings: str, summary: str = "so") -> None:
+        """A reviewer hands in a verdict."""
+        listed = [{"text": text} for text in findings]
+        said = {"verdict": verdict, "summary": summary, "findings": listed}
+        self.work(agent, body=json.dumps(said))
 
     def fail(self, body: str = "it does not work", **options: Any) -> None:
         bus, token = self.claim()

@@ -37,11 +37,14 @@ GUARDED = {
     "gates/running.py _started",
 }
 NO_FILES = {
+    "git/applying.py _fill": "reads a tree into an index of our own",
+    "git/applying.py edited": "writes an index of our own",
+    "git/applying.py patched": "applies to an index of our own",
     "git/filters.py brought_in": "reads a commit into an index of our own",
     "git/hidden.py _differing": "refreshes a copy of the index",
     "git/hidden.py unmark": "writes a copy of the index",
     "git/integrating.py working_trees": "lists",
-    "git/raw_trees.py _stored": "writes an index of our own",
+    "git/raw_index.py _update": "writes an index of our own",
     "git/salvage.py _tree": "writes a copy of the index",
     "git/worktrees.py _add": "adds a worktree without files",
 }

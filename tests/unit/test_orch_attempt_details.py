@@ -8,6 +8,7 @@ from inbox_orch.orch.attempts.rows import (
     Failure,
     Harvested,
     Late,
+    Start,
     details_of,
     details_with,
     failure_column,
@@ -31,6 +32,8 @@ EVERY = Details(
     late=Late("c1", 2, "refs/orch/late/A"),
     harvest=False,
     harvested=Harvested("c2", 3),
+    start=Start("t0", "c3", "t1", True),
+    unverified="no gate could judge it",
 )
 
 
@@ -58,6 +61,8 @@ def test_the_column_has_the_bytes_that_earlier_releases_wrote():
             "late": {"head": "c1", "commits": 2, "ref": "refs/orch/late/A"},
             "harvest": False,
             "harvested": {"commit": "c2", "files": 3},
+            "start": {"tree": "t0", "commit": "c3", "base_tree": "t1", "prove": True},
+            "unverified": "no gate could judge it",
         }
     )
 

@@ -92,7 +92,7 @@ def test_a_good_one_has_no_faults(good):
         (agent("a", run="make"), "run", NOT_OF_AGENTS),
         (agent("a", on_reject="pause"), "on_reject", "only a review rejects"),
         (agent("a", reviews=True), "reviews", "a review does not change what it judges"),
-        (Stage("a", "council", goal="x", role="r"), "role", NOT_OF_COUNCILS),
+        (Stage("a", "council", goal="x", toolset="t"), "toolset", NOT_OF_COUNCILS),
         (Stage("a", "council", goal="x", writes=False), "writes", NOT_OF_COUNCILS),
         (Stage("a", "robot", goal="x"), "type", NO_TYPE),
         (agent("a", max_visits=0), "max_visits", "must be 1 to 1000"),

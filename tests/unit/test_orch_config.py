@@ -9,7 +9,7 @@ import yaml
 
 from inbox_orch.orch.documents import reading
 from inbox_orch.orch.documents.config import read_config
-from inbox_orch.orch.runs.config import Config, Setup, from_given
+from inbox_orch.orch.runs.config import Config, NoAnswer, Setup, from_given
 from inbox_orch.orch.runs.model import Limits
 from inbox_orch.shared.errors import InboxOrchError
 
@@ -273,3 +273,47 @@ def test_what_is_handed_on_has_no_secret_in_it():
     assert handed.checks == ("curl ***",)
     assert handed.setup == Setup("login ***")
     assert handed.secrets == ("TOKEN", "UNSET")
+
+
+def test_roles_decisions_and_what_is_looked_for_arrive(tmp_path):
+    config = read(
+        tmp_path,
+        """\
+        roles:
+          frontier_reviewer: {mailbox: reviewers}
+          my_own: {mailbox: mine}
+        finds: [gates]
+        decisions: {on_no_answer: abandon, within_seconds: 2h}
+        """,
+    )
+
+    assert config.roles == {"frontier_reviewer": "reviewers", "my_own": "mine"}
+    assert config.finds == ("gates",)
+    assert config.decisions == NoAnswer("abandon", 7200)
+    assert from_given(json.loads(config.canonical())) == config
+    assert read(tmp_path, json.dumps(config.as_json()), "run.json") == config
+    assert read(tmp_path, "finds: []\n").finds == ()
+
+
+def test_what_is_wrong_with_them_is_told_by_its_line(tmp_path):
+    found = problems(
+        tmp_path,
+        """\
+        roles:
+          a/b: {mailbox: x}
+          good: {mailbox: "no good"}
+          other: {mailbx: x}
+          last: reviewers
+        finds:
+          - setup
+          - tools
+        decisions:
+          within_seconds: 60
+        """,
+    )
+
+    assert [p["line"] for p in found] == [2, 3, 4, 4, 5, 8, 9]
+    assert found[3]["instead"] == "did you mean `mailbox`?"
+    assert "on_no_answer: abandon" in str(found[6]["instead"])
+    (found,) = problems(tmp_path, "finds: [gates, gates]\n")
+    assert "`finds` names 'gates' twice" in found["message"]

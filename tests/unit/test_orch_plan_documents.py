@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inbox_orch.orch.documents.plan import read_plan
 from inbox_orch.orch.documents.reading import read_document
 from inbox_orch.orch.documents.writing import plan_as_json, write_json, write_yaml
-from inbox_orch.orch.runs.config import Config, Setup
+from inbox_orch.orch.runs.config import FINDS, Config, NoAnswer, Setup
 from inbox_orch.orch.runs.model import Limits
 from inbox_orch.orch.runs.plan import Link, Opening, Plan, TaskSpec
 from inbox_orch.shared.errors import InboxOrchError
@@ -94,6 +94,10 @@ def plans(draw) -> Plan:
             cancel_grace_seconds=st.floats(0, 9),
             harvest=st.booleans(),
             notify=COMMANDS,
+            gates=st.sampled_from([(), ({"name": "no", "run": ["a", "b"]},)]),
+            roles=st.dictionaries(st.sampled_from(["yes", "r"]), st.just("m"), max_size=2),
+            finds=st.sampled_from([FINDS, (), ("gates",)]),
+            decisions=st.sampled_from([NoAnswer(), NoAnswer("abandon", 60.0)]),
         ),
     )
     return Plan(tuple(tasks), draw(st.one_of(st.none(), opening)))

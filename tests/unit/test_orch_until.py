@@ -177,3 +177,13 @@ def test_the_error_stands_beside_the_data_that_it_is_given():
     assert failure is not None
     assert (failure.code, failure.exit_code, failure.data) == ("run_unsuccessful", 11, {"a": 1})
     assert WELL.failure({"a": 1}) is None
+
+
+def test_questions_and_decisions_are_named_apart_with_both_ways_out():
+    both = seen("blocked", "failed")._replace(asking=("a", "b"), deciding=("b",), moving=False)
+    verdict = verdict_on(Goal("run"), both)
+
+    assert verdict is not None
+    assert "questions are open: a; decisions are open: b" in verdict.message
+    assert "--body TEXT` answers; `orch blocked` shows the decisions" in str(verdict.hint)
+    assert verdict.details == {"tasks": ["a", "b"], "deciding": ["b"]}

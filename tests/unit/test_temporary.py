@@ -70,7 +70,8 @@ def test_nothing_else_asks_python_for_a_temporary_folder():
         f"{path.relative_to(ROOT)}:{call.lineno}"
         for folder in ("inbox", "orch", "shared", "migrations")
         for path in (ROOT / folder).rglob("*.py")
-        if path.name != "temporary.py"
+        # The probe is run by the interpreter of somebody else's tests, which has nothing of ours.
+        if path.name not in ("temporary.py", "probe.py")
         for call in ast.walk(ast.parse(path.read_text()))
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)

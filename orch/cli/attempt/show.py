@@ -13,8 +13,10 @@ from ...cleanup.restore import Listed, Shown
 from ...gates.checks import Checked
 from ...leader.scheduler import Scheduler
 from ...runs.model import Run
+from ...views import stages
 from ...views.work import Work, as_json, works_of
 from ..parts.base import harvested_words, open_scheduler, run_option, tell_of_last
+from ..parts.visits import visit_rows
 
 
 @click.command(
@@ -36,9 +38,14 @@ def command(context: click.Context, run_name: str | None, attempt: str) -> None:
 def tell_attempt(context: click.Context, scheduler: Scheduler, run: Run, listed: Listed) -> None:
     """Print an attempt of a run."""
     shown = scheduler.attempt_show(run, listed)
-    work = works_of(scheduler.desk, [listed.attempt]).get(listed.attempt.id)
+    attempt = listed.attempt
+    work = works_of(scheduler.desk, [attempt]).get(attempt.id)
+    with scheduler.database.snapshot() as snapshot:
+        visits = stages.visits_of(snapshot, [attempt]).get(attempt.id)
     data = {**shown.as_json(), "work": as_json(work)}
-    shell_of(context).output.result(data, Facts((*_rows(shown), *_work_rows(work))))
+    data |= {} if visits is None else {"visits": stages.as_json(visits)}
+    rows = (*_rows(shown), *_work_rows(work), *visit_rows(attempt, visits or ()))
+    shell_of(context).output.result(data, Facts(rows))
 
 
 def _rows(shown: Shown) -> tuple[tuple[str, object], ...]:

@@ -13,6 +13,7 @@ from inbox_orch.shared.shell.commandline import Program
         "show": (f"{__name__}.show", "One blueprint: its stages and its goals."),
         "validate": (f"{__name__}.validate", "Whether a file can be gone by."),
         "graph": (f"{__name__}.graph", "Draw where its stages lead."),
+        "explain": (f"{__name__}.explain", "Why an attempt went the way it went."),
     },
 )
 def command() -> None:

@@ -98,9 +98,14 @@ def names_of(reviewers: str | None) -> tuple[str, ...]:
 
 def spec_of(brief_file: str, reviewers: Sequence[str], options: dict[str, Any]) -> CouncilSpec:
     """The council that the options of `council_options` ask for; `reviewers` in their place."""
+    return spec_on(_text(brief_file, stored.MAX_BRIEF_BYTES), reviewers, options)
+
+
+def spec_on(brief: str, reviewers: Sequence[str], options: dict[str, Any]) -> CouncilSpec:
+    """The same with the text of the brief."""
     deadline, at = options["deadline"], options["at"]
     return CouncilSpec(
-        brief=_text(brief_file, stored.MAX_BRIEF_BYTES),
+        brief=brief,
         title=options["title"],
         reviewers=reviewers,
         lenses=dict(_lens(each) for each in options["lenses"]),

@@ -12,7 +12,8 @@ from .base import Command
 
 
 def with_option(
-    metavar: str = "[MAILBOX=]NAME", words: str = "A coding agent instead of a command"
+    metavar: str = "[MAILBOX=]NAME",
+    words: str = "A coding agent instead of a command; MAILBOX may be a role of a blueprint",
 ) -> Callable[[Command], Command]:
     """`--with [MAILBOX=]NAME`."""
     return click.option(

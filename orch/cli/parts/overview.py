@@ -10,7 +10,6 @@ from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import shell_of
 
 from ...leader.overview import Waiting, overview
-from ...views.needs import what_it_needs
 from .base import open_scheduler
 
 _NONE = (
@@ -39,7 +38,7 @@ def _blocks(seen: Sequence[Waiting], *, leads: bool) -> list[Block]:
     blocks: list[Block] = [] if seen or not leads else [Sentence(_NONE)]
     for each in seen:
         blocks.append(_headline(each))
-        rows = tuple((s.task.key, s.state, what_it_needs(s), s.task.title) for s in each.needs)
+        rows = tuple((s.task.key, s.state, each.why(s), s.task.title) for s in each.needs)
         if rows:
             blocks.append(Table(("NEEDS YOU", "STATE", "WHY", "TITLE"), rows, fixed=(0, 1)))
         if leads:

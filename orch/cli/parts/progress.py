@@ -15,7 +15,7 @@ from inbox_orch.shared.shell.output import Output
 
 from ...leader.drive import Driven, Line, Step
 from ...leader.scheduler import Scheduler
-from ...runs.model import Run
+from ...runs.model import DECISION, Run
 from ...runs.states import TASK_FINAL
 from ...views.happened import is_told_by_next, one_line, sentence
 from ...views.status import Status
@@ -78,6 +78,8 @@ class Progress:
 
     def _say(self, lines: Sequence[Line]) -> None:
         """A line for each thing that has happened."""
+        asked = {line.facts["key"] for line in lines if "decision" in line.facts}
+        lines = [line for line in lines if not (_asks(line) and line.facts["key"] in asked)]
         for line, following in zip_longest(lines, lines[1:]):
             if line.type == "notice":
                 hint = line.facts["hint"]
@@ -144,12 +146,22 @@ def _said(line: Line) -> tuple[str, str, str, str | None]:
     if line.type == "dispatched":
         text = f"attempt {facts['number']} is with `{facts['mailbox']}`"
         return facts["created_at"], key, line.type, text
+    if line.type == "question" and "decision" in facts:
+        decision = facts["decision"]
+        text = f"asks for a decision ({' | '.join(decision['answers'])}): {decision['sentence']}"
+        return facts["message"]["created_at"], key, "decision", one_line(text)
     if line.type == "question":
         message = facts["message"]
         options = f" ({' | '.join(message['options'])})" if message["options"] else ""
         text = f"{facts['asked_by']} asks{options}: {one_line(message['body'] or '')}"
         return message["created_at"], key, line.type, text
     return facts["at"], key, facts["kind"], sentence(facts["kind"], facts["data"])
+
+
+def _asks(line: Line) -> bool:
+    """Whether it tells that a decision is asked for: while it is open, its question tells more."""
+    is_visit = line.type == "change" and line.facts["kind"] == "visit_begun"
+    return is_visit and line.facts["data"].get("stage") == DECISION
 
 
 def _is_told_by(line: Line, following: Line) -> bool:

@@ -75,11 +75,26 @@ def _note(row: Row, now_ms: int) -> str:
         left = max(1, -(-(standing.until - now_ms) // 1000))
         return f"again in {left}s: {standing.task.reason}"
     if standing.state == "succeeded" and standing.task.accepted_head is not None:
-        return standing.task.accepted_head[:12]
+        head = standing.task.accepted_head[:12]
+        return head if row.unverified is None else f"{head}, not verified: {row.unverified}"
     if standing.state == "blocked":
-        return "asks: see `orch blocked`"
+        return _asked(row)
     if attempt is not None and attempt.state == "ending" and attempt.reason:
         return attempt.reason
-    if row.thread is not None and row.thread.progress is not None and attempt and attempt.live:
-        return f"{row.thread.progress} %"
+    if attempt is not None and attempt.live and (going := _going(row)):
+        return going
     return standing.task.reason or standing.task.title
+
+
+def _asked(row: Row) -> str:
+    """What somebody is asked for: an answer, or a decision, and that has its reason here."""
+    decides = row.place is not None and row.place.decision is not None
+    return row.place.words if row.place and decides else "asks: see `orch blocked`"
+
+
+def _going(row: Row) -> str:
+    """Which stage it is in, and how far its worker is, as far as either is known."""
+    said = [row.place.words] if row.place is not None else []
+    if row.thread is not None and row.thread.progress is not None:
+        said.append(f"{row.thread.progress} %")
+    return ", ".join(said)

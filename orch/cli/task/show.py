@@ -12,6 +12,7 @@ from ...runs.model import Run
 from ...views.show import Edge, TaskShown
 from ..blocked import question_blocks
 from ..parts.base import open_scheduler, run_option, shown_run
+from ..parts.visits import visit_blocks
 
 _LEFT_OUT = ("checks", "limits", "because", "conflict_paths", "result_schema")
 
@@ -70,6 +71,10 @@ def _blocks(shown: TaskShown) -> list[Block]:
         headings = ("ATTEMPT", "STATE", "MAILBOX", "BRANCH", "HEAD", "WHY", "WHO")
         blocks.append(
             Table(headings, rows, fixed=(0, 1), folded=(5,), sparse=(3, 4, 5, 6), named=(3,))
+        )
+    for attempt in shown.attempts:
+        blocks += visit_blocks(
+            f"{shown.standing.task.key}/{attempt.number}", attempt, shown.visits.get(attempt.id, ())
         )
     return blocks + question_blocks([] if shown.question is None else [shown.question])
 

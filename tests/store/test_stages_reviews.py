@@ -1,0 +1,180 @@
+"""Reviews of a blueprint: whose, of what, and what follows from each verdict."""
+
+import pytest
+
+from inbox_orch.orch.leader import crew
+from inbox_orch.orch.leader.crew import Post
+from inbox_orch.orch.runs.config import Config, config_of
+from inbox_orch.orch.stages import roles
+from inbox_orch.orch.stages.decide import Answered
+from support.runs import Site, git
+from support.stages import Course, add, agent, review
+
+
+@pytest.fixture
+def run(site: Site):
+    return site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+
+
+@pytest.fixture
+def course(site: Site, run):
+    return Course(site, run)
+
+
+WRITE = agent("write", on_success="judge", max_visits=3)
+
+
+def started(site: Site, run, **options) -> None:
+    add(site, run, "a", WRITE, review("judge", **{"on_failure": "write"} | options))
+    site.dispatch(run)
+
+
+def test_what_is_approved_comes_in(site: Site, run, course: Course):
+    started(site, run)
+    course.work(a_txt="one\n")
+    assert course.attempt.mailbox == "reviewers"
+    course.judge("approve")
+
+    assert course.way() == [("write", "succeeded"), ("judge", "approve")]
+    assert site.states(run) == {"a": "succeeded"}
+    assert "unverified" not in str(course.attempt.details)
+
+
+def test_what_a_review_asks_for_is_told_to_the_next_worker(site: Site, run, course: Course):
+    started(site, run)
+    course.work(a_txt="one\n")
+    course.judge("request_changes", "rev", "one is not two")
+
+    assert course.way()[1:] == [("judge", "request_changes"), ("write", "live")]
+    assert "- one is not two" in course.text()
+    course.work(a_txt="two\n")
+    assert "What the last review asked for (look whether that is done):" in course.text()
+    course.judge("approve")
+    assert site.states(run) == {"a": "succeeded"}
+
+
+def test_what_is_rejected_is_somebodys_to_decide(site: Site, run, course: Course):
+    started(site, run)
+    course.work(a_txt="one\n")
+    course.judge("reject", summary="not at all")
+
+    assert course.way()[-1] == ("decision", "live")
+    assert course.visits()[-1].found["cause"] == "rejected"
+    site.scheduler.answer(run, "a", body="", decided=Answered("continue", "smaller", None))
+    course.lead()
+    assert course.way()[-1] == ("write", "live") and "smaller" in course.text()
+
+
+def test_nobody_approves_what_they_wrote(site: Site, run, course: Course):
+    started(site, run)
+    course.work("w1", a_txt="one\n")
+    course.judge("approve", "w1")
+
+    assert course.way()[1] == ("judge", "skipped")
+    assert "w1 has written what it reviewed" in str(course.visits()[-1].reason)
+    assert "not reviewed: judge was skipped" in str(course.attempt.details)
+
+
+def test_without_a_reviewer_the_review_is_skipped_and_said(site: Site):
+    run = site.open_run(title="Later")
+    course = Course(site, run)
+    started(site, run)
+    course.work(a_txt="one\n")
+
+    assert course.way() == [("write", "succeeded"), ("judge", "skipped")]
+    assert "not reviewed: judge was skipped" in str(course.attempt.details)
+
+
+def test_what_a_reviewer_changes_is_taken_back_and_said(site: Site, run, course: Course):
+    started(site, run)
+    course.work(a_txt="one\n")
+    (course.worktree / "a.txt").write_text("my own\n")
+    course.judge("approve")
+
+    assert course.visits()[-1].found["put_back"] == ["a.txt"]
+    head = course.attempt.head_commit
+    assert git(site.repository, "show", f"{head}:a.txt") == "one"
+
+
+def test_a_verdict_that_cannot_be_read_is_refused_at_once(site: Site, run, course: Course):
+    from support.buses import refused
+
+    started(site, run)
+    course.work(a_txt="one\n")
+    with refused("result_refused"):
+        course.work("rev", body='{"verdict": "fine", "summary": "x"}')
+    assert course.way()[-1] == ("judge", "live")
+
+
+def test_only_documents_may_change_where_that_is_said(site: Site, run, course: Course):
+    stages = agent("write", toolset="docs", on_failure="write", max_visits=3)
+    add(site, run, "a", stages)
+    site.dispatch(run)
+    course.work(a_py="x = 1\n")
+    assert course.way()[0] == ("write", "failed")
+    assert "only documents may change, not a.py" in course.text()
+    assert git(course.worktree, "status", "--porcelain") == ""
+    course.work(a_md="x\n")
+
+    assert site.states(run) == {"a": "succeeded"}
+
+
+# -- roles ---------------------------------------------------------------------------------
+
+
+def test_a_role_that_is_named_gets_a_mailbox_of_its_own_in_this_run(site: Site):
+    run = site.open_run(title="Later")
+    started(site, run)
+    posts = (Post("x", None, "claude", "claude"), Post("y", "reviewer", "codex", "codex"))
+    given, cast = crew.cast(site.scheduler.desk, run, posts)
+    again, _ = crew.cast(site.scheduler.desk, run, posts)
+
+    own = f"{run.name}-reviewer"
+    assert config_of(given).roles == config_of(again).roles == {"reviewer": own}
+    assert [post.mailbox for post in cast] == [None, own]
+    course = Course(site, run)
+    course.work(a_txt="one\n")
+    assert course.attempt.mailbox == own  # though this leader has not heard of it
+
+
+def test_what_is_no_role_here_stays_a_mailbox(site: Site, run):
+    started(site, run)
+    posts = (Post("x", "builders", "a"), Post("y", "reviewer", "b"))
+    given, cast = crew.cast(site.scheduler.desk, run, posts)
+
+    assert given == run
+    assert [post.mailbox for post in cast] == ["builders", "reviewers"]
+
+
+def test_the_mailboxes_of_roles_are_served_while_a_task_may_need_them(site: Site, run):
+    def served() -> list[str]:
+        with site.scheduler.database.snapshot() as snapshot:
+            return roles.mailboxes_of(snapshot, run)
+
+    site.add(run, "plain")
+    assert served() == []
+    started(site, run)
+    assert served() == ["reviewers"]
+    site.scheduler.cancel(run, ["a"])
+    assert served() == []
+
+
+def test_a_worker_for_all_has_the_mailboxes_of_roles_apart(site: Site, run, monkeypatch):
+    """So that who reviews has another name than who wrote."""
+    started(site, run)
+    begun: list[tuple[str, ...]] = []
+    monkeypatch.setattr(crew.Crew, "add", lambda self, post, boxes, slots: begun.append(boxes))
+    workers = crew.Crew(site.scheduler.desk, run, (Post("x", None, "claude"),))
+    workers.serve()
+    workers.serve()
+
+    assert begun == [("workers",), ("reviewers",)]
+
+
+def test_a_known_role_that_no_stage_has_is_told(site: Site, run, monkeypatch):
+    started(site, run)
+    told: list[str] = []
+    monkeypatch.setattr(site.scheduler.database, "notice", told.append)
+    crew.cast(site.scheduler.desk, run, (Post("x", "simple_builder", "a"),))
+
+    assert told == [f"no stage of run {run.name} has the role simple_builder: it has no work there"]

@@ -1,0 +1,110 @@
+"""What workers of a stage are told."""
+
+from inbox_orch.inbox.domain.limits import MAX_BODY_BYTES
+from inbox_orch.orch.gates.definitions import Gate
+from inbox_orch.orch.gates.look import Found
+from inbox_orch.orch.gates.results import GateResult
+from inbox_orch.orch.stages import texts
+from inbox_orch.orch.stages.begin import announcement
+from inbox_orch.orch.stages.model import Stage
+
+WRITES = Stage("fix", "agent", goal="Mend only what is reported.")
+READS = Stage("look", "agent", goal="Say what you see.", writes=False)
+REVIEWS = Stage("review", "agent", goal="Judge it.", writes=False, reviews=True)
+BASE = "0123456789abcdef0123456789abcdef01234567"
+
+
+def told(stage: Stage, *before: str, task: str = "Fix add", gates: tuple[str, ...] = ()) -> str:
+    return texts.for_visit(task, stage, before, gates=gates, base=BASE)
+
+
+def test_who_writes_is_told_the_task_the_step_and_how_it_ends():
+    text = told(WRITES)
+
+    assert text.startswith("Fix add\n\nThis step: fix\n\nMend only what is reported.\n\n")
+    assert "What you leave here is committed for you." in text
+    assert "orch gate run" not in text
+
+
+def test_who_writes_is_told_by_which_gates_it_is_judged():
+    text = told(WRITES, gates=("lint", "check-1"))
+    assert "These gates judge it then: lint, check-1. `orch gate run` runs them here" in text
+
+
+def test_who_reads_is_told_to_change_nothing():
+    text = told(READS, gates=("lint",))
+    assert text.endswith("\n\nRead, and change nothing: what you change here is taken back.")
+
+
+def test_a_reviewer_is_told_what_is_judged_and_what_a_verdict_looks_like():
+    text = told(REVIEWS, gates=("lint",))
+    assert "To be judged: `git diff 0123456789ab HEAD` in this worktree." in text
+    assert '{"verdict": "approve" | "request_changes" | "reject"' in text
+    assert "committed for you" not in text
+
+
+def test_what_was_found_stands_between_the_step_and_how_it_ends_and_alone_is_cut():
+    found = "x" * (2 * texts.MAX_TEXT_BYTES)
+    task = "Fix all of this: " + "y" * (2 * texts.MAX_TEXT_BYTES)
+
+    text = told(WRITES, found, task=task, gates=("lint",))
+
+    assert text.startswith(task + "\n\nThis step: fix\n")
+    assert 0 < text.count("x" * 1000) < 2 * texts.MAX_TEXT_BYTES // 1000
+    assert "(cut)" in text
+    assert text.endswith("Exit 11: there is something to mend.")
+
+
+def test_the_longest_task_fits_into_a_message():
+    task = "y" * MAX_BODY_BYTES
+    text = told(WRITES._replace(goal="z" * 64 * 1024), "x" * texts.MAX_TEXT_BYTES, task=task)
+    assert len(text.encode()) <= MAX_BODY_BYTES
+
+
+def test_findings_are_told_with_their_places_as_far_as_they_have_some():
+    found = {
+        "summary": "Nearly.",
+        "findings": [
+            {"path": "a.py", "line": 3, "severity": "high", "text": "off by one"},
+            {"path": "b.py", "line": None, "text": "no test"},
+            {"line": 9, "text": "nowhere"},
+        ],
+    }
+    assert texts.findings(found) == (
+        "What the review asks for:\nNearly.\n"
+        "- [high] a.py:3: off by one\n- b.py: no test\n- nowhere"
+    )
+    assert texts.findings(found, texts.HEADINGS["reject"]).startswith(
+        "The review before has rejected it:\n"
+    )
+
+
+def test_failures_are_told_gate_by_gate_with_the_end_of_the_output():
+    results = [
+        GateResult("lint", "passed", None, mode="block"),
+        GateResult(
+            "tests",
+            "failed",
+            "2 failures",
+            mode="block",
+            failures={"t1": 1, "t2": 3},
+            texts={"t1": "t1: 1 != 2", "t2": "t2"},
+            output="the end\n",
+        ),
+    ]
+    assert texts.failed_gates(results, "It got no better: 2 failures, 2 before.") == (
+        "What the gates found:\n\ntests: 2 failures\n- t1: 1 != 2\n- t2 (3 times)\n"
+        "\nThe end of its output:\nthe end\n\nIt got no better: 2 failures, 2 before."
+    )
+
+
+def test_what_is_done_before_the_first_stage_is_announced():
+    found = Found("make deps", "the config", (Gate("lint", "true"), Gate("tests", "true")), ())
+    nothing = Found(None, "", (), ())
+
+    assert announcement(found, True, False) == (
+        "it is set up by `make deps` (the config); its gates are tried on the base: lint, tests"
+    )
+    assert announcement(found, False, False) == "it is set up by `make deps` (the config)"
+    assert announcement(nothing, True, True) is None
+    assert "nothing judges the work" in str(announcement(nothing, True, False))
