@@ -9,9 +9,9 @@ from ..attempts import fold, keep, moving, verify
 from ..attempts import rows as attempts
 from ..attempts.rows import Details, details_with
 from ..attempts.verify import Verdict
-from ..git.commands import output_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt
+from . import ahead
 from .course import Course
 from .machine import Step
 
@@ -36,7 +36,7 @@ def _verdict(desk: Desk, course: Course) -> Verdict:
     repository, attempt = desk.repository(course.run), course.attempt
     head, base = course.last_head, str(attempt.base_commit)
     assert head is not None, "the first visit has one"
-    ahead = int(output_of(repository.path, "rev-list", "--count", f"{base}..{head}"))
+    commits = ahead.of(repository, attempt, head)
     details = Details(
         change_summary=repository.change_summary(head, base),
         harvest=False,
@@ -44,10 +44,10 @@ def _verdict(desk: Desk, course: Course) -> Verdict:
     )
     changes: dict[str, Any] = {
         "head_commit": head,
-        "commits_ahead": ahead,
+        "commits_ahead": commits,
         "details": details_with(attempt, details),
     }
-    if ahead == 0 and not course.task.allow_empty:
+    if commits == 0 and not course.task.allow_empty:
         return Verdict("rejected", "empty: no commit on top of the base", changes)
     return Verdict("succeeded", None, changes)
 

@@ -25,6 +25,7 @@ from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
 from ..runs.costs import cost_in
 from ..runs.desk import Desk, place_of
+from . import ahead
 from .course import Course
 from .documents_only import not_documents
 from .model import Stage
@@ -230,6 +231,8 @@ def _harvested(desk: Desk, course: Course, outcome: Outcome, held: Held) -> Outc
         return Outcome("failed", reason=f"not committed: {done.obstacle}", put_back=True)
     if done.found is None:
         return Outcome("failed", reason="its worktree cannot be looked at", put_back=True)
+    if done.found.head is not None:
+        ahead.remember(course.attempt, done.found.head, done.found.commits_ahead)
     reasons, _ = verify.objections(done.found, True)
     if reasons:
         return Outcome("failed", reason="; ".join(reasons)[:_MOST_REASON], put_back=True)

@@ -7,6 +7,7 @@ apart. Then many of each kind, with two leaders and some workers.
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -27,7 +28,7 @@ LONGEST = "1200"
 """Seconds that a leader waits for the end."""
 KINDS = ("plain", "staged")
 STEPS = ("dispatch", "done")
-COUNTED = ("ms", "processes", "statements")
+COUNTED = ("ms", "processor_ms", "processes", "statements")
 GATE = "true"
 
 
@@ -200,14 +201,22 @@ def counted(ground: Ground, counts: Counts) -> Iterator[dict[str, Any]]:
     figures: dict[str, Any] = {}
     connection = ground.bus.database.connection
     before, began = (counts.processes, counts.statements), time.perf_counter()
+    used = processor_seconds()
     connection.set_trace_callback(counts.run)
     try:
         yield figures
     finally:
         connection.set_trace_callback(None)
     figures["ms"] = (time.perf_counter() - began) * 1000
+    figures["processor_ms"] = (processor_seconds() - used) * 1000
     figures["processes"] = counts.processes - before[0]
     figures["statements"] = counts.statements - before[1]
+
+
+def processor_seconds() -> float:
+    """Of this process and of all that it has waited for."""
+    found = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in found)
 
 
 def total(turn: dict[str, Any], what: str) -> Any:

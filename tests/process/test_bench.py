@@ -129,6 +129,14 @@ def test_a_graph_is_imported_looked_at_and_kept_free_of_cycles(tmp_path):
     assert all(figures[name]["work"]["count"] == 1 for name in ("ready", "status"))
 
 
+def test_a_task_with_a_blueprint_is_measured_beside_one_with_a_check(tmp_path):
+    figures = bench("stages", tmp_path)
+    pairs = figures["pairs"]
+
+    assert pairs["staged"]["whole"]["processes"] > pairs["plain"]["whole"]["processes"] > 10
+    assert [crowd["tasks"] for crowd in figures["crowds"].values()] == [2, 2]
+
+
 def test_worktrees_are_measured_beside_gits_own(tmp_path):
     figures = bench("worktrees", tmp_path)
     assert 0 < figures["salvage"]["look_ms"] < figures["salvage"]["salvage_ms"]
