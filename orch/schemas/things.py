@@ -235,6 +235,7 @@ class Visit(Shape):
     tree_before: Commit | None
     tree_after: Commit | None
     snapshot: Commit | None
+    head: Commit | None
     worker: Name | None
     verdict: str | None
     reason: str | None

@@ -22,7 +22,7 @@ def test_who_writes_is_told_the_task_the_step_and_how_it_ends():
     text = told(WRITES)
 
     assert text.startswith("Fix add\n\nThis step: fix\n\nMend only what is reported.\n\n")
-    assert "What you leave here is committed for you." in text
+    assert "When this step is done, stop: what you leave here is committed for you." in text
     assert "orch gate run" not in text
 
 
@@ -53,7 +53,7 @@ def test_what_was_found_stands_between_the_step_and_how_it_ends_and_alone_is_cut
     assert text.startswith(task + "\n\nThis step: fix\n")
     assert 0 < text.count("x" * 1000) < 2 * texts.MAX_TEXT_BYTES // 1000
     assert "(cut)" in text
-    assert text.endswith("Exit 11: there is something to mend.")
+    assert text.endswith("A gate that\ncannot be run here is not yours to mend: say so, and stop.")
 
 
 def test_the_longest_task_fits_into_a_message():
