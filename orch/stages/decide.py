@@ -163,8 +163,9 @@ def answer(
     checked = check(given, answers_to(str(visit.found.get("cause"))))
     desk.bus.cancel(thread.id, body=f"decided: {checked.answer}", agent=run.leader)
     _close(desk, tx, course, visit, (checked, desk.actor(run)))
+    place = {"stage": visit.found.get("about") or attempt.stage}
     moved = moving.move_attempt(
-        desk, tx, run, attempt, moving.Move("submitted", f"decided: {checked.answer}")
+        desk, tx, run, attempt, moving.Move("submitted", f"decided: {checked.answer}", place)
     )
     stop.task_follows(desk, tx, run, moved, "submitted")
     return {"decision": visit.number, "thread": thread.id, "answer": checked.answer}

@@ -17,6 +17,7 @@ CHECKS = "checks"
 MOST_LOST = 3
 """So many visits in a row whose workers were lost, and somebody has to decide."""
 FIRST_PAUSE_MS, MOST_PAUSE_MS = 2_000, 120_000
+_MOST_NAMED = 3
 RENEWING = ("continue", "change_role")
 """Answers after which the loops' counters start anew."""
 ANSWERS = ("continue", "change_role", "accept", "abandon")
@@ -130,7 +131,8 @@ def _after_failing(seen: Seen, begun: Sequence[Past], last: Past, target: str) -
     left = _visits_left(seen, begun, target)
     verdict = judge(points, visits_left=left)
     if verdict.stops:
-        return Step("decide", last.stage, verdict.word, verdict.sentence, resume=target)
+        reason = f"{verdict.sentence.rstrip('.')}; {_named(last.failing)}"
+        return Step("decide", last.stage, verdict.word, reason, resume=target)
     told = verdict.sentence if len(points) > 1 else None
     return _go(seen, begun, last, target)._replace(told=told)
 
@@ -147,6 +149,14 @@ def convergence(seen: Seen) -> Verdict | None:
         return None
     begun = [v for v in past if not (v.kind == "decision" and v.state != "succeeded")]
     return judge(_series(begun, last), visits_left=_visits_left(seen, begun, target))
+
+
+def _named(failing: tuple[str, Mapping[str, int]]) -> str:
+    """The gate, and what it names first."""
+    gate, failures = failing
+    names = list(failures)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{gate}: {', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _series(begun: Sequence[Past], last: Past) -> list[Point]:

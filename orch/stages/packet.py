@@ -17,7 +17,7 @@ _MOST_VISITS, _MOST_FAILURES, _MOST_OUTPUT = 40, 20, 2000
 SENTENCES = {
     "approval": "stage {stage} has to be approved",
     "error": "what came of stage {stage} cannot be judged",
-    "exhausted": "stage {stage} has used up its visits",
+    "exhausted": "stage {stage} goes no further",
     "stalled": "stage {stage} does not get better",
     "oscillating": "stage {stage} goes in circles",
     "pause": "stage {stage} did not succeed",
