@@ -131,6 +131,7 @@ def _after_failing(seen: Seen, begun: Sequence[Past], last: Past, target: str) -
     left = _visits_left(seen, begun, target)
     verdict = judge(points, visits_left=left)
     if verdict.stops:
+        assert last.failing is not None
         reason = f"{verdict.sentence.rstrip('.')}; {_named(last.failing)}"
         return Step("decide", last.stage, verdict.word, reason, resume=target)
     told = verdict.sentence if len(points) > 1 else None
