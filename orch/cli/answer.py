@@ -30,9 +30,7 @@ from .parts.base import chosen_run, key_option, lead_on, open_scheduler, read_bo
 @click.option(
     "--decide",
     metavar="ANSWER",
-    help="Settle a decision: `continue`, `change_role`, `accept` or `abandon`; of an approval "
-    "`approve`, `refuse` or `abandon`. `orch blocked` says what each does. Then `orch drive`, or "
-    "the same `orch do` again.",
+    help="Settle a decision; `orch blocked` lists the answers. Then `orch drive` or `orch do`.",
 )
 @click.option("--to", metavar="MAILBOX", help="Who gets the stage, with --decide change_role.")
 @key_option
