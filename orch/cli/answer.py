@@ -30,7 +30,7 @@ from .parts.base import chosen_run, key_option, lead_on, open_scheduler, read_bo
 @click.option(
     "--decide",
     metavar="ANSWER",
-    help="Settle a decision; `orch blocked` lists the answers. Then drive on.",
+    help="Settle a decision; `orch blocked` lists the answers.",
 )
 @click.option("--to", metavar="MAILBOX", help="Who gets the stage, with --decide change_role.")
 @key_option
