@@ -3,6 +3,7 @@
 One thread watches all of them in turn. Nothing is kept here that a crash could lose.
 """
 
+import contextlib
 import os
 from collections.abc import Generator
 from typing import NamedTuple
@@ -27,11 +28,7 @@ def slots_of(asked: int | None) -> GateSlots:
     at least two."""
     if asked is not None:
         return GateSlots(asked, asked)
-    return GateSlots(1, max(2, len(os.sched_getaffinity(0)) // 2) if _counts() else 2)
-
-
-def _counts() -> bool:
-    return hasattr(os, "sched_getaffinity")
+    return GateSlots(1, max(2, (os.cpu_count() or 1) // 2))
 
 
 def working(
@@ -116,6 +113,7 @@ class _Pool:
     def close(self) -> None:
         """Put back what runs."""
         SLICE.share(0)
-        while self.running:
-            steps, _ = self.running.pop()
-            steps.close()
+        with contextlib.ExitStack() as each:  # that one cannot be put back keeps none of the others
+            for steps, _ in self.running:
+                each.callback(steps.close)
+            self.running = []

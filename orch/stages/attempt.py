@@ -20,7 +20,7 @@ from ..runs.model import Attempt, Run, Task
 from . import accept, begin, course, decide, enter, gating, seats
 from . import settle as settling
 from .course import Course
-from .machine import Step
+from .machine import Step, has_to_wait
 from .model import SURROUNDINGS
 
 _OVERDUE_LOOK_MS = 500
@@ -152,7 +152,7 @@ def _step(desk: Desk, now: Course) -> bool:
         if live is not None and live.kind == "council":
             return seats.settle(desk, now)
         return live is not None and live.kind == "agent" and settling.settle(desk, now)
-    if step.at_ms > desk.database.now().wall_ms or decide.holds_up(desk, now):
+    if has_to_wait(step, desk.database.now().wall_ms) or decide.holds_up(desk, now):
         return False
     return _take(desk, now, step)
 

@@ -67,6 +67,12 @@ class Step(NamedTuple):
     at_ms: int = 0
 
 
+def has_to_wait(step: Step, now_ms: int) -> bool:
+    """Whether it is too early for a step. One that seems further off than any pause was set before
+    the clock was put back: its time has come."""
+    return now_ms < step.at_ms <= now_ms + MOST_PAUSE_MS
+
+
 def next_step(seen: Seen) -> Step:
     """What comes next. Of one history it is always the same; see `Seen`."""
     # A decision that was void is asked for again.

@@ -39,6 +39,7 @@ class Bench:
         self.repository = Repository(str(self.folder))
         self.worktree = folder / "work"
         git(self.folder, "worktree", "add", "--quiet", "-b", "work", str(self.worktree))
+        self.admin = Path(git(self.worktree, "rev-parse", "--absolute-git-dir"))
         self.known: list[str] = []
 
     @property
@@ -180,7 +181,7 @@ def test_what_set_up_made_is_left_out_whole(bench: Bench):
     bench.write("own.txt")
     assert set(bench.files(bench.tree())) == {"README.md", "own.txt"}
 
-    (bench.folder / ".git/worktrees/work/inbox-orch-manifest.json").unlink()
+    (bench.admin / "inbox-orch-manifest.json").unlink()
     with pytest.raises(Unfit, match="cannot be told"):
         bench.tree()
 
@@ -347,7 +348,7 @@ def test_a_submodule_stays_as_it_is_and_a_changed_one_is_refused(bench: Bench, t
 def test_an_index_that_is_lost_damaged_or_without_its_objects_is_made_again(bench: Bench):
     bench.write("a.txt", "a\n")
     tree = bench.tree()
-    cache = bench.folder / ".git/worktrees/work/inbox-orch-raw-index"
+    cache = bench.admin / "inbox-orch-raw-index"
     assert cache.exists()
     git(bench.folder, "gc", "--quiet", "--prune=now")
     git(bench.folder, "cat-file", "-e", tree, status=1)
@@ -743,14 +744,14 @@ def test_an_index_that_another_program_has_is_told(bench: Bench, monkeypatch):
     kept = bench.snapshot()
     git(bench.worktree, "rm", "--quiet", "--cached", "README.md")
     bench.write("new.txt")
-    (bench.folder / ".git/worktrees/work/index.lock").touch()
+    (bench.admin / "index.lock").touch()
     before = bench.on_disk(), bench.standing()
 
     with pytest.raises(Unfit, match=r"index\.lock is there"):
         bench.restore(kept.commit)
     assert (bench.on_disk(), bench.standing()) == before
 
-    (bench.folder / ".git/worktrees/work/index.lock").unlink()
+    (bench.admin / "index.lock").unlink()
     bench.restore(kept.commit)
     assert git(bench.worktree, "status", "--porcelain") == ""
 

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbox_orch.orch.documents import library
+from inbox_orch.orch.documents import catalogue
 from inbox_orch.orch.documents.blueprint import read_blueprint
 from inbox_orch.orch.stages.checking import faults, most_visits
 from inbox_orch.orch.stages.model import ROUTES, Blueprint, Stage
@@ -337,7 +337,7 @@ def test_all_goals_together_are_bounded(repository):
 
 @pytest.mark.parametrize("name, most", [("standard_task", 12), ("quick_fix", 3), ("study_task", 8)])
 def test_a_native_one_has_no_faults_and_a_bound(tmp_path, name, most):
-    found = library.find(name, str(tmp_path))
+    found = catalogue.find(name, str(tmp_path))
 
     assert found.id == name
     assert found.title
@@ -348,14 +348,14 @@ def test_a_native_one_has_no_faults_and_a_bound(tmp_path, name, most):
 
 
 def test_the_native_ones_are_all_that_lie_in_the_package():
-    files = Path(library.find.__globals__["_native_file"]("x")).parent.iterdir()
+    files = Path(catalogue.find.__globals__["_native_file"]("x")).parent.iterdir()
 
-    assert sorted(path.stem for path in files) == sorted(library.NATIVE)
+    assert sorted(path.stem for path in files) == sorted(catalogue.NATIVE)
 
 
 def test_reviews_never_write_and_repairs_are_bounded(tmp_path):
-    for name in library.NATIVE:
-        for stage in library.find(name, str(tmp_path)).stages:
+    for name in catalogue.NATIVE:
+        for stage in catalogue.find(name, str(tmp_path)).stages:
             assert not (stage.reviews and stage.writes)
             assert stage.max_visits or not stage.id.startswith("fix")
 
@@ -370,29 +370,29 @@ def test_a_name_means_the_repositorys_own_from_any_folder_in_it(repository):
     own(repository, "mine.yaml", ONE)
     (repository / "deep" / "er").mkdir(parents=True)
 
-    assert library.find("mine", str(repository / "deep" / "er")).id == "mine"
+    assert catalogue.find("mine", str(repository / "deep" / "er")).id == "mine"
 
 
 def test_a_path_means_the_file(repository):
     path = own(repository, "other.yml", ONE)
 
-    assert library.find(str(path), "/").id == "mine"
-    assert library.find(".orch/blueprints/other.yml", str(repository)).id == "mine"
+    assert catalogue.find(str(path), "/").id == "mine"
+    assert catalogue.find(".orch/blueprints/other.yml", str(repository)).id == "mine"
     with pytest.raises(InboxOrchError, match="cannot read"):
-        library.find("other.yml", str(repository))
+        catalogue.find("other.yml", str(repository))
 
 
-@pytest.mark.parametrize("name", library.NATIVE)
+@pytest.mark.parametrize("name", catalogue.NATIVE)
 def test_the_id_of_a_native_one_is_taken(repository, name):
     path = own(repository, "mine.yaml", ONE.replace("mine", name))
 
     with pytest.raises(InboxOrchError, match=f"'{name}' is the id of a blueprint that comes"):
-        library.find(str(path), "/")
+        catalogue.find(str(path), "/")
     with pytest.raises(InboxOrchError, match=f"'{name}' is the id of a blueprint that comes"):
-        library.find("mine", str(repository))
+        catalogue.find("mine", str(repository))
     # Where one of the repository could be called so, the native one is meant.
     own(repository, f"{name}.yaml", ONE.replace("mine", name))
-    assert library.find(name, str(repository)).title != ""
+    assert catalogue.find(name, str(repository)).title != ""
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_a_name_that_means_nothing_is_not_found(repository, name, hint):
     own(repository, "mine.yaml", ONE)
     own(repository, "yours.yml", ONE)
     with pytest.raises(InboxOrchError) as caught:
-        library.find(name, str(repository))
+        catalogue.find(name, str(repository))
 
     assert caught.value.code == "not_found"
     assert hint in str(caught.value.hint)
@@ -420,22 +420,22 @@ def test_a_name_that_means_nothing_is_not_found(repository, name, hint):
 def test_a_file_is_called_as_its_blueprint_is(repository):
     own(repository, "yours.yaml", ONE)
     with pytest.raises(InboxOrchError, match="has the id 'mine'"):
-        library.find("yours", str(repository))
+        catalogue.find("yours", str(repository))
 
 
 def test_all_are_listed_with_what_is_wrong_with_them(repository):
     own(repository, "mine.yaml", ONE)
     own(repository, "bad.yaml", ONE.replace("goal", "gaol"))
     os.mkfifo(repository / ".orch" / "blueprints" / "pipe.yaml")
-    found = library.entries(str(repository))
+    found = catalogue.entries(str(repository))
 
     assert [(e.id, e.source, e.blueprint is None) for e in found] == [
-        *((name, "native", False) for name in library.NATIVE),
+        *((name, "native", False) for name in catalogue.NATIVE),
         ("bad", "repository", True),
         ("mine", "repository", False),
     ]
     assert "gaol" in str(found[3].error)
-    assert len(library.entries(str(repository.parent))) == len(library.NATIVE)
+    assert len(catalogue.entries(str(repository.parent))) == len(catalogue.NATIVE)
 
 
 # -- Whatever it is ------------------------------------------------------------------------

@@ -6,7 +6,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from inbox_orch.orch.stages.checking import faults, most_visits
-from inbox_orch.orch.stages.machine import CHECKS, MOST_LOST, Past, Seen, Step, next_step
+from inbox_orch.orch.stages.machine import (
+    CHECKS,
+    MOST_LOST,
+    MOST_PAUSE_MS,
+    Past,
+    Seen,
+    Step,
+    has_to_wait,
+    next_step,
+)
 from inbox_orch.orch.stages.model import ENDS, Blueprint, Stage
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -120,3 +129,12 @@ def test_a_stage_whose_workers_are_lost_is_entered_again_later_each_time_and_the
     assert next_step(Seen(blueprint, [lost, lost])) == Step("offer", "a", at_ms=5000)
     asked = next_step(Seen(blueprint, [lost] * 3))
     assert (asked.do, asked.cause, asked.resume) == ("decide", "infrastructure", "a")
+
+
+def test_a_pause_is_over_when_its_time_has_come_and_after_the_clock_was_put_back():
+    step = Step("offer", "a", at_ms=1_000_000)
+
+    assert has_to_wait(step, 1_000_000 - MOST_PAUSE_MS)
+    assert has_to_wait(step, 999_999)
+    assert not has_to_wait(step, 1_000_000)
+    assert not has_to_wait(step, 1_000_000 - MOST_PAUSE_MS - 1)

@@ -17,7 +17,7 @@ def command(context: click.Context) -> None:
 
     VISITS is how many visits of agents there are at most. Needs no database.
     """
-    from ...documents.library import entries
+    from ...documents.catalogue import entries
 
     items = [entry_as_json(entry) for entry in entries(os.curdir)]
     rows = tuple(

@@ -11,22 +11,22 @@ from ...stages.model import ROUTES, Blueprint, Stage
 from .documents import problems_told
 
 if TYPE_CHECKING:
-    from ...documents.library import Entry
+    from ...documents.catalogue import Entry
 
 
-def named(shell: Shell, name: str) -> Blueprint:
-    """The blueprint that a name or path means here; errors `not_found`, and `usage` after every
-    problem has been told on stderr."""
-    from ...documents.library import find
+def named(shell: Shell, name: str, folder: str = os.curdir) -> Blueprint:
+    """The blueprint that a path means here, or a name in the repository of a folder; errors
+    `not_found`, and `usage` after every problem has been told on stderr."""
+    from ...documents.catalogue import find, is_path
 
     with problems_told(shell):
-        return find(name, os.curdir)
+        return find(name, os.curdir if is_path(name) else folder)
 
 
 def in_file(shell: Shell, path: str) -> Blueprint:
     """The blueprint in a file, or on standard input; error `usage` as above."""
     from ...documents.blueprint import read_blueprint
-    from ...documents.library import NATIVE
+    from ...documents.catalogue import NATIVE
 
     with problems_told(shell):
         return read_blueprint(path, taken=NATIVE)

@@ -10,7 +10,6 @@ from inbox_orch.shared.shell.commandline import Shell
 from ...runs.model import Run
 from ...runs.plan import Plan, TaskSpec
 from .base import Command
-from .documents import problems_told
 
 
 def blueprint_option(words: str) -> Callable[[Command], Command]:
@@ -30,11 +29,9 @@ def drawn_by(shell: Shell, name: str | None, folder: str) -> tuple[str, str] | N
     above."""
     if name is None:
         return None
-    from ...documents import library
+    from .blueprints import named  # with all the rules of blueprints
 
-    with problems_told(shell):
-        here = os.getcwd() if library.is_path(name) else folder
-        found = library.find(name, here)
+    found = named(shell, name, folder)
     return found.id, found.canonical()
 
 
