@@ -19,9 +19,11 @@ from inbox_orch.orch.leader.next_facts import facts_of
 from inbox_orch.orch.leader.next_rules import next_line
 from inbox_orch.orch.leader.notices import notices_of
 from inbox_orch.orch.leader.overview import overview
+from inbox_orch.orch.leader.wish import Wish, open_wish, plan_of
 from inbox_orch.orch.pictures.page import page
 from inbox_orch.orch.pictures.timeline import bar_of_visit
 from inbox_orch.orch.runs.model import Run
+from inbox_orch.orch.runs.plan import Opening
 from inbox_orch.orch.schemas import COMMANDS
 from inbox_orch.orch.stages.decide import Answered
 from inbox_orch.orch.views import logs
@@ -353,6 +355,17 @@ def test_explain_of_what_goes_on_says_what_goes_on(site: Site):
     assert [e.target for e in found.items] == ["write", None]
     site.scheduler.cancel(run, ["a"])
     assert explain(site.scheduler.desk, "a", run.name).items[-1].visit.state == "cancelled"
+
+
+def test_explain_of_a_run_of_do_leads_to_the_call_that_has_workers(site: Site):
+    plan = plan_of("Fix it", "", ())
+    wish = Wish(plan, Opening("Fix it"), str(site.repository), "main")
+    run, _ = open_wish(site.scheduler.desk, wish)
+    add(site, run, "a", *LOOKING)
+    site.dispatch(run, "a")
+
+    found = explain(site.scheduler.desk, "a", run.name)
+    assert found.next.endswith("takes it next (the same `orch do` call again starts one)")
 
 
 # -- what is told of it ----------------------------------------------------------------------
