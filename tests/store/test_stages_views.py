@@ -230,6 +230,13 @@ def test_a_report_tells_visits_decisions_and_what_was_not_verified(lasting):
     assert told["good"]["unverified"] is None and "unverified" not in told["plain"]
     assert "taken/1: not verified: accepted by leader as it was: pause\n" in lines
     assert "2 decisions" in lines[1]
+    asked = [(d["name"], d["visit"]["decision"]["answer"]) for d in data["decisions"]]
+    assert asked == [("stuck/1", None), ("taken/1", "accept")]
+    assert len(data["questions"]) == 1
+    assert "questions\t1\ndecisions\t2\n" in piped
+    assert (
+        "<strong>1</strong>" in html and '<strong>2</strong><span class="quiet small">dec' in html
+    )
     assert any("mend (2)" in line and "look (3)" in line for line in lines)
     assert "not verified taken/1\taccepted by leader as it was: pause\n" in piped
     assert "visit\tgood/1\t3\tlook\t1\tgates\tfailed\t\t0\tlook: 1 failure\n" in piped
