@@ -84,8 +84,8 @@ class Question(NamedTuple):
 
 class Row(NamedTuple):
     """One task in the status: how it stands, its newest attempt, that one's thread, and who is at
-    work on it, or, once it has ended, was. `place` is where the attempt is in its blueprint, None
-    without one."""
+    work on it, or was when it ended; by a blueprint, who wrote it, where nobody is at it. `place`
+    is where the attempt is in its blueprint, None without one."""
 
     standing: Standing
     attempt: Attempt | None
@@ -269,14 +269,15 @@ def _row(
     # What is to be tried again is nobody's for now.
     ended = thread is None or standing.task.state == "pending"
     worker = None if ended or thread is None else workers.get(thread.id)
-    if place is not None and not ended and (worker is None or _is_decided_on(thread)):
-        worker = place.worker
+    if place is not None and thread is not None and not ended:
+        now = None if _is_decided_on(thread) else thread.holder
+        worker = now or place.author or worker
     return Row(standing, attempt, thread, worker, place)
 
 
-def _is_decided_on(thread: Thread | None) -> bool:
+def _is_decided_on(thread: Thread) -> bool:
     """Whether somebody decides there, or has decided, instead of working."""
-    return thread is not None and thread.mailbox == OPERATOR
+    return thread.mailbox == OPERATOR
 
 
 def ready(desk: Desk, run: Run) -> Ready:

@@ -13,6 +13,7 @@ from inbox_orch.orch.cli.parts.standings import blocks, row_of
 from inbox_orch.orch.cli.parts.visits import visit_blocks
 from inbox_orch.orch.cli.report import _for_a_pipe as for_a_pipe
 from inbox_orch.orch.cli.report import _for_people as for_people
+from inbox_orch.orch.cli.task.list import _who
 from inbox_orch.orch.leader import trace as tracing
 from inbox_orch.orch.leader.drive import Drive
 from inbox_orch.orch.leader.next_facts import facts_of
@@ -22,6 +23,7 @@ from inbox_orch.orch.leader.overview import overview
 from inbox_orch.orch.leader.wish import Wish, open_wish, plan_of
 from inbox_orch.orch.pictures.page import page
 from inbox_orch.orch.pictures.timeline import bar_of_visit
+from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
 from inbox_orch.orch.runs.plan import Opening
 from inbox_orch.orch.schemas import COMMANDS
@@ -36,7 +38,8 @@ from inbox_orch.shared.store import events
 from support.buses import refused
 from support.runs import Site, git
 from support.screens import Here, play, press, seen
-from support.stages import Course, add, agent, gates
+from support.stage_plays import verdict
+from support.stages import Course, add, agent, gates, review
 
 LOOKING = (
     agent("write", on_success="look"),
@@ -156,6 +159,33 @@ def test_who_worked_on_it_is_told_of_all_visits_and_not_who_decided(lasting):
     (good,), (taken,) = works["good"].values(), works["taken"].values()
     assert (good.workers, good.deliveries, good.last_words) == (("w1", "w2"), 2, "w2 is done")
     assert (taken.workers, taken.last_words) == (("w1",), "w1 is done")
+
+
+def test_who_is_at_it_now_is_named_and_otherwise_who_wrote_it(site: Site):
+    run = site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    add(site, run, "a", agent("write", on_success="judge"), review("judge"))
+    site.dispatch(run)
+    course = Course(site, run)
+
+    def who() -> list[str | None]:
+        """As status, the list of tasks, the board, what is near and the report have it."""
+        (row,) = site.scheduler.status(run).rows
+        work = next(iter(site.scheduler.show_task(run, "a").works.values()))
+        told = site.scheduler.report(run, most=9).told[0].work
+        shown = [row_of(row, 0)[3], _who(row), view.who_of(site.scheduler.board(run), row)]
+        return [*map(str, shown), row.as_json()["worker"], work.words, told and told.words]
+
+    course.work("w1", a_txt="one")
+    assert who() == ["w1"] * 6
+    bus, token = course.claim("rev")
+    assert who() == [*["rev"] * 4, *["rev, after w1"] * 2]
+    bus.done(course.attempt.thread_id, token, body=verdict("approve"))
+    assert who() == ["w1"] * 6, "before a leader has looked"
+    course.lead()
+    assert (site.states(run), who()) == ({"a": "succeeded"}, ["w1"] * 6)
+    work = next(iter(site.scheduler.show_task(run, "a").works.values()))
+    assert (work.workers, work.last_words) == (("w1", "rev"), "done")
+    assert work.as_json()["worker"] == "w1"
 
 
 def test_the_cost_is_that_of_all_visits(lasting):
