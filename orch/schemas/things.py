@@ -312,7 +312,8 @@ class Decision(Shape):
 
 class Question(Shape):
     """A worker's open question; `attempt` is its id. With `decision`, which is there only then, it
-    is no worker's: somebody has to decide (`orch answer --decide`)."""
+    is no worker's: somebody has to decide (`orch answer --decide`); its `message` has the beginning
+    of what there is to know, and in `task show` the whole, with a `payload`."""
 
     task: Ulid
     key: Key

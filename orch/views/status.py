@@ -48,6 +48,9 @@ OVER_WELL = ("succeeded", "skipped", "cancelled")
 _MOST_WHY = 200
 """Characters of a reason in a brief status."""
 
+_MOST_PACKET_BYTES = 1024
+"""Of what there is to know before a decision, so much stands in a list."""
+
 
 class Question(NamedTuple):
     """A worker's open question; or, with what may be answered, a decision that a blueprint asks
@@ -64,7 +67,9 @@ class Question(NamedTuple):
         """What may be answered; empty where any text will do."""
         return self.message.options if self.decision is None else self.decision.answers
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, *, whole: bool = False) -> dict[str, Any]:
+        """As it stands in a list: of what there is to know before a decision the beginning. With
+        `whole`, all of that."""
         decision = {} if self.decision is None else {"decision": self._decision(self.decision)}
         return {
             "task": self.task.id,
@@ -73,10 +78,18 @@ class Question(NamedTuple):
             "number": self.attempt.number,
             "thread": self.thread.id,
             "asked_by": self.message.sender,
-            "message": self.message.as_json(),
+            "message": self._message(whole),
             "deadline": rfc3339(self.message.deadline),
             **decision,
         }
+
+    def _message(self, whole: bool) -> dict[str, Any]:
+        if self.decision is None or whole:
+            return self.message.as_json(full=self.decision is not None)
+        said = self.message.as_json()
+        begun = str(said["body"] or "").encode()[:_MOST_PACKET_BYTES].decode("utf-8", "ignore")
+        truncated = said["body_truncated"] or begun != said["body"]
+        return {**said, "body": begun, "body_truncated": truncated, "payload": None}
 
     def _decision(self, decision: "Decision") -> dict[str, Any]:
         return {**decision.as_json(), "meanings": stages.meanings_of(decision)}

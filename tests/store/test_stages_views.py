@@ -1,6 +1,7 @@
 """What people and programs see of attempts that go by a blueprint: where each is and how it came
 there, who did what, what waits for somebody."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -304,6 +305,30 @@ def test_a_decision_is_shown_with_what_each_answer_does(lasting):
     assert block.text.endswith("`orch answer stuck --decide ANSWER --body HINT` decides")
     assert plain(block).split("\t")[0::3] == ["stuck", "continue,change_role,accept,abandon\n"]
     assert "\n" not in plain(block).rstrip("\n") and len(plain(block)) < 400
+
+
+def test_a_packet_is_whole_where_the_task_is_shown_and_short_in_lists(site: Site):
+    run = site.open_run()
+    add(site, run, "a", *LOOKING, body="line\n" * 60 + "x" * 5000)
+    site.dispatch(run)
+    course = Course(site, run)
+    for text in ("bad\n", "bad still\n", "bad as ever\n"):
+        _hand_in(course, "w1", text)
+    (question,) = site.scheduler.questions(run)
+    listed = question.as_json()
+    shown = site.scheduler.show_task(run, "a")
+    whole = shown.as_json()["question"]
+    shape("task show", shown.as_json())
+
+    assert len(json.dumps(listed)) < 4096
+    assert listed["message"]["body"].startswith("Task a of run")
+    assert (listed["message"]["body_truncated"], listed["message"]["payload"]) == (True, None)
+    assert listed["decision"]["meanings"]["abandon"].startswith("end the task")
+    assert whole["message"]["body"] == question.message.body
+    assert len(whole["message"]["payload"]["visits"]) == 7
+    (brief,), (told,) = question_blocks([question]), question_blocks([shown.question], whole=True)
+    assert "lines more: `orch task show a`" in brief.text
+    assert "x" * 5000 in told.text
 
 
 def test_the_overview_and_the_next_line_tell_questions_from_decisions(lasting):
