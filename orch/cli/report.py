@@ -121,8 +121,7 @@ def _summary(report: Report) -> str:
     number = len(report.told) + report.left_out
     parts += [counted(number, "attempt")] if number else []
     parts += [counted(len(report.exchanges), "question")] if report.exchanges else []
-    decisions = sum(len(told.decisions) for told in report.told)
-    parts += [counted(decisions, "decision")] if decisions else []
+    parts += [counted(len(report.asked), "decision")] if report.asked else []
     if report.told:
         began = min(told.attempt.created_at for told in report.told)
         parts.append(f"took {spoken((max(t.end_ms for t in report.told) - began) / 1000)}")
@@ -218,6 +217,7 @@ def _for_a_pipe(report: Report) -> list[Block]:
         ("attempts", len(report.told) + report.left_out),
         ("questions", len(report.exchanges)),
     ]
+    facts += [("decisions", len(report.asked))] if report.staged else []
     facts += [
         (f"harvested {told.name}", harvested_words(told.harvested))
         for told in report.told

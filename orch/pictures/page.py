@@ -94,6 +94,9 @@ def _tiles(report: Report) -> Iterator[tuple[str, str]]:
     if report.exchanges:
         number = len(report.exchanges)
         yield str(number), "question" if number == 1 else "questions"
+    if report.asked:
+        number = len(report.asked)
+        yield str(number), "decision" if number == 1 else "decisions"
     if report.told:
         ends = [told.end_ms for told in report.told]
         began = min(told.attempt.created_at for told in report.told)

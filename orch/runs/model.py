@@ -7,6 +7,8 @@ from inbox_orch.shared.clock import rfc3339
 
 _MOST_OF_A_NAME = 40
 DECISION = "decision"
+WISHES = "do-"
+"""How the keys begin with which `orch do` opens its runs."""
 """The stage of an attempt whose blueprint asks somebody to decide."""
 
 

@@ -24,7 +24,7 @@ from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
 from ..runs.secrets import secrets_of
 from . import settle as settling
-from . import texts
+from . import texts, tried
 from .course import Course, results_of
 from .machine import Step
 from .model import Stage
@@ -172,7 +172,7 @@ def send(
         thread_id=thread_id,
         schema=json.dumps(texts.REVIEW_SCHEMA, sort_keys=True) if stage.reviews else None,
     )
-    told = before(course, step) + asked_before(course, stage)
+    told = [*tried_before(desk, course), *before(course, step), *asked_before(course, stage)]
     if change.text is not None:
         told.append(texts.change(change.text))
     body = texts.for_visit(
@@ -235,6 +235,17 @@ def before(course: Course, step: Step) -> list[str]:
     if over and _is_in_vain(over[-1]):
         told.append(_in_vain(over[-1]))
     return told
+
+
+def tried_before(desk: Desk, course: Course) -> list[str]:
+    """What was tried against the same failures before somebody said `continue`."""
+
+    def words(visit: Visit) -> str | None:
+        said = desk.bus.last_message(str(visit.thread_id), "result")
+        return None if said is None else said.body
+
+    told = tried.tried(course.visits, words)
+    return [] if told is None else [told]
 
 
 def _is_in_vain(visit: Visit) -> bool:

@@ -200,6 +200,16 @@ class Report(NamedTuple):
         )
 
     @property
+    def asked(self) -> tuple[tuple[str, Visit], ...]:
+        """Every decision that was asked for, answered or open, with the name of its attempt."""
+        return tuple((told.name, visit) for told in self.told for visit in told.decisions)
+
+    @property
+    def staged(self) -> bool:
+        """Whether any of the attempts that are told of goes by a blueprint."""
+        return any(told.attempt.staged for told in self.told)
+
+    @property
     def cost(self) -> Cost:
         """Of all attempts that are told of."""
         return costs.total(told.cost for told in self.told if told.cost is not None)
@@ -224,7 +234,11 @@ class Report(NamedTuple):
             "questions": [exchange.as_json() for exchange in self.exchanges],
             "cost": self.cost.as_json(),
             "stale": self.stale,
+            **({"decisions": self._asked()} if self.staged else {}),
         }
+
+    def _asked(self) -> list[dict[str, Any]]:
+        return [{"name": name, "visit": stages.as_json([visit])[0]} for name, visit in self.asked]
 
 
 def report(desk: Desk, run: Run, *, most: int) -> Report:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.gates import running
+from inbox_orch.orch.gates import matching, running
 from inbox_orch.orch.gates.built_in import BUILT_IN
 from inbox_orch.orch.gates.definitions import Gate
 from inbox_orch.orch.gates.judging import Base
@@ -379,3 +379,28 @@ def test_real_tools_are_understood(scene: Scene, name: str, content: str, failur
 
     assert (found.state, found.failures) == ("failed", failures)
     assert found.texts.keys() == failures.keys()
+
+
+@pytest.mark.parametrize("where", ["is printed", "is reported"])
+def test_a_pattern_that_takes_years_is_an_error_and_no_hang(scene: Scene, monkeypatch, where: str):
+    """The time is that of the processor, so that a busy machine changes nothing."""
+    monkeypatch.setattr(matching, "CPU_SECONDS", 1)
+    line = "a" * 60 + "!"
+    command = f"echo {line}" + ("" if where == "is printed" else " >{report}")
+    found = scene.judged(shell(command, "lines", pattern="(a+)+$"), Base("passed"))
+
+    assert found.state == "error"
+    assert found.reason == (
+        "its pattern took longer than 1 s on what it put out: make it a simpler one"
+    )
+
+
+def test_what_is_read_apart_is_what_would_be_read_here(scene: Scene, monkeypatch):
+    gate = shell("echo FAIL one; echo ok two; echo FAIL three; exit 1", "lines")
+    gate = gate._replace(pattern=r"^FAIL (?P<id>\w+)")
+    here = scene.judged(gate._replace(pattern="FAIL"))
+    assert matching.has_to_be_apart(gate) and not matching.has_to_be_apart(BUILT_IN["ruff-format"])
+
+    found = scene.judged(gate)
+    assert (found.state, found.failures) == ("failed", {"one": 1, "three": 1})
+    assert (found.texts["one"], here.failures) == ("FAIL one", {"FAIL one": 1, "FAIL three": 1})
