@@ -154,7 +154,9 @@ def _outcome(
     words = "" if said is None or said.body is None else " ".join(said.body.split())
     if thread.state == "failed" and thread.reason == "exhausted":
         lost = f"no delivery left after {thread.deliveries} (workers died or handed it back)"
-        return Outcome("lost", reason=lost)
+        if stage.reviews and words:
+            lost += f": {words}"
+        return Outcome("lost", reason=lost[:_MOST_REASON])
     if thread.state == "failed":
         reason = words[:_MOST_REASON] or "its worker gave up"
         return Outcome("failed", reason=reason, put_back=True, fatal=thread.fatal)
@@ -168,7 +170,7 @@ def _verdict(course: Course, said: Message | None) -> Outcome:
     found = verdict_of(said)
     verdict = found.get("verdict")
     if verdict is None:
-        return Outcome("failed", reason="its verdict cannot be read", put_back=True)
+        return Outcome("lost", reason="its verdict cannot be read")
     if said is not None and said.sender in authors_of(course):
         reason = f"{said.sender} has written what it reviewed"
         return Outcome("skipped", reason=reason, result=found, put_back=True)
