@@ -44,9 +44,9 @@ def work_times(tx: Session, thread_ids: Sequence[str]) -> dict[str, WorkTimes]:
                 settled, open_since = _questions([(row[1], row[2]) for row in rows])
                 found[thread_id] = _with_questions(found[thread_id], settled, open_since)
                 asked[thread_id] = settled
-        for thread_id, rows in held.items():
-            if len(rows) > 1:
-                queued_ms = _queued(rows, asked.get(thread_id, ()))
+        for thread_id, of_thread in held.items():
+            if len(of_thread) > 1:
+                queued_ms = _queued(of_thread, asked.get(thread_id, ()))
                 found[thread_id] = found[thread_id]._replace(queued_ms=queued_ms)
     return found
 

@@ -61,7 +61,8 @@ class Outcome(NamedTuple):
 
 def settle(desk: Desk, course: Course) -> bool:
     """End the visit of an agent whose thread is over; False when another leader is at it, or was
-    quicker, or its worktree cannot be looked at now, or its worker may still be writing there. Errors: those of git and of every write."""
+    quicker, or its worktree cannot be looked at now, or its worker may still be writing there.
+    Errors: those of git and of every write."""
     visit = course.live
     assert visit is not None
     if overtime.settles_ms(desk, course.run, visit) is not None:
