@@ -173,13 +173,15 @@ class WorkTimes(NamedTuple):
     """When a thread was worked on, for schedulers. Wall-clock milliseconds.
 
     `first_claimed_at`; `blocked_ms`: how long questions were open that are settled now;
-    `asked_at`: since when one is open; `settled_at`: when the last one was settled.
+    `asked_at`: since when one is open; `settled_at`: when the last one was settled; `queued_ms`:
+    how long it waited for the next holder after it had one, questions apart.
     """
 
     first_claimed_at: int
     blocked_ms: int
     asked_at: int | None
     settled_at: int | None
+    queued_ms: int = 0
 
 
 class Holders(NamedTuple):

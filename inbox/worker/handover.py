@@ -24,6 +24,8 @@ from .result import Result, read_result
 
 BODY_TAIL_BYTES = 64 * 1024
 FAILURE_TAIL_BYTES = 16 * 1024
+REFUSED_BYTES = 4 * 1024
+"""Of a result that was refused, so much is told to whoever is next."""
 _LARGE_BYTES = 16 * 1024 * 1024
 TOKEN_SERVES_NO_MORE = frozenset({"lease_lost", "cancelled", "invalid_state", "not_found"})
 """Refusals after which nothing can be written with a token any more."""
@@ -31,6 +33,10 @@ TOKEN_SERVES_NO_MORE = frozenset({"lease_lost", "cancelled", "invalid_state", "n
 
 class NotYet(Exception):
     """A large file is still being copied; the same call again, in a moment, may have it."""
+
+
+class Refused(Exception):
+    """The thread's schema does not accept the result; the text says what is wrong with it."""
 
 
 class Remains:
@@ -146,12 +152,9 @@ def attach(bus: Bus, thread_id: str, token: str, remains: Remains) -> Callable[[
     return call
 
 
-def done(
-    bus: Bus, thread: Thread, token: str, remains: Remains, retry_in_seconds: float | None
-) -> Handover:
-    """Finished: the result is the payload or the body; else the tail of stdout is the body. What
-    it has cost is the payload of a result that is none, unless it is for a schema to judge. A
-    result that the thread's schema refuses has failed, as by a command that fails."""
+def done(bus: Bus, thread: Thread, token: str, remains: Remains) -> Handover:
+    """Finished, with the result file or else the tail of stdout; what it has cost stands beside it,
+    where no schema says what the payload is. Its call raises `Refused`."""
     result = remains.result
     body = result.body
     if body is None and result.payload is None:
@@ -159,7 +162,6 @@ def done(
         body = "\n\n".join(part for part in parts if part) or None
 
     payload = result.payload or (None if thread.has_schema else remains.usage)
-    calls: list[Callable[[], Thread | None]] = []
 
     def call() -> Thread | None:
         files = remains.store(bus.artifacts)
@@ -168,13 +170,9 @@ def done(
         except InboxOrchError as error:
             if error.code != "result_refused":
                 raise
-            instead = failed(bus, thread.id, token, remains, retry_in_seconds, error.message)
-        # Should that be refused for the moment, the next try asks for the same.
-        calls[0] = instead.calls[0]
-        return calls[0]()
+            raise Refused(error.message) from error
 
-    calls.append(call)
-    return Handover("done", calls)
+    return Handover("done", [call])
 
 
 def failed(
@@ -188,7 +186,33 @@ def failed(
     """Failed, or handed back for another try in `retry_in_seconds`; `reason` is what is said before
     how the command ended."""
     body = "\n\n".join(part for part in (reason, failure_text(remains)) if part)
+    return _failing(bus, thread_id, token, remains, body, retry_in_seconds)
 
+
+def offered_again(
+    bus: Bus,
+    thread_id: str,
+    token: str,
+    remains: Remains,
+    retry_in_seconds: float,
+    reason: str,
+) -> Handover:
+    """Handed back, since the thread's schema refuses what was handed in; the next one is told why,
+    and how that begins."""
+    result = remains.result
+    found = result.payload or result.body or remains.stdout.tail_text(BODY_TAIL_BYTES) or "nothing"
+    body = f"{reason}\n\nWhat was handed in:\n\n{_begun(found, REFUSED_BYTES)}"
+    return _failing(bus, thread_id, token, remains, body, retry_in_seconds)
+
+
+def _failing(
+    bus: Bus,
+    thread_id: str,
+    token: str,
+    remains: Remains,
+    body: str,
+    retry_in_seconds: float | None,
+) -> Handover:
     def call() -> Thread:
         files = remains.store(bus.artifacts)
         return bus.fail(
@@ -196,6 +220,13 @@ def failed(
         ).thread
 
     return Handover("failed", [call])
+
+
+def _begun(text: str, most_bytes: int) -> str:
+    data = text.encode()
+    if len(data) <= most_bytes:
+        return text
+    return data[:most_bytes].decode(errors="ignore") + "\n… (cut)"
 
 
 def not_started(
@@ -232,8 +263,6 @@ def left_open(bus: Bus, thread_id: str, token: str, remains: Remains | None) -> 
 
 def outcome_of(planned: str, thread: Thread | None) -> str:
     """What has become of the thread, in the words of the worker's stream."""
-    if planned == "done" and thread is not None and thread.state != "done":
-        planned = "failed"  # the thread's schema has refused the result
     if planned == "failed" and thread is not None:
         if thread.state == "pending":
             return "handed_back"

@@ -338,7 +338,7 @@ class Job:
             return self._given_back(remains)
         retry_in = self._plan.retry_in_seconds
         if decision is Verdict.DONE:
-            return handover.done(bus, self._thread, token, remains, retry_in)
+            return handover.done(bus, self._thread, token, remains)
         if decision is Verdict.BACK_OFF:
             retry_in = self._backoff()
         return handover.failed(bus, thread_id, token, remains, retry_in)
@@ -364,14 +364,27 @@ class Job:
         assert self._handover is not None
         outcome, calls = self._handover
         thread = None
-        while calls:
-            thread = calls[0]()
-            del calls[0]
+        try:
+            while calls:
+                thread = calls[0]()
+                del calls[0]
+        except handover.Refused as refused:
+            self._hand_over(self._refused_result(str(refused)))
+            return
         self._handover = None
         if outcome == "waiting":
             self._wait()
         else:
             self._over(handover.outcome_of(outcome, thread))
+
+    def _refused_result(self, reason: str) -> Handover:
+        """What becomes of a thread whose schema does not accept the result."""
+        assert self._remains is not None
+        about = (self._bus, self.thread_id, self._token, self._remains)
+        retry_in = self._plan.retry_in_seconds
+        if self._terms.retry_refused:
+            return handover.offered_again(*about, retry_in or 0, reason)
+        return handover.failed(*about, retry_in, reason)
 
     def _wait(self) -> None:
         assert self.standing is not None and self._last_ending is not None

@@ -22,10 +22,12 @@ class BadTask(Exception):
 
 
 class Terms(NamedTuple):
-    """Where a command runs, and for how many seconds at most."""
+    """Where a command runs, and for how many seconds at most; `retry_refused`: a result that the
+    thread's schema refuses is no failure of the task, which is offered again."""
 
     folder: str
     timeout_seconds: float | None
+    retry_refused: bool = False
 
 
 def terms_of(payload: str | None, timeout_seconds: float | None) -> Terms:
@@ -39,7 +41,8 @@ def terms_of(payload: str | None, timeout_seconds: float | None) -> Terms:
     if limit is not None:
         limit = _checked_limit(limit)
         timeout_seconds = min(limit, timeout_seconds or limit)
-    return Terms(_folder(asked.get("worktree")), timeout_seconds)
+    folder = _folder(asked.get("worktree"))
+    return Terms(folder, timeout_seconds, asked.get("retry_refused") is True)
 
 
 def _checked_limit(limit: object) -> float:

@@ -17,7 +17,8 @@ class Working(NamedTuple):
 
     `claimable_at`: since when it may be claimed; `first_claimed_at`: by whomsoever;
     `blocked_ms`: how long questions were open that are settled now; `asked_at`: since when one is
-    open; `heard_at`: the holder's last sign of life, or the answer that it waited for.
+    open; `heard_at`: the holder's last sign of life, or the answer that it waited for;
+    `queued_ms`: how long it waited for another holder after the first, questions apart.
     """
 
     thread_state: str
@@ -26,6 +27,7 @@ class Working(NamedTuple):
     blocked_ms: int
     asked_at: int | None
     heard_at: int | None
+    queued_ms: int = 0
 
 
 class Due(NamedTuple):
@@ -45,6 +47,7 @@ _SENTENCES = {
     "run": "run clock: it has been worked on for {limit} s",
     "silent": "silent clock: its worker has not been heard of for {limit} s",
     "block": "block clock: its question has been open for {limit} s",
+    "visit": "took longer than {limit} s",
 }
 
 
@@ -75,6 +78,15 @@ def run_out(limits: Limits, working: Working, now_ms: int) -> Due | None:
     """The clock that ran out first, if one has."""
     due = running(limits, working)
     return due[0] if due and due[0].at_ms <= now_ms else None
+
+
+def of_visit(limit_seconds: float, working: Working) -> Due | None:
+    """When a visit has taken longer than its stage allows; None while no worker has it. Only the
+    time counts in which one had it: neither waiting for one, however often, nor for an answer."""
+    if working.thread_state != "claimed" or working.first_claimed_at is None:
+        return None
+    began = working.first_claimed_at + working.blocked_ms + working.queued_ms
+    return Due(began + int(limit_seconds * 1000), "visit", limit_seconds)
 
 
 def has_any(limits: Limits) -> bool:

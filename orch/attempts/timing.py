@@ -87,6 +87,7 @@ def working(thread: Thread, times: dict[str, WorkTimes]) -> Working:
         blocked_ms=0 if worked is None else worked.blocked_ms,
         asked_at=None if worked is None else worked.asked_at,
         heard_at=max(heard, default=None),
+        queued_ms=0 if worked is None else worked.queued_ms,
     )
 
 

@@ -17,7 +17,7 @@ from ..git.worktrees import Hold
 from ..runs.config import NoAnswer, config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import accept, begin, course, decide, enter, gating, seats
+from . import accept, begin, course, decide, enter, gating, overtime, seats
 from . import settle as settling
 from .course import Course
 from .machine import Step, has_to_wait
@@ -56,9 +56,10 @@ def thread_behind(tx: Session, attempt: Attempt) -> str | None:
 def advance(desk: Desk, run: Run, live: Sequence[Attempt]) -> int:
     """Carry each attempt as far as it goes without running a gate; returns how many steps that
     were. What cannot be done now waits. Errors: those of git and of every write."""
-    return end_unanswered(desk, run, live, None) + sum(
-        _advance(desk, run, attempt) for attempt in live if attempt.state in AT_HAND
-    )
+    late = overtime.end_late(desk, run, live)
+    at_hand = [*(a for a in live if a.state in AT_HAND), *late]
+    ended = end_unanswered(desk, run, live, None)
+    return ended + len(late) + sum(_advance(desk, run, attempt) for attempt in at_hand)
 
 
 def working(
@@ -104,9 +105,10 @@ def end_unanswered(
 def due_ms(
     desk: Desk, tx: Session, live: Sequence[Attempt], unanswered: NoAnswer | None
 ) -> int | None:
-    """When the next back-off of a stage is over, or the time to decide, in wall-clock
-    milliseconds."""
+    """When the next back-off of a stage is over, the time to decide, or that of a visit, in
+    wall-clock milliseconds."""
     found = [_due_ms(desk, tx, attempt, unanswered) for attempt in live]
+    found.append(overtime.due_ms(desk, tx, live))
     return min((at_ms for at_ms in found if at_ms is not None), default=None)
 
 
@@ -121,11 +123,18 @@ def _due_ms(desk: Desk, tx: Session, attempt: Attempt, unanswered: NoAnswer | No
         at_ms = min((end for end in ends if end is not None), default=None)
     elif attempt.state in AT_HAND:
         now = course.read(tx, run, attempt.id)
-        at_ms = seats.until_ms(now) if now.live is not None else now.step().at_ms or None
+        at_ms = _until_ms(desk, now) if now.live is not None else now.step().at_ms or None
     else:
         at_ms = None
     # What is overdue waits for room in a mailbox, say: it is looked at now and then.
     return None if at_ms is None else max(at_ms, desk.database.now().wall_ms + _OVERDUE_LOOK_MS)
+
+
+def _until_ms(desk: Desk, now: Course) -> int | None:
+    """When what lives is over by itself: the time of a council, or the last of a worker that was
+    stopped."""
+    assert now.live is not None
+    return seats.until_ms(now) or overtime.settles_ms(desk, now.run, now.live)
 
 
 def _advance(desk: Desk, run: Run, attempt: Attempt) -> int:

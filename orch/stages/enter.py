@@ -162,6 +162,8 @@ def send(
         "database": desk.database.address,
         "database_id": desk.database.id,
         "brief": work.brief_of(desk, run, task, attempt, thread_id, reads=not stage.writes),
+        # What is no verdict is for another try at the review: no writer can do anything about it.
+        "retry_refused": True if stage.reviews else None,
     }
     payload = {name: value for name, value in facts.items() if value is not None}
     outgoing = sending.Outgoing(
@@ -233,7 +235,7 @@ def before(course: Course, step: Step) -> list[str]:
     elif found is not None and found.state in ("failed", "error") and found.reason:
         told.append(texts.failed_visit(found.stage, found.reason))
     if over and _is_in_vain(over[-1]):
-        told.append(_in_vain(over[-1]))
+        told.append(_in_vain(course, over[-1]))
     return told
 
 
@@ -253,9 +255,11 @@ def _is_in_vain(visit: Visit) -> bool:
     return visit.kind == "agent" and not visit.verdict and visit.state in _IN_VAIN
 
 
-def _in_vain(visit: Visit) -> str:
+def _in_vain(course: Course, visit: Visit) -> str:
+    stage = course.stage_of(visit)
     if visit.state in ("lost", "void"):
-        return texts.LOST
+        judges = stage is not None and stage.judges
+        return texts.lost_review(visit.stage, str(visit.reason)) if judges else texts.LOST
     return texts.failed_visit(visit.stage, visit.reason or "it was not said why")
 
 

@@ -32,6 +32,7 @@ class Failure(NamedTuple):
 
 
 _BACK = "files, index and HEAD are as before the visit; the next text has the reason"
+_LATER = "later each time; the third time in a row, somebody decides"
 _ASKED = "the attempt is blocked, and gives its slot back"
 
 FAILURES = {
@@ -42,21 +43,34 @@ FAILURES = {
         "same_visit",
         "in the same worktree; the next worker is told",
     ),
+    "no_verdict": Failure(
+        "a review answers what is no verdict",
+        "delivery",
+        "deliveries",
+        "same_visit",
+        "whoever has it next is told what was wrong; no writer is sent",
+    ),
     "deliveries_used_up": Failure(
-        "its deliveries are used up",
-        "visit",
-        "infrastructure",
-        "same_stage",
-        "later each time; the third time in a row, somebody decides",
+        "its deliveries are used up", "visit", "infrastructure", "same_stage", _LATER
     ),
     "provider_out": Failure(
-        "the provider is limited or out of order",
+        "the provider is limited or out of order", "visit", "infrastructure", "same_stage", _LATER
+    ),
+    "review_late": Failure(
+        "a review takes longer than its `timeout_seconds`",
         "visit",
         "infrastructure",
         "same_stage",
-        "later each time; the third time in a row, somebody decides",
+        _LATER,
     ),
     "worker_failed": Failure("the worker's `inbox fail`", "visit", "visits", "on_failure", _BACK),
+    "visit_late": Failure(
+        "any other visit takes longer than its `timeout_seconds`",
+        "visit",
+        "visits",
+        "on_failure",
+        _BACK,
+    ),
     "no_change": Failure("no change where one is due", "visit", "visits", "on_failure", _BACK),
     "unreadable_result": Failure(
         "the result cannot be read", "visit", "visits", "on_failure", _BACK

@@ -25,7 +25,7 @@ from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
 from ..runs.costs import cost_in
 from ..runs.desk import Desk, place_of
-from . import ahead
+from . import ahead, overtime
 from .course import Course
 from .documents_only import not_documents
 from .model import Stage
@@ -61,9 +61,12 @@ class Outcome(NamedTuple):
 
 def settle(desk: Desk, course: Course) -> bool:
     """End the visit of an agent whose thread is over; False when another leader is at it, or was
-    quicker, or its worktree cannot be looked at now. Errors: those of git and of every write."""
+    quicker, or its worktree cannot be looked at now, or its worker may still be writing there.
+    Errors: those of git and of every write."""
     visit = course.live
     assert visit is not None
+    if overtime.settles_ms(desk, course.run, visit) is not None:
+        return False  # its worker has been stopped, and may not know it yet
     stage = course.stage_of(visit)
     assert stage is not None, "only stages of agents have workers"
     return conclude(desk, course, stage, partial(_of_agent, desk, course, visit, stage))
@@ -101,8 +104,10 @@ def _of_agent(desk: Desk, course: Course, visit: Visit, stage: Stage, held: Held
     thread = desk.bus.threads([str(visit.thread_id)])[str(visit.thread_id)]
     said = _last_words(desk, thread)
     noted = visit.found.get("settling")
+    if overtime.is_over(visit):
+        said = None
     outcome = _outcome(desk, course, stage, thread, said) if noted is None else Outcome(**noted)
-    worker = None if said is None else said.sender
+    worker = _last_holder(desk, thread) if said is None else said.sender
     columns = {"worker": worker, "worked_ms": _worked_ms(desk, thread)}
     if outcome.state == "succeeded" and stage.writes:
         try:
@@ -148,13 +153,26 @@ def _last_words(desk: Desk, thread: Thread) -> Message | None:
     return desk.bus.last_message(thread.id, kind)
 
 
+def _last_holder(desk: Desk, thread: Thread) -> str | None:
+    held = desk.bus.holders([thread.id]).get(thread.id)
+    return None if held is None or thread.state != "cancelled" else held.names[-1]
+
+
 def _outcome(
     desk: Desk, course: Course, stage: Stage, thread: Thread, said: Message | None
 ) -> Outcome:
+    visit = course.live
+    assert visit is not None
+    if overtime.is_over(visit):
+        # Of a review nobody who writes could make anything.
+        state = "lost" if stage.reviews else "failed"
+        return Outcome(state, reason=visit.reason, put_back=True)
     words = "" if said is None or said.body is None else " ".join(said.body.split())
     if thread.state == "failed" and thread.reason == "exhausted":
         lost = f"no delivery left after {thread.deliveries} (workers died or handed it back)"
-        return Outcome("lost", reason=lost)
+        if stage.reviews and words:
+            lost += f": {words}"
+        return Outcome("lost", reason=lost[:_MOST_REASON])
     if thread.state == "failed":
         reason = words[:_MOST_REASON] or "its worker gave up"
         return Outcome("failed", reason=reason, put_back=True, fatal=thread.fatal)
@@ -168,7 +186,7 @@ def _verdict(course: Course, said: Message | None) -> Outcome:
     found = verdict_of(said)
     verdict = found.get("verdict")
     if verdict is None:
-        return Outcome("failed", reason="its verdict cannot be read", put_back=True)
+        return Outcome("lost", reason="its verdict cannot be read")
     if said is not None and said.sender in authors_of(course):
         reason = f"{said.sender} has written what it reviewed"
         return Outcome("skipped", reason=reason, result=found, put_back=True)

@@ -163,6 +163,11 @@ def failed_visit(stage: str, reason: str) -> str:
     return f"The last try at {stage} did not count, and what it changed was taken back: {reason}"
 
 
+def lost_review(stage: str, reason: str) -> str:
+    """That the review before has come to no verdict."""
+    return f"The last try at {stage} came to nothing: {reason}"
+
+
 LOST = "The worker before you was lost in the middle; what it did lies in the worktree."
 
 

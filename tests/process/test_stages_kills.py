@@ -75,6 +75,32 @@ def test_whoever_is_killed_at_any_step_the_way_is_the_same(tmp_path: Path, name:
     apart(play, tmp_path, name, moment)
 
 
+def test_a_leader_killed_while_it_stops_a_visit_out_of_time_stops_it_once(tmp_path: Path):
+    """And then, with the worker told, while it puts back what that has left."""
+    scene = Play(tmp_path / "play", "slow")
+    scene.folder.mkdir(parents=True)
+    scene.make()
+    scene.lead()
+    scene.work()
+    scene.ahead_seconds += stage_plays.SLOW_SECONDS
+    assert dies_at_steps(scene) > 2
+    assert scene.way()[-1][1] == "live"
+    scene.work()
+    assert dies_at_steps(scene) > 2
+    assert [end for _, end, _ in scene.way()] == ["succeeded", "failed", "live"]
+    scene.play(lambda _: None)
+    scene.check()
+
+
+def dies_at_steps(scene: Play) -> int:
+    """One leader after the other, each killed a little later; how many were before one was not."""
+    for number in itertools.count():
+        if not killing.killed_before(1 + number * killing.KILL_EVERY, scene.lead):
+            return number
+        scene.check_so_far(())
+    raise AssertionError
+
+
 # -- disks --------------------------------------------------------------------------------------
 
 

@@ -221,3 +221,31 @@ def test_a_result_that_the_schema_refuses_is_a_failure_that_says_why(project, op
     assert "does not accept the result: $: expected JSON" in body
     assert body.endswith("The command ended with exit status 0.\n\nhello\n")
     assert content(project, thread, "stdout") == b"hello\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--retry-in", "60")])
+def test_a_thread_that_says_so_is_offered_again_when_its_result_is_refused(project, options):
+    """Until its deliveries are used up; the next command reads what was wrong, and what it was."""
+    thread = project.send(schema=SCHEMA, payload='{"retry_refused": true}', max_deliveries=2)
+    script = 'cp "$INBOX_TASK_FILE" told; echo "looks fine" | tee "$INBOX_RESULT"'
+    code, finished = work_once(project, script, *options)
+    shown = show(project, thread)
+    assert (code, finished["outcome"], shown.thread.state) == (0, "handed_back", "pending")
+    assert (shown.thread.available_at > shown.thread.updated_at) == bool(options)
+    if options:
+        return
+    body = shown.messages[-1].body
+    assert "does not accept the result: $: expected JSON" in body
+    assert body.endswith("What was handed in:\n\nlooks fine\n")
+
+    _, finished = work_once(project, script)
+    told = (project.folder / "told").read_text()
+    assert body in told and finished["outcome"] == "exhausted"
+    assert show(project, thread).thread.reason == "exhausted"
+
+
+@pytest.mark.parametrize("said", ["1", '"true"', "false", "{}"])
+def test_what_does_not_say_so_fails_as_ever(project, said):
+    thread = project.send(schema=SCHEMA, payload=f'{{"retry_refused": {said}}}')
+    assert work_once(project, "echo hello")[1]["outcome"] == "failed"
+    assert show(project, thread).thread.state == "failed"

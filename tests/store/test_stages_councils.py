@@ -134,6 +134,23 @@ def test_seats_that_stay_empty_are_waited_for_until_the_stage_s_time_is_over(
     assert is_over(site)
 
 
+def test_a_seat_whose_answer_is_no_verdict_is_asked_again_and_then_left(
+    site: Site, run, course: Course
+):
+    asked(site, run, course)
+    for _ in range(3):
+        bus = site.office.bus("eve")
+        claimed = bus.claim(mailboxes=["reviewers"])
+        assert json.loads(claimed.messages[0].payload)["retry_refused"]
+        bus.fail(claimed.thread.id, str(claimed.lease.token), body="prose", retry_in_seconds=0)
+        course.lead()
+    say(site, "approve", "ada")
+    say(site, "approve", "bob")
+    course.lead()
+
+    assert course.way() == [("write", "succeeded"), ("ask", "approve")]
+
+
 def test_without_a_reviewer_it_is_skipped_and_said(site: Site):
     run = site.open_run(title="Later")
     course = Course(site, run)

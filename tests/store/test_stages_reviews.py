@@ -1,11 +1,13 @@
 """Reviews of a blueprint: whose, of what, and what follows from each verdict."""
 
+import json
+
 import pytest
 
 from inbox_orch.orch.leader import crew
 from inbox_orch.orch.leader.crew import Post
 from inbox_orch.orch.runs.config import Config, config_of
-from inbox_orch.orch.stages import roles
+from inbox_orch.orch.stages import roles, settle
 from inbox_orch.orch.stages.decide import Answered
 from support.runs import Site, git
 from support.stages import Course, add, agent, review
@@ -104,6 +106,71 @@ def test_a_verdict_that_cannot_be_read_is_refused_at_once(site: Site, run, cours
     with refused("result_refused"):
         course.work("rev", body='{"verdict": "fine", "summary": "x"}')
     assert course.way()[-1] == ("judge", "live")
+
+
+def hand_back(course: Course, body: str = "prose is no verdict", agent: str = "rev") -> None:
+    """What a worker does whose agent has answered prose."""
+    bus, token = course.claim(agent)
+    bus.fail(course.attempt.thread_id, token, body=body, retry_in_seconds=0)
+    course.lead()
+
+
+def is_asked_of_its_worker(site: Site, course: Course) -> bool:
+    said = site.scheduler.bus.messages(course.attempt.thread_id)[0]
+    return json.loads(said.payload).get("retry_refused", False)
+
+
+def test_a_review_that_is_no_verdict_is_the_same_reviewer_s_again(site: Site, run, course: Course):
+    started(site, run)
+    assert not is_asked_of_its_worker(site, course)
+    course.work(a_txt="one\n")
+    assert is_asked_of_its_worker(site, course)
+    thread = course.attempt.thread_id
+    hand_back(course)
+
+    assert course.way() == [("write", "succeeded"), ("judge", "live")]
+    assert course.attempt.thread_id == thread
+    assert "prose is no verdict" in str(site.scheduler.bus.messages(thread)[-1].body)
+    course.judge("approve")
+    assert site.states(run) == {"a": "succeeded"}
+
+
+def test_a_review_that_never_is_a_verdict_is_somebodys_to_decide_and_no_writer_s(
+    site: Site, run, course: Course
+):
+    """Three deliveries of each of three visits."""
+    started(site, run)
+    course.work(a_txt="one\n")
+    for visit in range(1, 4):
+        for _ in range(3):
+            (course.worktree / "b.txt").write_text("a reviewer's\n")
+            hand_back(course)
+        assert course.way()[visit] == ("judge", "lost")
+        assert "prose is no verdict" in str(course.visits()[1 + visit].reason)
+        site.clock.advance(60)
+        course.lead()
+        if visit < 3:
+            assert course.way()[-1] == ("judge", "live")
+            assert "The last try at judge came to nothing: no delivery left" in course.text()
+            assert "lies in the worktree" not in course.text()
+            assert not (course.worktree / "b.txt").exists()
+
+    assert [stage for stage, _ in course.way()] == ["write", *["judge"] * 3, "decision"]
+    assert course.visits()[-1].found["cause"] == "infrastructure"
+    assert "prose is no verdict" in str(course.visits()[-1].reason)
+
+
+def test_a_review_that_was_handed_in_and_cannot_be_read_sends_no_writer(
+    site: Site, run, course: Course, monkeypatch
+):
+    """Its thread takes nothing else; whatever got past that is no reason to write again."""
+    started(site, run)
+    course.work(a_txt="one\n")
+    monkeypatch.setattr(settle, "VERDICTS", ())
+    course.judge("approve")
+
+    assert course.way()[-1] == ("judge", "lost")
+    assert course.visits()[-1].reason == "its verdict cannot be read"
 
 
 def test_only_documents_may_change_where_that_is_said(site: Site, run, course: Course):

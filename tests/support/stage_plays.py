@@ -38,12 +38,13 @@ MOST_PASSES = 200
 
 class Line(NamedTuple):
     """One visit as it has to come: its stage, how it ends, and what its worker does: the content of
-    a.txt (None: as it is), and what it hands in."""
+    a.txt (None: as it is), and what it hands in; or that it hangs, and hands nothing in."""
 
     stage: str
     ends: str
     content: str | None = None
     body: str = "done"
+    hangs: bool = False
 
 
 def verdict(word: str) -> str:
@@ -142,7 +143,15 @@ STUDY = Script(
         Line("review", "approve", None, verdict("approve")),
     ),
 )
-SCRIPTS = {"standard": STANDARD, "quick": QUICK, "study": STUDY}
+SLOW_SECONDS = 30.0
+SLOW = Script(
+    (agent("write", timeout_seconds=SLOW_SECONDS, max_visits=3, on_failure="write"),),
+    (
+        Line("write", "failed", "half of it\n", hangs=True),
+        Line("write", "succeeded", "all of it\n"),
+    ),
+)
+SCRIPTS = {"standard": STANDARD, "quick": QUICK, "study": STUDY, "slow": SLOW}
 CODE_INSTEAD = {("study", 2): "code.py"}
 """Where a worker writes another file than a.txt: by script and visit."""
 
@@ -189,10 +198,17 @@ class Play(Scene):
             scheduler.dispatch(run)
             scheduler.reconcile(run)
 
+    @property
+    def hanging(self) -> Path:
+        """A file with the lease of the worker that hangs, if one does."""
+        return self.folder / "hanging"
+
     def work(self) -> None:
         """What each worker does who has something to do."""
         for mailbox, name in WORKERS:
             with self.bus(name) as bus:
+                if mailbox == BUILDERS and self.hanging.exists():
+                    self._wake_up(bus)
                 try:
                     claimed = bus.claim(mailboxes=[mailbox], lease_seconds=LEASE_SECONDS)
                 except InboxOrchError as error:
@@ -203,7 +219,20 @@ class Play(Scene):
                 # A packet has the visits before it.
                 number = len(given["visits"]) + 1 if mailbox == OPERATOR else int(given["visit"])
                 body = self._do(number, given.get("worktree"))
+                if self.script.lines[number - 2].hangs:
+                    self.hanging.write_text(f"{claimed.thread.id} {claimed.lease.token}")
+                    continue
                 bus.done(claimed.thread.id, str(claimed.lease.token), body=body)
+
+    def _wake_up(self, bus: Bus) -> None:
+        """One that hung hands in what is not wanted any more."""
+        thread, _, token = self.hanging.read_text().partition(" ")
+        try:
+            bus.done(thread, token, body="at last")
+        except InboxOrchError as error:
+            if error.code not in ("cancelled", "lease_lost"):
+                raise
+        self.hanging.unlink()
 
     def _do(self, number: int, worktree: str | None) -> str:
         line = self.script.lines[number - 2]
@@ -303,6 +332,8 @@ class Play(Scene):
             if self._is_killed(kill or Kill(), act):
                 killed.append(number)
                 self.late()
+            elif self.hanging.exists():
+                self.ahead_seconds += SLOW_SECONDS
             self.check_so_far(killed)
             if not number % 2 and self.state() in ("succeeded", "failed", "cancelled"):
                 return killed
