@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any
 
-from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.engine import Row, Session
 
 from ..domain.model import Holders, WorkTimes
 
@@ -88,7 +87,7 @@ def _questions(history: Sequence[tuple[str, int]]) -> tuple[Settled, int | None]
     return settled, asked_at
 
 
-def _queued(held: Sequence[Sequence[Any]], asked: Settled) -> int:
+def _queued(held: Sequence[Row], asked: Settled) -> int:
     """How long nobody had it between one lease and the next, without the time in which a question
     was open. A lease that ran out ended then, whenever that was noticed."""
     total = 0
