@@ -56,6 +56,11 @@ class Told(NamedTuple):
         return attempts.details_of(self.attempt).unverified if self.attempt.staged else None
 
     @property
+    def ignored(self) -> str | None:
+        """What its gates saw that is not in its commit, in words."""
+        return attempts.details_of(self.attempt).ignored if self.attempt.staged else None
+
+    @property
     def decisions(self) -> tuple[Visit, ...]:
         """The visits in which somebody was asked to decide."""
         return tuple(visit for visit in self.visits if visit.kind == "decision")
