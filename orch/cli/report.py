@@ -77,8 +77,9 @@ def _for_people(report: Report) -> list[Block]:
 
 
 def _unverified(report: Report) -> list[Block]:
-    """What was accepted and not judged as it should have been."""
+    """What was accepted and not judged as it should have been, or not with what it was judged."""
     lines = [f"{told.name}: not verified: {told.unverified}" for told in _not_verified(report)]
+    lines += [f"{told.name}: {told.ignored}" for told in report.told if told.ignored]
     return [Sentence(line) for line in lines]
 
 
@@ -224,6 +225,7 @@ def _for_a_pipe(report: Report) -> list[Block]:
         if told.harvested is not None
     ]
     facts += [(f"not verified {told.name}", told.unverified) for told in _not_verified(report)]
+    facts += [(f"ignored {told.name}", told.ignored) for told in report.told if told.ignored]
     facts += [(f"reported {name}", _rounded(n)) for name, n in cost._asdict().items() if n]
     rows = tuple(_row(report, number) for number in range(len(report.told)))
     headings = ("ATTEMPT", "STATE", "SECONDS", "FILES", "+", "-", "USD", "REASON", "WHO", "SAID")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..git.failures import temporary_folder
 from ..git.masking import masked
 from . import judging, patch_safety
-from .definitions import Gate
+from .definitions import REPORT, Gate
 from .globs import matches_any
 from .judging import Base
 from .matching import has_to_be_apart, read_apart
@@ -28,7 +28,6 @@ from .spec import GateSpec, Outcome
 if TYPE_CHECKING:
     from .running import Runner
 
-_REPORT = "{report}"
 _FOR_PROGRAMS = ("ruff", "sarif")
 
 
@@ -162,10 +161,10 @@ def _run(ground: Ground, gate: Gate) -> Generator[None, None, _Try]:
 def _spec(ground: Ground, gate: Gate, report: str) -> GateSpec:
     words = None
     if isinstance(gate.run, str):
-        command = gate.run.replace(_REPORT, shlex.quote(report))
+        command = gate.run.replace(REPORT, shlex.quote(report))
     else:
-        words = tuple(word.replace(_REPORT, report) for word in gate.run)
-        command = shlex.join(gate.run)
+        words = tuple(word.replace(REPORT, report) for word in gate.run)
+        command = gate.shown
     return GateSpec(
         command,
         ground.folder,

@@ -164,6 +164,8 @@ def _results(report: Report) -> Iterator[str]:
         if told is not None and told.unverified is not None:
             said = f"{told.name}: not verified: {told.unverified}"
             yield f'<p class="state blocked">{xml(markup.cut(said))}</p>'
+        if told is not None and told.ignored is not None:
+            yield f'<p class="quiet small">{xml(markup.cut(f"{told.name}: {told.ignored}"))}</p>'
 
 
 def _result_cells(told: Told) -> tuple[str, ...]:

@@ -136,7 +136,8 @@ class Attempt(Shape):
     `details` has `harvest` where what the worker leaves uncommitted is to be committed for it, and
     `harvested`, with `commit` and `files`, where that was done. `stage` is there where it goes by a
     blueprint: that of its live visit, or of its last one; `details` then has `unverified` where
-    accepted work was not judged as it should have been."""
+    accepted work was not judged as it should have been, and `ignored` where gates saw files that
+    are not in its commit."""
 
     id: Ulid
     run: Ulid

@@ -24,7 +24,7 @@ from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
 from ..runs.secrets import secrets_of
 from . import settle as settling
-from . import texts, tried
+from . import texts, tried, unseen
 from .course import Course, results_of
 from .machine import Step
 from .model import Stage
@@ -176,7 +176,7 @@ def send(
     )
     told = [*tried_before(desk, course), *before(course, step), *asked_before(course, stage)]
     if change.text is not None:
-        told.append(texts.change(change.text))
+        told += [*left_out(course), texts.change(change.text)]
     body = texts.for_visit(
         task.text,
         stage,
@@ -267,6 +267,12 @@ def asked_before(course: Course, stage: Stage) -> list[str]:
     """What a review has asked for the last time, for the one that looks again."""
     asked = [v for v in course.visits if v.stage == stage.id and v.verdict == "request_changes"]
     return [texts.findings(asked[-1].found, texts.ASKED_BEFORE)] if asked else []
+
+
+def left_out(course: Course) -> list[str]:
+    """What the gates saw and the change has not, for those who review it."""
+    said = unseen.in_the_end(course.visits)
+    return [] if said is None else [f"{said[0].upper()}{said[1:]}."]
 
 
 def background(course: Course, stage: Stage) -> list[str]:

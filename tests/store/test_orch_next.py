@@ -56,3 +56,5 @@ def test_of_a_run_of_do_the_next_line_is_the_same_call_as_there_is_no_worker(sit
     assert line(other).startswith("`orch dispatch` opens the attempts, `orch drive --worker CMD`")
     (waiting, _) = overview(site.scheduler.desk, None)
     assert waiting.next == "the same `orch do` call again goes on to the end"
+    assert site.scheduler.report(run, most=1).by_do
+    assert not site.scheduler.report(other, most=1).by_do

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.orch.board import view
-from inbox_orch.orch.board.close_up import detail_lines
+from inbox_orch.orch.board.close_up import detail_lines, question_lines
 from inbox_orch.orch.cli.blocked import question_blocks
 from inbox_orch.orch.cli.parts.standings import blocks, row_of
 from inbox_orch.orch.cli.parts.visits import visit_blocks
@@ -329,6 +329,8 @@ def test_a_packet_is_whole_where_the_task_is_shown_and_short_in_lists(site: Site
     (brief,), (told,) = question_blocks([question]), question_blocks([shown.question], whole=True)
     assert "lines more: `orch task show a`" in brief.text
     assert "x" * 5000 in told.text
+    near = ["".join(text for text, _ in line) for line in question_lines(question, 0, 90, most=99)]
+    assert any("letters more: `orch task show a`" in line for line in near)
 
 
 def test_the_overview_and_the_next_line_tell_questions_from_decisions(lasting):
