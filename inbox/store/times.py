@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any
 
-from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.engine import Row, Session
 
 from ..domain.model import Holders, WorkTimes
 
@@ -88,12 +87,12 @@ def _questions(history: Sequence[tuple[str, int]]) -> tuple[Settled, int | None]
     return settled, asked_at
 
 
-def _queued(held: Sequence[Sequence[Any]], asked: Settled) -> int:
+def _queued(held: Sequence[Row], asked: Settled) -> int:
     """How long nobody had it between one lease and the next, without the time in which a question
     was open. A lease that ran out ended then, whenever that was noticed."""
     total = 0
-    for (_, _, ended_at, expires_at), (_, acquired_at, *_) in pairwise(held):
-        begin = min(ended_at, expires_at)
+    for before, after in pairwise(held):
+        begin, acquired_at = min(before["ended_at"], before["expires_at"]), after["acquired_at"]
         open_ms = sum(max(0, min(acquired_at, b) - max(begin, a)) for a, b in asked)
         total += max(0, acquired_at - begin - open_ms)
     return total
