@@ -216,16 +216,13 @@ def test_a_command_of_ones_own_finds_its_session_in_its_environment(project, mon
     monkeypatch.setenv("INBOX_SESSION", "of-somebody-else")
     script = """echo "{\\"session_id\\": \\"${INBOX_SESSION:-new}-1\\"}" > "$INBOX_RESULT" """
     given = (None, goes_on("mine", None), goes_on("s-1"), goes_on("--no-sandbox", None))
-    for payload in given:
-        project.send(payload=payload)
+    threads = [project.send(payload=payload) for payload in given]
     command = ("--", "sh", "-c", script)
     ended = project.run(
         *("work", "--agent", "w1", "--mailbox", "workers", "--idle-exit", "0", *command)
     )
     assert ended.code == 0, ended
-    with project.bus("leader") as bus:
-        results = [m for m in bus.fetch().messages if m.kind == "result"]
-    said = [json.loads(m.payload)["session_id"] for m in results]
+    said = [usage(project, thread)["session_id"] for thread in threads]
     assert said == ["new-1", "mine-1", "new-1", "new-1"]
 
 
@@ -328,6 +325,8 @@ stages:
 def test_what_a_gate_finds_is_mended_in_the_session_that_has_written_it(repository, stub):
     (repository / ".orch" / "blueprints").mkdir(parents=True)
     (repository / ".orch" / "blueprints" / "again.yaml").write_text(BLUEPRINT)
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", "A blueprint")
     line = ("do", "Fix it", "--with", "claude", "--blueprint", "again", "--json")
     ended = run(*line, program="orch", folder=repository, PATH=stub.path)
     assert ended.code == 0, ended
