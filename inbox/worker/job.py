@@ -53,7 +53,7 @@ class Job:
         self._cut_short = False  # the command, because the worker was told to end
         self._terms = Terms("", None)
         self._question: str | None = None  # to its agent, beside the task
-        self._may_ask = True
+        self._refusal: str | None = None  # of its first answer, once it was asked for another
         self._folder: str | None = None
         self._renews = True
         self._claimed_at = self._now()
@@ -330,6 +330,8 @@ class Job:
             self._hand_over(Handover(handover.without_us(seen), [attached]))
         elif decision is Verdict.WAIT:
             self._hand_over(Handover("waiting", [self._ends.attached(self._remains)]))
+        elif decision is Verdict.FAIL and self._refusal is not None:
+            self._hand_over(self._ends.not_accepted(self._remains, self._refusal, again=True))
         else:
             self._hand_over(self._ends.of(decision, seen, self._remains))
 
@@ -361,14 +363,14 @@ class Job:
     def _refused_result(self, reason: str) -> None:
         """The thread's schema does not accept the result: an agent that can is asked once more."""
         assert self._remains is not None
-        asks = self._terms.retry_refused and self._may_ask and not self._worker_stops
+        first = self._refusal is None and not self._worker_stops
         about = (self._bus, self._plan, self._thread, self._remains, reason)
-        question = sessions.once_more(*about) if asks else None
+        question = sessions.once_more(*about) if first and self._terms.retry_refused else None
         if question is None:
             again = self._terms.retry_refused
             self._hand_over(self._ends.not_accepted(self._remains, reason, again=again))
             return
-        self._may_ask, self._question = False, question.text
+        self._refusal, self._question = reason, question.text
         self._terms = self._terms._replace(session=question.session)
         self._hand_over(Handover("asked_again", [self._ends.attached(self._remains)]))
 

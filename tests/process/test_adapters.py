@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.inbox import Bus
+from inbox_orch.orch import schemas
 from support.clocks import SteppingClock
 from support.commands import Outcome, Project, run
+from support.contracts import validated
 from support.runs import git
 from support.stub_agents import Stub
 from support.workers import Worker, content, kinds, show
@@ -265,6 +267,18 @@ def test_one_that_answers_prose_again_costs_its_delivery(project, stub):
     assert "Since then" in stub.heard("s-2")
 
 
+def test_one_that_fails_when_it_is_asked_again_has_failed_with_its_first_answer(project, stub):
+    """As a worker that does not answer, and not as a review that somebody has given up."""
+    thread = project.send(**REVIEWED)
+    stub.says("It looks good to me.")
+    stub.meets("breaks")
+    (line,) = finished(work(project, stub, "--once"))
+
+    assert (line["outcome"], line["exit_status"], len(stub.calls)) == ("handed_back", 1, 2)
+    assert "does not accept the result" in show(project, thread).messages[-1].body
+    assert show(project, thread).thread.state == "pending"
+
+
 def test_one_whose_session_is_gone_gets_the_task_with_the_question(project, stub):
     project.send(**REVIEWED)
     stub.says("It looks good to me.")
@@ -333,7 +347,10 @@ def test_what_a_gate_finds_is_mended_in_the_session_that_has_written_it(reposito
 
     assert [call.endswith("--resume s-1") for call in stub.calls] == [False, True]
     assert "This step: write" in stub.heard("s-1") and "This step: mend" in stub.heard("s-1")
-    shown = run("task", "show", "fix-it", "--json", program="orch", folder=repository)
+    name = json.loads(ended.stdout)["data"]["run"]["name"]
+    line = ("task", "show", "fix-it", "--run", name, "--json")
+    shown = run(*line, program="orch", folder=repository)
+    validated("task show", shown.stdout, schemas.COMMANDS)
     visits = json.loads(shown.stdout)["data"]["attempts"][0]["visits"]
     sessions = [v["session"] for v in visits if v["kind"] == "agent"]
     first = {"id": "s-1", "agent": "claude", "resumed": False, "lost": None}

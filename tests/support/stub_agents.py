@@ -52,7 +52,11 @@ case " $* " in
 *) said='I may not edit files.' ;;
 esac
 [ ! -e "$here/says" ] || said=$(cat "$here/says")
-case $task in *'cannot be taken in'*) [ ! -e "$here/mends" ] || said=$(cat "$here/mends") ;; esac
+case $task in *'cannot be taken in'*)
+    [ ! -e "$here/breaks" ] || { answer true success stop_sequence 0 'API Error: 500'; exit 1; }
+    [ ! -e "$here/mends" ] || said=$(cat "$here/mends")
+    ;;
+esac
 answer false success end_turn 0.25 "$said"
 """
 
@@ -77,7 +81,8 @@ class Stub:
 
     def meets(self, *what: str) -> None:
         """From now on: `limited` (once), `logged-out`, `out-of-turns`, `refuses`,
-        `leaves-a-server` that has the agent's output open, `forgetful` (of its sessions)."""
+        `leaves-a-server` that has the agent's output open, `forgetful` (of its sessions),
+        `breaks` (when it is asked once more)."""
         for name in what:
             (self.folder / name).touch()
 
