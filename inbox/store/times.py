@@ -91,8 +91,8 @@ def _queued(held: Sequence[Row], asked: Settled) -> int:
     """How long nobody had it between one lease and the next, without the time in which a question
     was open. A lease that ran out ended then, whenever that was noticed."""
     total = 0
-    for (_, _, ended_at, expires_at), (_, acquired_at, *_) in pairwise(held):
-        begin = min(ended_at, expires_at)
+    for before, after in pairwise(held):
+        begin, acquired_at = min(before["ended_at"], before["expires_at"]), after["acquired_at"]
         open_ms = sum(max(0, min(acquired_at, b) - max(begin, a)) for a, b in asked)
         total += max(0, acquired_at - begin - open_ms)
     return total

@@ -6,7 +6,6 @@ until the lease is lost. Whatever else goes wrong fails this thread, so that its
 and no other.
 """
 
-import random
 import shutil
 from collections.abc import Callable
 
@@ -16,11 +15,11 @@ from inbox_orch.shared.processes.endings import Ending
 from inbox_orch.shared.store.temporary import make_temporary_folder
 
 from ..bus import Bus
-from ..domain.leases import backoff_seconds
 from ..domain.working import Hold, Standing, Verdict, verdict
 from ..services import working
 from ..services.claiming import Claimed
-from . import handover, happenings, starting
+from . import handover, happenings, sessions, starting
+from .ends import Ends
 from .faults import alone, reason_of
 from .handover import Handover, NotYet, Remains
 from .happenings import Happening
@@ -44,6 +43,7 @@ class Job:
         self._tell, self._notice = tell, notice
         assert claimed.lease.token is not None
         self._thread, self._token = claimed.thread, claimed.lease.token
+        self._ends = Ends(bus, plan, self._thread, self._token)
         self._payload = claimed.messages[0].payload
         self._last_message = claimed.messages[-1].id
         self.phase = Phase.STARTING
@@ -52,6 +52,8 @@ class Job:
         self._worker_stops = False
         self._cut_short = False  # the command, because the worker was told to end
         self._terms = Terms("", None)
+        self._question: str | None = None  # to its agent, beside the task
+        self._refusal: str | None = None  # of its first answer, once it was asked for another
         self._folder: str | None = None
         self._renews = True
         self._claimed_at = self._now()
@@ -156,6 +158,7 @@ class Job:
             ending = ending._replace(timed_out=self._terms.timeout_seconds)
         self._last_ending = ending
         self._remains = handover.remains_of(self._plan, ending, child, self._folder)
+        sessions.tell(self._thread, self._remains, self._notice)
         if self._broken is not None:
             self._fail_broken(self._broken)
             return
@@ -183,13 +186,7 @@ class Job:
             self._cut_short = True
             self.stop()
         elif self.phase in (Phase.WAITING, Phase.STARTING):
-            self._hand_over(self._given_back(None))
-
-    def _given_back(self, remains: Remains | None) -> Handover:
-        """Because the worker ends; an open question of it may stay open."""
-        asks = self.standing is not None and self.standing.question_open
-        back = handover.left_open if asks and self._plan.keeps_questions else handover.released
-        return back(self._bus, self.thread_id, self._token, remains)
+            self._hand_over(self._ends.given_back(self.standing, None))
 
     def give_up(self, reason: str) -> None:
         """Nothing more can be written; what there is stays where it can be found."""
@@ -226,17 +223,19 @@ class Job:
         self._keep_remains(reason_of(error))
         # It may be a fault of this worker, which must not cost its threads all their tries at once.
         asked = self._plan.retry_in_seconds
-        retry_in = self._backoff() if asked is None else asked
-        self._hand_over(self._not_started(reason_of(error), retry_in))
+        retry_in = self._ends.backoff_seconds() if asked is None else asked
+        self._hand_over(self._ends.not_started(reason_of(error), retry_in))
 
     # -- starting ----------------------------------------------------------------------------
 
     def _prepare(self) -> None:
         try:
-            self._terms = terms_of(self._payload, self._plan.timeout_seconds)
+            terms = terms_of(self._payload, self._plan.timeout_seconds)
         except BadTask as error:
-            self._hand_over(self._not_started(str(error), None))
+            self._hand_over(self._ends.not_started(str(error), None))
             return
+        about = (self._bus, self._plan, self._thread)
+        self._terms = sessions.chosen(*about, terms, self._notice)
         self._step = self._run
         self._run()
 
@@ -262,11 +261,12 @@ class Job:
         self._started()
 
     def _write_task(self, folder: str) -> int:
-        return starting.prepare(self._bus, self._thread, folder)
+        return starting.prepare(self._bus, self._thread, folder, self._question)
 
     def _started(self) -> None:
         assert self.child is not None
         self.phase, self._step, self._timed_out = Phase.RUNNING, None, False
+        self._question = None
         self._runs += 1
         if self._terms.timeout_seconds is not None:
             self._limit_at = self._now() + int(self._terms.timeout_seconds * 1000)
@@ -278,7 +278,7 @@ class Job:
     def _could_not_start(self, error: OSError) -> None:
         """A fault of this machine, now: another try, elsewhere or later, may do better."""
         reason = f"The command could not be started: {error.strerror or error}."
-        self._hand_over(self._not_started(reason, self._backoff()))
+        self._hand_over(self._ends.not_started(reason, self._ends.backoff_seconds()))
 
     # -- the lease ---------------------------------------------------------------------------
 
@@ -328,34 +328,14 @@ class Job:
         if decision is Verdict.WRITE_NOTHING:
             self._write_nothing(seen)
         elif decision is Verdict.LEAVE:
-            self._hand_over(Handover(handover.without_us(seen), [self._attach()]))
+            attached = self._ends.attached(self._remains)
+            self._hand_over(Handover(handover.without_us(seen), [attached]))
         elif decision is Verdict.WAIT:
-            self._hand_over(Handover("waiting", [self._attach()]))
+            self._hand_over(Handover("waiting", [self._ends.attached(self._remains)]))
+        elif decision is Verdict.FAIL and self._refusal is not None:
+            self._hand_over(self._ends.not_accepted(self._remains, self._refusal, again=True))
         else:
-            self._hand_over(self._finish(decision, self._remains))
-
-    def _finish(self, decision: Verdict, remains: Remains) -> Handover:
-        bus, thread_id, token = self._bus, self.thread_id, self._token
-        if decision is Verdict.RELEASE:
-            return self._given_back(remains)
-        retry_in = self._plan.retry_in_seconds
-        if decision is Verdict.DONE:
-            return handover.done(bus, self._thread, token, remains)
-        if decision is Verdict.BACK_OFF:
-            retry_in = self._backoff()
-        return handover.failed(bus, thread_id, token, remains, retry_in)
-
-    def _attach(self) -> Callable[[], None]:
-        assert self._remains is not None
-        return handover.attach(self._bus, self.thread_id, self._token, self._remains)
-
-    def _not_started(self, reason: str, retry_in_seconds: float | None) -> Handover:
-        return handover.not_started(
-            self._bus, self.thread_id, self._token, reason, retry_in_seconds
-        )
-
-    def _backoff(self) -> float:
-        return backoff_seconds(self._thread.deliveries, random.random())
+            self._hand_over(self._ends.of(decision, seen, self._remains))
 
     def _hand_over(self, planned: Handover) -> None:
         self.phase, self._handover, self._step = Phase.ENDED, planned, self._go_on
@@ -371,22 +351,30 @@ class Job:
                 thread = calls[0]()
                 del calls[0]
         except handover.Refused as refused:
-            self._hand_over(self._refused_result(str(refused)))
+            self._refused_result(str(refused))
             return
         self._handover = None
         if outcome == "waiting":
             self._wait()
+        elif outcome == "asked_again":
+            self.phase, self._step = Phase.STARTING, self._run
+            self._run()
         else:
             self._over(handover.outcome_of(outcome, thread))
 
-    def _refused_result(self, reason: str) -> Handover:
-        """What becomes of a thread whose schema does not accept the result."""
+    def _refused_result(self, reason: str) -> None:
+        """The thread's schema does not accept the result: an agent that can is asked once more."""
         assert self._remains is not None
-        about = (self._bus, self.thread_id, self._token, self._remains)
-        retry_in = self._plan.retry_in_seconds
-        if self._terms.retry_refused:
-            return handover.offered_again(*about, retry_in or 0, reason)
-        return handover.failed(*about, retry_in, reason)
+        first = self._refusal is None and not self._worker_stops
+        about = (self._bus, self._plan, self._thread, self._remains, reason)
+        question = sessions.once_more(*about) if first and self._terms.retry_refused else None
+        if question is None:
+            again = self._terms.retry_refused
+            self._hand_over(self._ends.not_accepted(self._remains, reason, again=again))
+            return
+        self._refusal, self._question = reason, question.text
+        self._terms = self._terms._replace(session=question.session)
+        self._hand_over(Handover("asked_again", [self._ends.attached(self._remains)]))
 
     def _wait(self) -> None:
         assert self.standing is not None and self._last_ending is not None

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from inbox_orch.shared.adapters.usage import SESSION_VARIABLE, Session, is_session_id
 from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.processes.surroundings import without_repository
@@ -23,11 +24,13 @@ class BadTask(Exception):
 
 class Terms(NamedTuple):
     """Where a command runs, and for how many seconds at most; `retry_refused`: a result that the
-    thread's schema refuses is no failure of the task, which is offered again."""
+    thread's schema refuses is no failure of the task, which is offered again; `session`: what it
+    may go on with."""
 
     folder: str
     timeout_seconds: float | None
     retry_refused: bool = False
+    session: Session | None = None
 
 
 def terms_of(payload: str | None, timeout_seconds: float | None) -> Terms:
@@ -42,7 +45,16 @@ def terms_of(payload: str | None, timeout_seconds: float | None) -> Terms:
         limit = _checked_limit(limit)
         timeout_seconds = min(limit, timeout_seconds or limit)
     folder = _folder(asked.get("worktree"))
-    return Terms(folder, timeout_seconds, asked.get("retry_refused") is True)
+    again = asked.get("retry_refused") is True
+    return Terms(folder, timeout_seconds, again, _session(asked.get("session")))
+
+
+def _session(asked: object) -> Session | None:
+    """What is no session of ours may mean anything, and is left alone."""
+    if not isinstance(asked, dict) or not is_session_id(asked.get("id")):
+        return None
+    agent = asked.get("agent")
+    return Session(asked["id"], agent) if agent is None or isinstance(agent, str) else None
 
 
 def _checked_limit(limit: object) -> float:
@@ -70,8 +82,12 @@ def environment(
     bus: Bus, thread: Thread, token: str, terms: Terms, folder: str
 ) -> Mapping[str, str]:
     """What a command finds in its environment; `folder` is its private one."""
+    session = {} if terms.session is None else {SESSION_VARIABLE: terms.session.id}
+    inherited = without_repository(os.environ)
+    inherited.pop(SESSION_VARIABLE, None)
     return {
-        **without_repository(os.environ),
+        **inherited,
+        **session,
         "INBOX_DB": bus.database.address,
         "INBOX_DB_ID": bus.database.id,
         "INBOX_AGENT": str(thread.holder),

@@ -220,12 +220,23 @@ class Decided(Shape):
     by: Name | None
 
 
+class Session(Shape):
+    """The session of an agent in which a visit was done, by its `id` there; `agent` is null for a
+    command that is none of those that are known. `resumed`: it is that of the visit before; `lost`:
+    the id of one that was to be gone on with, and was not there any more."""
+
+    id: str
+    agent: str | None
+    resumed: bool
+    lost: str | None
+
+
 class Visit(Shape):
     """One entry of a stage in an attempt that goes by a blueprint; `nth` counts those of its stage.
     `verdict`: of a review what it says, of a decision what was answered. `failures`: for each gate
     how often what failed. `gates` are there for visits of gates; `decision` for those in which
     somebody decides: `cause`, the stage that it is `about`, where a yes goes on (`resume`), and
-    the `answer` with its `hint`, `by` whom."""
+    the `answer` with its `hint`, `by` whom. `session` is there where the worker has said it."""
 
     number: Positive
     stage: str
@@ -246,6 +257,7 @@ class Visit(Shape):
     failures: dict[str, dict[str, Count]]
     gates: list[GateFound] | None = None
     decision: Decided | None = None
+    session: Session | None = None
 
 
 class WorkedOn(Attempt):

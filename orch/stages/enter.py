@@ -23,8 +23,8 @@ from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
 from ..runs.secrets import secrets_of
+from . import sessions, texts, tried, unseen
 from . import settle as settling
-from . import texts, tried, unseen
 from .course import Course, results_of
 from .machine import Step
 from .model import Stage
@@ -164,6 +164,7 @@ def send(
         "brief": work.brief_of(desk, run, task, attempt, thread_id, reads=not stage.writes),
         # What is no verdict is for another try at the review: no writer can do anything about it.
         "retry_refused": True if stage.reviews else None,
+        sessions.KEY: sessions.to_resume(course, stage, attempt.mailbox),
     }
     payload = {name: value for name, value in facts.items() if value is not None}
     outgoing = sending.Outgoing(

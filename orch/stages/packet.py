@@ -7,6 +7,7 @@ from inbox_orch.shared.ids import counted
 
 from ..attempts.visits import Visit
 from ..runs.costs import Cost
+from . import sessions
 from .course import Course, results_of
 from .machine import Step
 from .texts import bounded
@@ -115,6 +116,11 @@ def visit_line(visit: Visit) -> str:
         said.append(f"by {visit.worker}")
     if visit.worked_ms:
         said.append(f"{visit.worked_ms / 1000:.0f} s")
+    session = visit.found.get(sessions.KEY) or {}
+    if session.get("resumed"):
+        said.append(f"resumed session {session['id']}")
+    elif session.get("lost"):
+        said.append(f"lost session {session['lost']}")
     cost = visit.found.get("cost")
     if cost and Cost(**cost).usd is not None:
         said.append(f"${Cost(**cost).usd:.2f}")

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
+from inbox_orch.shared.adapters.usage import session_in
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Transaction
 
@@ -25,7 +26,7 @@ from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
 from ..runs.costs import cost_in
 from ..runs.desk import Desk, place_of
-from . import ahead, overtime
+from . import ahead, overtime, sessions
 from .course import Course
 from .documents_only import not_documents
 from .model import Stage
@@ -231,8 +232,10 @@ def _worked_ms(desk: Desk, thread: Thread) -> int:
 
 def _stored(outcome: Outcome, said: Message | None, kept: "_Kept") -> str | None:
     cost = None if said is None else cost_in(said.payload)
+    session = None if said is None or said.kind != "result" else session_in(said.payload)
     facts = {
         **(outcome.result or {}),
+        **({} if session is None else {sessions.KEY: session.as_json()}),
         **({} if cost is None else {"cost": cost.as_json()}),
         **({"put_back": list(kept.taken_back)} if kept.taken_back else {}),
     }

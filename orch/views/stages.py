@@ -93,7 +93,10 @@ def as_json(found: Sequence[Visit]) -> list[dict[str, Any]]:
     decided by whom."""
     from ..stages.packet import brief_json
 
-    return [{**brief_json(visit), **_gates(visit), **_decided(visit)} for visit in found]
+    return [
+        {**brief_json(visit), **_gates(visit), **_decided(visit), **_session(visit)}
+        for visit in found
+    ]
 
 
 def _gates(visit: Visit) -> dict[str, Any]:
@@ -117,6 +120,11 @@ def _gates(visit: Visit) -> dict[str, Any]:
         for result in results_of(visit)
     ]
     return {"gates": gates}
+
+
+def _session(visit: Visit) -> dict[str, Any]:
+    session = visit.found.get("session")
+    return {} if session is None else {"session": session}
 
 
 def _decided(visit: Visit) -> dict[str, Any]:

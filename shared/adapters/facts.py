@@ -54,19 +54,29 @@ class Prints(NamedTuple):
     means: Mapping[str, Sign]
 
 
+SESSION = "{session}"
+"""Stands in the arguments that go on with a session for its id."""
+
+
 class Agent(NamedTuple):
-    """An agent. `version` and `log_in` are arguments of calls that are cheap and offline."""
+    """An agent. `version` and `log_in` are arguments of calls that are cheap and offline; those of
+    `resume` go on with a session."""
 
     name: str
     title: str
     program: str
     arguments: Mapping[str, tuple[str, ...]]
+    resume: Mapping[str, tuple[str, ...]]
     bare: Bare | None
     version: tuple[str, ...]
     log_in: tuple[str, ...]
     log_in_by: str
     prints: Prints
     sources: tuple[Mapping[str, str], ...]
+
+    def resuming(self, toolset: str, session: str) -> tuple[str, ...]:
+        """The arguments with which it goes on with a session."""
+        return tuple(word.replace(SESSION, session) for word in self.resume[toolset])
 
 
 @functools.cache
@@ -86,6 +96,7 @@ def _agent(name: str, data: Mapping[str, Any]) -> Agent:
         data["title"],
         data["program"],
         {toolset: tuple(data["arguments"][toolset]) for toolset in TOOLSETS},
+        {toolset: tuple(data["resume"][toolset]) for toolset in TOOLSETS if "resume" in data},
         None if bare is None else Bare(tuple(map(tuple, bare["words"])), tuple(bare["edits"])),
         tuple(data["version"]),
         tuple(data.get("log_in", ())),

@@ -14,7 +14,8 @@ from .facts import LINES, Agent, Place, Shape, Sums
 DONE, FAILED, UNREAD = "done", "failed", "unread"
 RATE_LIMIT, LOG_IN = "rate_limit", "log_in"
 TURN_LIMIT, REFUSAL = "turn_limit", "refusal"
-_ORDER = (REFUSAL, TURN_LIMIT, LOG_IN, RATE_LIMIT)
+SESSION_LOST = "session_lost"
+_ORDER = (REFUSAL, TURN_LIMIT, LOG_IN, RATE_LIMIT, SESSION_LOST)
 MOST_BYTES = 32 * 1024 * 1024
 """Of one JSON object; what is longer is not read."""
 _MOST_OBJECTS = 200_000
@@ -27,9 +28,11 @@ _DECODER = json.JSONDecoder()
 class Reading(NamedTuple):
     """What became of one run of an agent.
 
-    `outcome` is `done`, `failed`, `rate_limit`, `log_in`, `turn_limit`, `refusal`, or `unread` when
-    nothing of its output could be understood. `cost_microdollars` and the tokens are what the agent
-    itself reports, None where it says nothing; input includes cached input.
+    `outcome` is `done`, `failed`, `rate_limit`, `log_in`, `turn_limit`, `refusal`, `session_lost`
+    (that which it was to go on with is not there), or `unread` when nothing of its output could be
+    understood. `cost_microdollars` and the tokens are what the agent itself reports, None where it
+    says nothing; input includes cached input. `resumed` and `lost` are ids of sessions, by whoever
+    ran it: the one that it went on with, and one that was not there.
     """
 
     outcome: str
@@ -40,6 +43,8 @@ class Reading(NamedTuple):
     input_tokens: int | None = None
     cached_input_tokens: int | None = None
     output_tokens: int | None = None
+    resumed: str | None = None
+    lost: str | None = None
 
 
 class Reader:
@@ -130,13 +135,18 @@ def _judged(
     if outcome is None:
         outcome = FAILED if failed else DONE if said else UNREAD
     cost = _sum(objects, prints.sums["cost_usd"])
+    input_tokens, cached, output_tokens = (
+        _whole(_sum(objects, prints.sums[f"{kind}_tokens"])) for kind in _TOKENS
+    )
     return Reading(
         outcome,
         _last(objects, prints.places["message"]),
         reason,
         _last(objects, prints.places["session"]),
         None if cost is None else round(cost * _MICRO),
-        *(_whole(_sum(objects, prints.sums[f"{kind}_tokens"])) for kind in _TOKENS),
+        input_tokens,
+        cached,
+        output_tokens,
     )
 
 

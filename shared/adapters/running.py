@@ -4,6 +4,9 @@ The agent has our standard input, which is the task. What it prints is passed on
 read; how it ended becomes an exit code: 0 with the final message in `$INBOX_RESULT`, 75 for later,
 77 for a missing log-in. A refusal becomes a question, by way of `inbox ask`. Speaks with the bus in
 no other way.
+
+With a session in `$INBOX_SESSION` the agent goes on with that. One that is not there any more is
+said, and the whole task, from `$INBOX_TASK_FILE`, goes to a new one.
 """
 
 import contextlib
@@ -13,14 +16,27 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import IO
 
 from inbox_orch.shared.ids import printable
 from inbox_orch.shared.store.folders import write_all
 
 from .commands import agent_named
 from .facts import Agent
-from .reading import DONE, LOG_IN, RATE_LIMIT, REFUSAL, TURN_LIMIT, UNREAD, Reader, Reading
-from .usage import usage_of
+from .reading import (
+    DONE,
+    FAILED,
+    LOG_IN,
+    RATE_LIMIT,
+    REFUSAL,
+    SESSION_LOST,
+    TURN_LIMIT,
+    UNREAD,
+    Reader,
+    Reading,
+)
+from .usage import SESSION_VARIABLE, is_session_id, usage_of
 
 EX_TEMPFAIL, EX_NOPERM = 75, 77  # sysexits.h
 USAGE_FILE = "usage"
@@ -35,16 +51,69 @@ _REASON_CHARACTERS = 2000
 def run(name: str, toolset: str, program: str) -> int:
     """Run the agent to its end; the exit code for `inbox work`."""
     agent = agent_named(name)
-    process = subprocess.Popen(
-        (program, *agent.arguments[toolset]), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    # The agent is in our process group, and told to end with us; until it has we are there.
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    reader = Reader(agent)
-    errors = _pass_on(process, reader)
-    status = process.wait()
-    reading = reader.finish(status if status >= 0 else None, errors)
-    return _told(agent, reading, status)
+    runner = _Runner(agent, program)
+    session = os.environ.get(SESSION_VARIABLE)
+    if not agent.resume or not is_session_id(session):
+        return _told(agent, *runner.run(agent.arguments[toolset]))
+    assert session is not None
+    reading, status = runner.run(agent.resuming(toolset, session))
+    if runner.stopped or not _is_lost(reading, status):
+        return _told(agent, reading._replace(resumed=session), status)
+    reason = f": {_cut(reading.reason)}" if reading.reason else ""
+    _say(f"session {session} of {agent.title} is lost, so a new one is begun{reason}")
+    with _whole_task() as task:
+        reading, status = runner.run(agent.arguments[toolset], task)
+    return _told(agent, reading._replace(lost=session), status)
+
+
+def _is_lost(reading: Reading, status: int) -> bool:
+    """Whether a run did not even begin: it says that the session is not there, or it failed before
+    it named any."""
+    if reading.outcome == SESSION_LOST:
+        return True
+    begun = reading.session is not None or reading.message is not None
+    return reading.outcome == FAILED and status > 0 and not begun
+
+
+def _whole_task() -> contextlib.AbstractContextManager[IO[bytes]]:
+    """The task once more, from its beginning."""
+    path = os.environ.get("INBOX_TASK_FILE")
+    if path is not None:
+        return open(path, "rb")
+    with contextlib.suppress(OSError):
+        os.lseek(0, 0, os.SEEK_SET)
+    return os.fdopen(os.dup(0), "rb")
+
+
+class _Runner:
+    """Runs an agent, more than once if need be."""
+
+    def __init__(self, agent: Agent, program: str) -> None:
+        self._agent, self._program = agent, program
+        self._process: subprocess.Popen[bytes] | None = None
+        self.stopped = False
+        # The agent is in our process group, and told to end with us; until it has we are there.
+        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+
+    def run(self, arguments: Sequence[str], task: IO[bytes] | None = None) -> tuple[Reading, int]:
+        """One run, with this task or else our own standard input: what it means, and its status."""
+        process = self._process = subprocess.Popen(
+            (self._program, *arguments),
+            stdin=task,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        if self.stopped:  # in the moment before
+            process.terminate()
+        reader = Reader(self._agent)
+        errors = _pass_on(process, reader)
+        status = process.wait()
+        return reader.finish(status if status >= 0 else None, errors), status
+
+    def _stop(self) -> None:
+        self.stopped = True
+        if self._process is not None:
+            self._process.terminate()
 
 
 def _pass_on(process: "subprocess.Popen[bytes]", reader: Reader) -> bytes:

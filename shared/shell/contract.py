@@ -39,6 +39,8 @@ FOR_COMMANDS = {
     "INBOX_TASK_FILE": "a file with the task's text, which is also on stdin",
     "INBOX_RESULT": "a file for the result: a JSON object becomes the payload, "
     "any other text the body",
+    "INBOX_SESSION": "only where there is one: the session to go on with, the `session_id` in the "
+    "result of the visit whose work this one continues",
 }
 
 

@@ -339,3 +339,36 @@ def test_a_role_that_is_named_has_a_worker_of_its_own_who_reviews(place: Place):
     assert config["roles"] == {
         "frontier_reviewer": {"mailbox": f"{found['data']['run']['name']}-frontier_reviewer"}
     }
+
+
+SLOW = """\
+version: 1
+id: slow
+stages:
+  - {id: write, type: agent, goal: Write it., timeout_seconds: 1, max_visits: 2,
+     on_success: done, on_failure: write}
+"""
+HANGS = """
+if grep -q "took longer than 1 s" "$INBOX_TASK_FILE"; then
+    [ ! -e half.txt ] || exit 1
+    echo whole > whole.txt
+else
+    echo half > half.txt
+    echo $$ > "$PIDS"
+    exec sleep 600
+fi
+"""
+
+
+def test_a_worker_that_hangs_is_ended_and_the_next_one_finds_all_as_it_was(tmp_path, monkeypatch):
+    place = Place(tmp_path / "repository")
+    (place.folder / ".orch" / "blueprints").mkdir(parents=True)
+    (place.folder / ".orch" / "blueprints" / "slow.yaml").write_text(SLOW)
+    git(place.folder, "add", "--all")
+    git(place.folder, "commit", "--quiet", "--message", "A blueprint")
+    monkeypatch.setenv("PIDS", str(tmp_path / "pids"))
+    place.data("Fix it", "--blueprint", "slow", "--", "sh", "-ec", HANGS)
+
+    assert (place.folder / "whole.txt").read_text() == "whole\n"
+    assert not (place.folder / "half.txt").exists()
+    assert not is_alive(int((tmp_path / "pids").read_text()))

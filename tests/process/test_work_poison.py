@@ -12,7 +12,7 @@ from support.workers import Worker, kinds, show
 # In a process of its own, as the command is, with one fault in it.
 FAULTY = """
 import sys
-from inbox_orch.inbox.worker import job
+from inbox_orch.inbox.worker import ends, job
 
 def strike(place, name, error):
     whole = getattr(place, name)
@@ -58,7 +58,7 @@ FAULTS = {
     "writing the task": 'strike(job.Job, "_write_task", OverflowError("a number"))',
     "running": 'strike(job.Job, "_started", OverflowError("a number"))',
     "settling": 'strike(job.Job, "_settle", OverflowError("a number"))',
-    "finishing": 'strike(job.Job, "_finish", OverflowError("a number"))',
+    "finishing": 'strike(ends.Ends, "of", OverflowError("a number"))',
 }
 
 

@@ -12,9 +12,22 @@ here=$(dirname -- "$0")
 printf '%s\n' "$*" >> "$here/called"
 task=$(cat)
 printf '%s\n' "$task" > "$here/task"
+session= previous=
+for word; do
+    [ "$previous" != --resume ] || session=$word
+    previous=$word
+done
+mkdir -p "$here/sessions"
+if [ -n "$session" ] && [ ! -e "$here/sessions/$session" ]; then
+    echo "No conversation found with session ID: $session" >&2; exit 1
+fi
+resumed=$session
+[ -n "$session" ] || session=s-$(($(ls "$here/sessions" | wc -l) + 1))
+printf '%s\n' "$task" >> "$here/sessions/$session"
+[ ! -e "$here/forgetful" ] || rm "$here/sessions/$session"
 answer() { # ERROR SUBTYPE STOP COST TEXT
     printf '{"type":"result","is_error":%s,"subtype":"%s","stop_reason":"%s",' "$1" "$2" "$3"
-    printf '"session_id":"s-1","total_cost_usd":%s,"result":"%s",' "$4" "$5"
+    printf '"session_id":"%s","total_cost_usd":%s,"result":"%s",' "$session" "$4" "$5"
     printf '"usage":{"input_tokens":10,"output_tokens":5}}\n'
 }
 if [ -e "$here/logged-out" ]; then
@@ -32,10 +45,18 @@ if [ -e "$here/refuses" ] && [ "${task#*Since then}" = "$task" ]; then
 fi
 [ ! -e "$here/leaves-a-server" ] || sleep 600 &
 case " $* " in
-*' --permission-mode acceptEdits '*) echo edited > "${PWD##*/}.txt"; said='I edited the file.' ;;
+*' --permission-mode acceptEdits '*)
+    echo "edited${resumed:+ again}" > "${PWD##*/}.txt"
+    said='I edited the file.'
+    ;;
 *) said='I may not edit files.' ;;
 esac
 [ ! -e "$here/says" ] || said=$(cat "$here/says")
+case $task in *'cannot be taken in'*)
+    [ ! -e "$here/breaks" ] || { answer true success stop_sequence 0 'API Error: 500'; exit 1; }
+    [ ! -e "$here/mends" ] || said=$(cat "$here/mends")
+    ;;
+esac
 answer false success end_turn 0.25 "$said"
 """
 
@@ -60,7 +81,8 @@ class Stub:
 
     def meets(self, *what: str) -> None:
         """From now on: `limited` (once), `logged-out`, `out-of-turns`, `refuses`,
-        `leaves-a-server` that has the agent's output open."""
+        `leaves-a-server` that has the agent's output open, `forgetful` (of its sessions),
+        `breaks` (when it is asked once more)."""
         for name in what:
             (self.folder / name).touch()
 
@@ -68,6 +90,18 @@ class Stub:
         """Nothing is in its way any more."""
         for name in ("limited", "logged-out", "out-of-turns", "refuses"):
             (self.folder / name).unlink(missing_ok=True)
+
+    def mends(self, text: str) -> None:
+        """What it answers instead, once it is asked to put its answer right."""
+        (self.folder / "mends").write_text(text)
+
+    def says(self, text: str) -> None:
+        """What it answers from now on."""
+        (self.folder / "says").write_text(text)
+
+    def heard(self, session: str) -> str:
+        """All that it was told in a session."""
+        return (self.folder / "sessions" / session).read_text()
 
     @property
     def calls(self) -> list[str]:

@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from inbox_orch.shared.adapters import commands, running
 from inbox_orch.shared.adapters.facts import TOOLSETS, agents
 from inbox_orch.shared.adapters.probing import probe
 from inbox_orch.shared.adapters.reading import MOST_BYTES, Reader, Reading, read
-from inbox_orch.shared.adapters.usage import is_usage, usage_of
+from inbox_orch.shared.adapters.usage import Session, is_usage, session_in, usage_of
 from inbox_orch.shared.errors import InboxOrchError
 from support.stub_agents import Stub
 
@@ -113,6 +115,144 @@ def test_only_the_coding_toolset_lets_an_agent_change_files():
             coding = agent.arguments["coding"]
             assert set(coding) & set(bare.edits)
             assert commands.warning_of((agent.program, *coding)) is None
+
+
+def test_with_a_session_an_agent_may_do_what_it_may_without_and_nothing_more():
+    """Codex alone says it in other words: `exec resume` knows no --sandbox."""
+    for agent in agents().values():
+        for toolset in TOOLSETS:
+            resuming = agent.resuming(toolset, "s-1")
+            assert "s-1" in resuming and not any("{" in word for word in resuming)
+            if agent.name != "codex":
+                assert resuming[: len(agent.arguments[toolset])] == agent.arguments[toolset]
+    codex = agents()["codex"]
+    assert 'sandbox_mode="read-only"' in codex.resuming("readonly", "s-1")
+    assert 'sandbox_mode="workspace-write"' in codex.resuming("coding", "s-1")
+
+
+ACTS = """#!/bin/sh
+here=$(dirname -- "$0")
+printf '%s\\n' "$*" >> "$here/calls"
+cat >> "$here/heard"
+case " $* " in
+*' {session} '*) answer={resumed} exit={code} ;;
+*) answer={name}-done exit=0 ;;
+esac
+[ ! -e "{data}/$answer.err" ] || cat "{data}/$answer.err" >&2
+cat "{data}/$answer.out"
+exit $exit
+"""
+LOST = {
+    "claude": ("claude-session-lost", 1),
+    "codex": ("codex-session-lost", 1),
+    "gemini": ("gemini-session-lost", 42),
+    "opencode": ("opencode-session-lost", 1),
+    "cursor-agent": ("unknown", 1),
+}
+"""What each prints for a session that is not there; of one it is not known, so it says nothing."""
+
+
+class Resumed:
+    """An agent that is run with a session, as a recording has it."""
+
+    def __init__(self, folder: Path, name: str, recording: str, code: int) -> None:
+        self.folder = folder
+        program = folder / name
+        values = {"session": "s-1", "resumed": recording, "code": str(code), "name": name}
+        text = ACTS.replace("{data}", str(TRANSCRIPTS))
+        for key, value in values.items():
+            text = text.replace(f"{{{key}}}", value)
+        program.write_text(text)
+        program.chmod(0o755)
+        (folder / "task").write_text("the whole task\n")
+        command = (sys.executable, "-P", "-m", "inbox_orch.shared.adapters")
+        environment = {
+            "INBOX_SESSION": "s-1",
+            "INBOX_RESULT": str(folder / "result"),
+            "INBOX_TASK_FILE": str(folder / "task"),
+        }
+        self.ended = subprocess.run(
+            (*command, name, "coding", program),
+            input=b"mend it\n",
+            capture_output=True,
+            env={**os.environ, **environment},
+        )
+        self.calls = (folder / "calls").read_text().splitlines()
+        self.heard = (folder / "heard").read_text()
+
+    @property
+    def usage(self) -> dict[str, str]:
+        return json.loads((self.folder / running.USAGE_FILE).read_text())
+
+
+@pytest.mark.parametrize("name", sorted(LOST))
+def test_each_agent_goes_on_with_its_session(tmp_path, name):
+    seen = Resumed(tmp_path, name, f"{name}-done", 0)
+
+    assert (seen.ended.returncode, seen.heard) == (0, "mend it\n")
+    assert seen.calls == [" ".join(agents()[name].resuming("coding", "s-1"))]
+    assert seen.usage["resumed_session_id"] == "s-1"
+    assert "lost_session_id" not in seen.usage
+
+
+@pytest.mark.parametrize("name", sorted(LOST))
+def test_each_agent_begins_anew_where_its_session_is_lost(tmp_path, name):
+    seen = Resumed(tmp_path, name, *LOST[name])
+
+    assert (seen.ended.returncode, seen.heard) == (0, "mend it\nthe whole task\n")
+    assert seen.calls[1] == " ".join(agents()[name].arguments["coding"])
+    assert seen.usage["lost_session_id"] == "s-1"
+    assert b"is lost, so a new one is begun" in seen.ended.stderr
+
+
+@pytest.mark.parametrize("recording, code", [("codex-failed", 1), ("codex-usage-limit", 1)])
+def test_what_fails_in_its_session_is_not_begun_anew(tmp_path, recording, code):
+    seen = Resumed(tmp_path, "codex", recording, code)
+
+    assert seen.ended.returncode in (1, running.EX_TEMPFAIL)
+    assert len(seen.calls) == 1
+
+
+def test_an_agent_that_is_ended_while_it_goes_on_is_not_begun_anew(tmp_path):
+    text = f"#!/bin/sh\necho called >> '{tmp_path}/calls'\nkill $PPID\nsleep 60\n"
+    (tmp_path / "codex").write_text(text)
+    (tmp_path / "codex").chmod(0o755)
+    command = (sys.executable, "-P", "-m", "inbox_orch.shared.adapters", "codex", "coding")
+    ended = subprocess.run(
+        (*command, tmp_path / "codex"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env={**os.environ, "INBOX_SESSION": "s-1"},
+    )
+
+    assert ended.returncode == 1
+    assert (tmp_path / "calls").read_text() == "called\n"
+
+
+LOST_ONE = json.dumps(
+    {
+        "schema": "inbox.usage/1",
+        "agent": "claude",
+        "session_id": "s-2",
+        "lost_session_id": "s-1",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "payload, found",
+    [
+        (None, None),
+        ("{}", None),
+        ('{"session_id": "s-1"}', Session("s-1")),
+        ('{"session_id": "s-1", "agent": "claude"}', Session("s-1")),
+        ('{"session_id": "--yolo"}', None),
+        ('{"session_id": ["s-1"]}', None),
+        (LOST_ONE, Session("s-2", "claude", lost="s-1")),
+    ],
+)
+def test_the_session_of_a_result_is_one_that_a_command_can_be_given(payload, found):
+    assert session_in(payload) == found
 
 
 @pytest.mark.parametrize(

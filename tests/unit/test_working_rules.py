@@ -12,7 +12,8 @@ from inbox_orch.inbox.domain.working import STAND_INS, Hold, Standing, Verdict, 
 from inbox_orch.inbox.services import working
 from inbox_orch.inbox.worker.plan import find_command
 from inbox_orch.inbox.worker.result import read_result
-from inbox_orch.inbox.worker.task import BadTask, since_then, terms_of
+from inbox_orch.inbox.worker.task import BadTask, Terms, since_then, terms_of
+from inbox_orch.shared.adapters.usage import Session
 from inbox_orch.shared.processes.endings import Ending
 from inbox_orch.shared.processes.kept import HEAD_BYTES, TAIL_BYTES, Kept
 from support.buses import refused
@@ -109,9 +110,30 @@ def test_a_tail_can_be_a_body_whatever_was_written():
 # -- the task ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "asked, found",
+    [
+        ({"id": "s-1"}, Session("s-1")),
+        ({"id": "0199a213-81c0", "agent": "codex"}, Session("0199a213-81c0", "codex")),
+        ("s-1", None),
+        ({"session": "s-1"}, None),
+        ({"id": 1}, None),
+        ({"id": ""}, None),
+        ({"id": "--dangerously-skip-permissions"}, None),
+        ({"id": "a b"}, None),
+        ({"id": "é"}, None),
+        ({"id": "a\n"}, None),
+        ({"id": "a" * 201}, None),
+        ({"id": "s-1", "agent": 1}, None),
+    ],
+)
+def test_only_what_is_a_session_is_gone_on_with(asked, found):
+    assert terms_of(json.dumps({"session": asked}), None).session == found
+
+
 def test_the_shorter_time_limit_holds(tmp_path):
     payload = json.dumps({"timeout_seconds": 5, "worktree": str(tmp_path)})
-    assert terms_of(payload, None) == (str(tmp_path), 5)
+    assert terms_of(payload, None) == Terms(str(tmp_path), 5)
     assert terms_of(payload, 3.0).timeout_seconds == 3.0
     assert terms_of(payload, 30.0).timeout_seconds == 5
     assert terms_of(None, None).timeout_seconds is None
