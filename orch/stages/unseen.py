@@ -26,7 +26,7 @@ def before(visit: Visit, earlier: Sequence[Visit], worktree: str) -> dict[str, A
         return {"ignored": visit.found["ignored"]}
     by_gates = {path for each in earlier for path in each.found.get("made", ())}
     there = [path for path in _new(worktree) if path not in by_gates]
-    return {"ignored": there[:MOST_KEPT]} if there else {}
+    return {"ignored": there[:MOST_KEPT]}
 
 
 def after(found: Mapping[str, Any], worktree: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from inbox_orch.orch.cli.report import _for_a_pipe as for_a_pipe
 from inbox_orch.orch.cli.report import _for_people as for_people
 from inbox_orch.orch.pictures.page import page
 from inbox_orch.orch.runs.config import Config, Setup
+from inbox_orch.orch.stages import unseen
 from inbox_orch.orch.stages.caches import is_cache
 from inbox_orch.shared.shell.blocks import plain
 from support.runs import Site, commit
@@ -100,6 +101,15 @@ def test_what_set_up_has_made_and_a_worker_has_changed_is_told(site: Site):
     (course.worktree / "gen.py").write_text("another\n")
     course.work(a_txt="one\n")
     assert "1 ignored file was there when gates ran" in str(said(course))
+
+
+def test_a_leader_that_goes_on_with_a_visit_does_not_look_again(site: Site, tmp_path):
+    """By then the gates of the one that is gone may have made some."""
+    course = begun(site, "made.dat\n")
+    course.work(a_txt="one\n")
+    (begun_by_another,) = (v for v in course.visits() if v.stage == "look")
+    assert begun_by_another.found["ignored"] == []
+    assert unseen.before(begun_by_another, (), str(tmp_path / "nowhere")) == {"ignored": []}
 
 
 @pytest.mark.parametrize(
