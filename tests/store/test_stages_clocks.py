@@ -9,6 +9,7 @@ from inbox_orch.orch.git import snapshots
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Limits
 from inbox_orch.orch.stages.decide import Answered
+from inbox_orch.orch.views.explain import explain
 from support.buses import refused
 from support.runs import Site, git
 from support.stages import Course, add, agent, review
@@ -65,6 +66,9 @@ def test_a_worker_that_takes_too_long_is_told_and_what_it_did_is_put_back(site, 
     (worktree / "README.md").write_text("changed\n")
     is_over_after(site, course, 60)
     assert course.way() == [("write", "live")] and (worktree / "a.txt").exists()
+    assert site.scheduler.doctor(verify=True).problems == 0
+    said = "write took longer than 60 s, and its worker is being stopped"
+    assert explain(site.scheduler.desk, "a", run.name).next == said
     learns(course, bus, token)
 
     assert course.way() == [LATE, ("write", "live")]
