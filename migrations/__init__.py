@@ -5,4 +5,4 @@ from the steps, because every command compares it and only a migration loads the
 """
 
 APPLICATION_ID = 0x696E6278  # "inbx", for PRAGMA application_id
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8

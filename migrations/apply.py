@@ -15,6 +15,7 @@ from . import (
     m0005_result_schema,
     m0006_task_harvest,
     m0007_visits,
+    m0008_patches,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _MODULES = (
     m0005_result_schema,
     m0006_task_harvest,
     m0007_visits,
+    m0008_patches,
 )
 
 STEPS = Migrations("inbox_orch")

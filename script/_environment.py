@@ -25,7 +25,8 @@ PROJECT_FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
 # Not sys.executable: that may be the Python of the very environment that is to be replaced.
 BASE_PYTHON = Path(sys.executable).resolve()
 # They read the sources and say nothing about a library's release, but ask for releases themselves.
-STATIC_TOOLS = ("import-linter", "mypy", "ruff", "types-")
+# ruff, which asks for none, stays: tests of gates run it.
+STATIC_TOOLS = ("import-linter", "mypy", "types-")
 # `.venv-lowest` is without what is optional, `.venv-lowest-mcp` with it.
 LOWEST = "-lowest"
 OPTIONAL = ("mcp", "otel")

@@ -121,6 +121,7 @@ PARTS = (
     "inbox.domain",
     "orch.git",
     "orch.runs",
+    "orch.patches",
     "orch.gates",
     "orch.attempts",
     "orch.integration",

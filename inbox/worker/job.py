@@ -146,9 +146,11 @@ class Job:
             self.look()
 
     @alone
-    def command_ended(self, ending: Ending) -> None:
-        """The command has ended: find out what that means for the thread."""
+    def command_ended(self, ending: Ending, *, cut_short: bool = False) -> None:
+        """The command has ended: find out what that means for the thread. `cut_short`: by the
+        signal that tells the worker to end."""
         assert self.child is not None and self._folder is not None
+        self._cut_short = self._cut_short or cut_short
         child, self.child = self.child, None
         child.drain()
         self._limit_at = self._kill_at = None

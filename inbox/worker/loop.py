@@ -120,7 +120,7 @@ class Worker:
         while True:
             for job in self._jobs:
                 job.look_if_lapsed()
-            self._notice_ended_commands()
+            self._notice_ended_commands(signals)
             self._obey(signals)
             self._glance()
             for job in self._jobs:
@@ -133,7 +133,10 @@ class Worker:
                 return
             self._sleep()
 
-    def _notice_ended_commands(self) -> None:
+    def _notice_ended_commands(self, signals: Signals) -> None:
+        """What a signal has ended when one has told the worker to end was ended by the same: until
+        a command has its own group, it is in that of the worker."""
+        stops = signals.stops > self._stops_handled
         for job in self._jobs:
             child = job.child
             ending = None if child is None else child.poll()
@@ -141,7 +144,7 @@ class Worker:
                 self._unwatch(child)
                 # First of all: what it left behind must not write the result any further.
                 self._leftovers.add(child.group, self._now())
-                job.command_ended(ending)
+                job.command_ended(ending, cut_short=stops and ending.signal is not None)
 
     def _obey(self, signals: Signals) -> None:
         """The first signal ends the worker gently, the second one at once."""

@@ -60,7 +60,8 @@ class Details(NamedTuple):
     `git diff --stat` of its work; `checks`: what they have come to so far; `verdict_message`: the
     id of the message that told of the verdict. `harvest`: whether what its worker leaves is to be
     committed, False once that is over; `harvested`: what was. `start`: what it began with, where
-    it goes by a blueprint; `unverified`: why accepted work was not judged as it should have been.
+    it goes by a blueprint; `unverified`: why accepted work was not judged as it should have been;
+    `ignored`: what gates saw that is not in its commit, in words.
     """
 
     not_copied: "tuple[LeftOut, ...] | None" = None
@@ -76,6 +77,7 @@ class Details(NamedTuple):
     harvested: Harvested | None = None
     start: Start | None = None
     unverified: str | None = None
+    ignored: str | None = None
 
 
 class Failure(NamedTuple):

@@ -88,7 +88,8 @@ def question_lines(
     body = body if decision is None else stages.without_answers(body)
     lines = [*_plain(wrapped(head, width), "blocked"), *_plain(wrapped(body[:most], width))]
     if len(body) > most:
-        lines.append(((f"… and {len(body) - most} letters more: `orch blocked`", "waiting"),))
+        whole = "orch blocked" if decision is None else f"orch task show {question.task.key}"
+        lines.append(((f"… and {len(body) - most} letters more: `{whole}`", "waiting"),))
     options = message.options
     if decision is not None:
         options = tuple(f"{name}: {does}" for name, does in stages.meanings_of(decision).items())

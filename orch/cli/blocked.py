@@ -39,13 +39,14 @@ def command(context: click.Context, run_name: str | None) -> None:
     output.result(data, *(shown if questions or output.terminal else ()))
 
 
-def question_blocks(questions: Sequence[Question]) -> list[Block]:
+def question_blocks(questions: Sequence[Question], *, whole: bool = False) -> list[Block]:
     """Questions as texts with a head line each; in a pipe a line of key, worker, question and
-    options, in this order because only the last may be empty."""
+    options, in this order because only the last may be empty. `whole`: with all that there is to
+    know before a decision."""
     found: list[Block] = []
     for question in questions:
         if question.decision is not None:
-            found += _decision(question, question.decision)
+            found += _decision(question, question.decision, None if whole else _MOST_LINES)
             continue
         options = " | ".join(question.options)
         head = f"{question.task.key}: {question.message.sender} asks"
@@ -55,18 +56,19 @@ def question_blocks(questions: Sequence[Question]) -> list[Block]:
     return found
 
 
-def _decision(question: Question, decision: "Decision") -> Iterator[Block]:
-    """A decision: why it is asked, what has happened, what each answer does. In a pipe it is a line
+def _decision(question: Question, decision: "Decision", most: int | None) -> Iterator[Block]:
+    """A decision: why it is asked, what has happened, in at most so many lines, what each answer
+    does. In a pipe it is a line
     with the same columns, and why it is asked is its text."""
     from ..views.stages import meanings_of, without_answers
 
     key, asks = question.task.key, question.message.sender
     told = without_answers(question.message.body or "").rstrip("\n").split("\n")
-    more = len(told) - _MOST_LINES
-    cut = [f"… and {more} lines more: `orch blocked --json`"] if more > 0 else []
+    more = 0 if most is None else len(told) - most
+    cut = [f"… and {more} lines more: `orch task show {key}`"] if more > 0 else []
     meanings = [f"  {answer}: {means}" for answer, means in meanings_of(decision).items()]
     way = f"`orch answer {key} --decide ANSWER --body HINT` decides"
-    lines = [*told[:_MOST_LINES], *cut, "", "Answers:", *meanings, way]
+    lines = [*told[:most], *cut, "", "Answers:", *meanings, way]
     heading = (f"{key}: a decision, {decision.sentence}",)
     values = (key, asks, decision.sentence, decision.answers)
     yield Body(heading, "\n".join(lines), values)

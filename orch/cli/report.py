@@ -77,8 +77,9 @@ def _for_people(report: Report) -> list[Block]:
 
 
 def _unverified(report: Report) -> list[Block]:
-    """What was accepted and not judged as it should have been."""
+    """What was accepted and not judged as it should have been, or not with what it was judged."""
     lines = [f"{told.name}: not verified: {told.unverified}" for told in _not_verified(report)]
+    lines += [f"{told.name}: {told.ignored}" for told in report.told if told.ignored]
     return [Sentence(line) for line in lines]
 
 
@@ -121,8 +122,7 @@ def _summary(report: Report) -> str:
     number = len(report.told) + report.left_out
     parts += [counted(number, "attempt")] if number else []
     parts += [counted(len(report.exchanges), "question")] if report.exchanges else []
-    decisions = sum(len(told.decisions) for told in report.told)
-    parts += [counted(decisions, "decision")] if decisions else []
+    parts += [counted(len(report.asked), "decision")] if report.asked else []
     if report.told:
         began = min(told.attempt.created_at for told in report.told)
         parts.append(f"took {spoken((max(t.end_ms for t in report.told) - began) / 1000)}")
@@ -218,12 +218,14 @@ def _for_a_pipe(report: Report) -> list[Block]:
         ("attempts", len(report.told) + report.left_out),
         ("questions", len(report.exchanges)),
     ]
+    facts += [("decisions", len(report.asked))] if report.staged else []
     facts += [
         (f"harvested {told.name}", harvested_words(told.harvested))
         for told in report.told
         if told.harvested is not None
     ]
     facts += [(f"not verified {told.name}", told.unverified) for told in _not_verified(report)]
+    facts += [(f"ignored {told.name}", told.ignored) for told in report.told if told.ignored]
     facts += [(f"reported {name}", _rounded(n)) for name, n in cost._asdict().items() if n]
     rows = tuple(_row(report, number) for number in range(len(report.told)))
     headings = ("ATTEMPT", "STATE", "SECONDS", "FILES", "+", "-", "USD", "REASON", "WHO", "SAID")

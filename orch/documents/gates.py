@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from inbox_orch.shared.ids import check_name, quoted
 
 from ..gates.built_in import BUILT_IN
-from ..gates.definitions import DEFAULT_SECONDS, MOST_GATES, Gate
+from ..gates.definitions import DEFAULT_SECONDS, MOST_GATES, REPORT, Gate
 from ..runs.limits import check_commands
 from .parts import ClockSeconds, Part, checked
 from .problems import near
@@ -17,7 +17,6 @@ from .problems import near
 MOST_WORDS = 200
 MOST_PATHS = 100
 MAX_PATTERN_CHARS = 1000
-_REPORT = "{report}"
 
 
 def _check_name(name: str) -> None:
@@ -116,7 +115,7 @@ class GatePart(Part):
     @model_validator(mode="after")
     def _fits_together(self) -> "GatePart":
         words = self.run if isinstance(self.run, tuple) else (self.run,)
-        writes_report = any(_REPORT in word for word in words)
+        writes_report = any(REPORT in word for word in words)
         if self.reads == "junit" and not writes_report:
             raise ValueError(
                 "what reads junit needs a report, and `run` does not say where to write it\n"

@@ -1,6 +1,6 @@
 """What a gate is: a named command, and how its failures are read. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 MOST_GATES = 30
@@ -8,6 +8,8 @@ READERS = ("exit", "junit", "ruff", "mypy", "sarif", "lines")
 MODES = ("block", "warn")
 WRITES = ("put_back", "keep")
 DEFAULT_SECONDS = 900.0
+REPORT = "{report}"
+"""Stands in a command for the file of its report."""
 _LINTERS = ("ruff", "mypy", "sarif")
 
 
@@ -36,6 +38,15 @@ class Gate(NamedTuple):
         """Whether it is a linter: what `run_linters` runs; `run_tests` runs the others."""
         return self.reads in _LINTERS or (self.name in ("lint", "format", "types"))
 
+    @property
+    def shown(self) -> str:
+        """The command as a person can run it: without the report, that nobody would read."""
+        if isinstance(self.run, str):
+            return self.run.replace(REPORT, "/dev/null")
+        import shlex
+
+        return shlex.join(without_reports(self.run))
+
     def as_json(self) -> dict[str, Any]:
         """Only what is said; a gate's name always."""
         defaults = Gate("", ())
@@ -52,3 +63,14 @@ class Gate(NamedTuple):
             key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
         }
         return cls(**values)
+
+
+def without_reports(words: Sequence[str]) -> tuple[str, ...]:
+    """Arguments without those that name the file of a report."""
+    found: list[str] = []
+    for word in words:
+        if REPORT not in word:
+            found.append(word)
+        elif found and "=" not in word and found[-1].startswith("-"):
+            found.pop()
+    return tuple(found)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from .definitions import REPORT, without_reports
+
 _PYTHON = re.compile(r"python(?:[0-9][0-9.]*)?|pypy[0-9.]*")
 _PYTEST = ("pytest", "py.test")
 _RUNNERS = ("uv", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi")
@@ -71,7 +73,7 @@ def _of_pytest(words: Sequence[str], search: str, folder: str) -> Launch | None:
     at = next((i for i, word in enumerate(words) if os.path.basename(word) in _PYTEST), None)
     if at is None:
         return None
-    before, arguments = tuple(words[:at]), _without_reports(words[at + 1 :])
+    before, arguments = tuple(words[:at]), without_reports(words[at + 1 :])
     if before[-1:] == ("-m",):
         python = _python_of(before[:-1], search, folder)
         return None if python is None else Launch((), python, (folder,), arguments)
@@ -120,7 +122,7 @@ def _words(run: Sequence[str] | str) -> tuple[str, ...]:
     """The words of a command; none of a line that only a shell can read."""
     if not isinstance(run, str):
         return tuple(run)
-    if _FOR_A_SHELL.search(run.replace("{report}", "")):
+    if _FOR_A_SHELL.search(run.replace(REPORT, "")):
         return ()
     try:
         return tuple(shlex.split(run))
@@ -135,17 +137,6 @@ def _leading(words: Sequence[str], pattern: re.Pattern[str]) -> list[str]:
             break
         found.append(word)
     return found
-
-
-def _without_reports(words: Sequence[str]) -> tuple[str, ...]:
-    """Arguments without those that name the file of a report."""
-    found: list[str] = []
-    for word in words:
-        if "{report}" not in word:
-            found.append(word)
-        elif found and "=" not in word and found[-1].startswith("-"):
-            found.pop()
-    return tuple(found)
 
 
 def _shebang(program: str, search: str, folder: str) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .definitions import Gate
-from .readers.reading import Reading
+from .readers.reading import PATTERN, Reading
 from .results import GateResult
 
 FEWER_TESTS = "fewer-tests"
@@ -36,7 +36,7 @@ def asks_again(gate: Gate, first: Reading, base: Base | None) -> bool:
     """Whether a first reading has to be tried once more before it is told: what is suspect, and
     what has failures that would count."""
     if first.state == "suspect":
-        return True
+        return first.cause != PATTERN
     return first.state == "failed" and _judged(gate, first, (), base).state == "failed"
 
 
@@ -92,6 +92,8 @@ def _judged(gate: Gate, reading: Reading, flaky: tuple[str, ...], base: Base | N
 
 def _of_suspect(gate: Gate, reading: Reading, blank: GateResult, base: Base | None) -> GateResult:
     why = reading.reason or "it could not be judged"
+    if reading.cause == PATTERN:
+        return blank._replace(state="error", reason=f"{why}: make it a simpler one")
     if base is None or base.state == "unusable":
         there = "and nothing is known of the base" if base is None else "at the base neither"
         if base is not None and base.reason:

@@ -350,7 +350,7 @@ def _beside(seen: Sighting) -> list[str]:
 
 
 def _command(gate: Gate) -> str:
-    return brief_command(gate.run if isinstance(gate.run, str) else " ".join(gate.run))
+    return brief_command(gate.shown)
 
 
 def _counted(number: int, thing: str) -> str:

@@ -213,6 +213,9 @@ class Runner:
                     turn_at = self._now() + turns.SLICE.ms
                 else:
                     self._sleep(selector, child, min(limit_at, ask_at, turn_at) - now)
+        if ending.signal is not None and self.told_to_end is not None:
+            # Until it has its own group, a command is met by what is sent to that of its caller.
+            raise Interrupted(self.told_to_end)
         return ending
 
     def _listen(self, selector: selectors.BaseSelector, child: Child) -> None:

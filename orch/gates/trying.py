@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..git.failures import temporary_folder
 from ..git.masking import masked
 from . import judging, patch_safety
-from .definitions import Gate
+from .definitions import REPORT, Gate
 from .globs import matches_any
 from .judging import Base
+from .matching import has_to_be_apart, read_apart
 from .patch_safety import RawChange
 from .readers.read import listens_to, read
 from .readers.reading import MOST_BYTES, Reading
@@ -27,7 +28,6 @@ from .spec import GateSpec, Outcome
 if TYPE_CHECKING:
     from .running import Runner
 
-_REPORT = "{report}"
 _FOR_PROGRAMS = ("ruff", "sarif")
 
 
@@ -151,17 +151,20 @@ def _run(ground: Ground, gate: Gate) -> Generator[None, None, _Try]:
         report = os.path.join(scratch, "report")
         outcome = yield from ground.runner.running(_spec(ground, gate, report))
         said = _report_at(report)
-    folder = os.path.realpath(ground.folder)
-    return _Try(read(gate, outcome.checked.ending, outcome.heard, said, folder), outcome)
+    folder, ending = os.path.realpath(ground.folder), outcome.checked.ending
+    content = outcome.heard if said is None else said
+    if content and has_to_be_apart(gate):
+        return _Try((yield from read_apart(ground.runner, gate, ending, content, folder)), outcome)
+    return _Try(read(gate, ending, outcome.heard, said, folder), outcome)
 
 
 def _spec(ground: Ground, gate: Gate, report: str) -> GateSpec:
     words = None
     if isinstance(gate.run, str):
-        command = gate.run.replace(_REPORT, shlex.quote(report))
+        command = gate.run.replace(REPORT, shlex.quote(report))
     else:
-        words = tuple(word.replace(_REPORT, report) for word in gate.run)
-        command = shlex.join(gate.run)
+        words = tuple(word.replace(REPORT, report) for word in gate.run)
+        command = gate.shown
     return GateSpec(
         command,
         ground.folder,

@@ -88,6 +88,28 @@ def untracked_files(worktree: str) -> Iterator[str]:
     return (path for path in text.split("\0") if path and not path.endswith("/"))
 
 
+def ignored_paths(worktree: str) -> list[str]:
+    """What git ignores in a worktree, in one call: a folder of which it ignores all stands for what
+    is in it, with a slash at its end. Bytes that are not UTF-8 as surrogates."""
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    _, text = git(worktree, *exact_names(worktree), *words, reads=True)
+    return [path for path in text.split("\0") if path]
+
+
+def changed_paths(worktree: str, paths: Iterable[str]) -> list[str]:
+    """Those of such paths that differ from the manifest or are not in it. Of a folder it is only
+    known whether anything was in it."""
+    given = list(paths)
+    known = _read(worktree) if given else {}
+
+    def is_new(path: str) -> bool:
+        if path.endswith("/"):
+            return not any(each.startswith(path) for each in known)
+        return path not in known or _differs(os.path.join(worktree, path), known[path])
+
+    return [path for path in given if is_new(path)]
+
+
 def _read(worktree: str) -> dict[str, Entry]:
     """Empty when there is none, and when it is damaged: then every file counts as changed."""
     admin = administration.folder_of(worktree)

@@ -14,7 +14,7 @@ from ..integration import rows as integrations
 from ..runs import finding
 from ..runs import run_rows as runs
 from ..runs.desk import Desk
-from ..runs.model import Attempt, Run
+from ..runs.model import WISHES, Attempt, Run
 from ..runs.readiness import Picture, Slots, taken_by
 from .next_rules import Facts
 
@@ -35,6 +35,7 @@ def facts_of(desk: Desk, run: Run, default: str | None, just: str | None) -> Fac
             unmerged=integrations.waits_for_integration(snapshot, run.id),
             worktrees=bool(attempts.ended_with_worktree(snapshot, run.id)),
             just=just,
+            by_do=runs.asked_by_key(snapshot, run, WISHES),
         )
     return _with_tasks(facts, picture, live)
 

@@ -6,6 +6,8 @@ A rule over values, which looks at nothing. No command has such a text of its ow
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+_SAME_CALL = "the same `orch do` call again"
+
 
 class Facts(NamedTuple):
     """A run after a call that went well.
@@ -18,7 +20,7 @@ class Facts(NamedTuple):
     has not been integrated; `worktrees`: those of ended attempts are there still. `just` is what
     the call itself has done, where the rest does not tell: `brought_in` (merged accepted work, and
     moved no branch of the caller's), `brought_onto` (a branch), `cleaned` (taken away what
-    worktrees it may).
+    worktrees it may). `by_do`: `orch do` has opened it, whose next call has the workers, too.
     """
 
     name: str | None
@@ -35,6 +37,7 @@ class Facts(NamedTuple):
     worktrees: bool = False
     just: str | None = None
     deciding: tuple[str, ...] = ()
+    by_do: bool = False
 
 
 def next_line(facts: Facts) -> str:
@@ -79,6 +82,8 @@ def _conflicting(facts: Facts) -> str:
 
 def _failed(facts: Facts) -> str:
     shows, again = _orch(facts, "status{run}"), _orch(facts, f"retry{{run}} {facts.failed[0]}")
+    if facts.by_do:
+        again = _SAME_CALL
     return f"{shows} shows why {_listed(facts.failed)} did not succeed, {again} tries again"
 
 
@@ -106,12 +111,18 @@ def _worker(mailboxes: Sequence[str]) -> str:
 
 
 def _merge(facts: Facts) -> str:
+    if facts.by_do and facts.state != "closed":
+        return f"{_SAME_CALL} brings what was accepted onto its branch"
     call = _orch(facts, "integrate{run} --onto BRANCH")
     return f"{call} brings what was accepted onto a branch"
 
 
 def _says(words: str, means: str) -> Callable[[Facts], str]:
     return lambda facts: f"{_orch(facts, words)} {means}"
+
+
+def _goes_on(facts: Facts) -> str:
+    return f"{_SAME_CALL} goes on to the end"
 
 
 _Rule = tuple[Callable[[Facts], object], Callable[[Facts], str]]
@@ -127,6 +138,10 @@ _OF_A_RUN: tuple[_Rule, ...] = (
     (
         lambda f: f.state == "paused",
         _says("run resume{run}", "goes on: nothing is dispatched until then"),
+    ),
+    (
+        lambda f: f.by_do and f.state != "closed" and (f.offered or f.ready or f.moving),
+        _goes_on,
     ),
     (lambda f: f.state != "closed" and f.offered, _offered),
     (lambda f: f.state != "closed" and f.ready, _ready),

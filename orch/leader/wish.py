@@ -20,7 +20,7 @@ from ..runs import limits, plan_import
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
-from ..runs.model import Run
+from ..runs.model import WISHES, Run
 from ..runs.names import task_key
 from ..runs.plan import Opening, Plan, TaskSpec
 
@@ -84,7 +84,7 @@ def open_wish(desk: Desk, wish: Wish) -> tuple[Run, bool]:
     )
     while True:
         answer = plan_import.plan_open(
-            desk, plan, wish.opening, repository=wish.folder, key=f"do-{digest}-{number}"
+            desk, plan, wish.opening, repository=wish.folder, key=f"{WISHES}{digest}-{number}"
         )
         with desk.database.snapshot() as snapshot:
             run = runs.get(snapshot, answer.data["run"]["id"])

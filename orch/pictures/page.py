@@ -94,6 +94,9 @@ def _tiles(report: Report) -> Iterator[tuple[str, str]]:
     if report.exchanges:
         number = len(report.exchanges)
         yield str(number), "question" if number == 1 else "questions"
+    if report.asked:
+        number = len(report.asked)
+        yield str(number), "decision" if number == 1 else "decisions"
     if report.told:
         ends = [told.end_ms for told in report.told]
         began = min(told.attempt.created_at for told in report.told)
@@ -161,6 +164,8 @@ def _results(report: Report) -> Iterator[str]:
         if told is not None and told.unverified is not None:
             said = f"{told.name}: not verified: {told.unverified}"
             yield f'<p class="state blocked">{xml(markup.cut(said))}</p>'
+        if told is not None and told.ignored is not None:
+            yield f'<p class="quiet small">{xml(markup.cut(f"{told.name}: {told.ignored}"))}</p>'
 
 
 def _result_cells(told: Told) -> tuple[str, ...]:

@@ -7,11 +7,14 @@ from inbox_orch.shared.clock import rfc3339
 
 _MOST_OF_A_NAME = 40
 DECISION = "decision"
+WISHES = "do-"
+"""How the keys begin with which `orch do` opens its runs."""
 """The stage of an attempt whose blueprint asks somebody to decide."""
 
 
 class Run(NamedTuple):
-    """A set of tasks for one repository. Times are wall-clock milliseconds."""
+    """A set of tasks for one repository. Times are wall-clock milliseconds. `patches`: whether its
+    patches are judged and recorded, 0 for one that was opened before that was done."""
 
     id: str
     name: str
@@ -29,6 +32,7 @@ class Run(NamedTuple):
     created_at: int
     closed_at: int | None
     cancelled_at: int | None
+    patches: int = 0
 
     @property
     def mark(self) -> str:
@@ -85,7 +89,8 @@ class Task(NamedTuple):
     """One piece of work of a run. `next_base` is where its next attempt starts instead of at the
     computed base; `result_schema` the text of the JSON Schema that its result has to satisfy;
     `harvest` whether what its workers leave uncommitted is committed for them, None where it does
-    not say; `blueprint` the id of the one that its attempts go by."""
+    not say; `blueprint` the id of the one that its attempts go by; `policy` what it forbids beyond
+    its run, as JSON."""
 
     id: str
     number: int
@@ -117,6 +122,7 @@ class Task(NamedTuple):
     result_schema: str | None = None
     harvest: bool | None = None
     blueprint: str | None = None
+    policy: str | None = None
 
     @property
     def text(self) -> str:
@@ -152,6 +158,7 @@ class Task(NamedTuple):
             **self.asked_of_the_result,
             **({} if self.harvest is None else {"harvest": self.harvest}),
             **({} if self.blueprint is None else {"blueprint": self.blueprint}),
+            **({} if self.policy is None else {"policy": json.loads(self.policy)}),
         }
 
     @property

@@ -76,6 +76,7 @@ def insert_run(tx: Transaction, leader: str, facts: "Facts") -> Run:
         created_at=tx.now.wall_ms,
         closed_at=None,
         cancelled_at=None,
+        patches=1,
         **facts.place,
     )
     runs.insert(tx, run)

@@ -1,5 +1,6 @@
 """Rows of `run` and `run_cursor`."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,6 +43,16 @@ def kind(tx: Session, run_id: str) -> str:
     """What a run is for: `council`, or `work`."""
     row = tx.one("SELECT 1 FROM council WHERE run_id = ?", (run_id,))
     return "work" if row is None else "council"
+
+
+def asked_by_key(tx: Session, run: Run, prefix: str) -> bool:
+    """Whether the call that opened it with a plan had a key that begins so."""
+    rows = tx.all(
+        "SELECT response FROM request WHERE command = 'plan import' AND agent = ?"
+        " AND key >= ? AND key < ? AND created_at = ?",
+        (run.leader, prefix, prefix + _BEHIND, run.created_at),
+    )
+    return any(json.loads(row[0])["run"]["id"] == run.id for row in rows)
 
 
 def not_closed(tx: Session) -> list[Run]:

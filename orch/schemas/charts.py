@@ -148,9 +148,17 @@ class Exchange(Shape):
     answer: Message | None
 
 
+class Asked(Shape):
+    """A decision that the attempt `name` asked for: its visit, with what was answered."""
+
+    name: str
+    visit: Visit
+
+
 class Report(Shape):
     """`report`. `needs`: the keys of the tasks that go no further without somebody, the most
-    urgent first; `text`: the page, unless it was written to the file `path`."""
+    urgent first; `text`: the page, unless it was written to the file `path`; `decisions` is there
+    where attempts go by a blueprint: those that were asked for, answered or open."""
 
     run: Run
     outcome: Outcome
@@ -165,3 +173,4 @@ class Report(Shape):
     format: Literal["text", "html"]
     text: str | None
     path: str | None
+    decisions: list[Asked] | None = None

@@ -80,9 +80,11 @@ class Contract(NamedTuple):
     def _lines_adapter(self) -> TypeAdapter[Any]:
         ended: Any = Ended
         otherwise: Any = EndedOtherwise
-        shapes: list[Any] = [*self.lines, BrokenOff]
+        shapes: list[Any] = [*self.lines]
         shapes += [ended[result] for result in self.results]
         shapes += [otherwise[data] for data in self.beside_error]
+        # After those with data: a pydantic before 2.8 takes the first that fits.
+        shapes.append(BrokenOff)
         union: Any = Failure
         for shape in reversed(shapes):
             union = shape | union

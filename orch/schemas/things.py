@@ -136,7 +136,8 @@ class Attempt(Shape):
     `details` has `harvest` where what the worker leaves uncommitted is to be committed for it, and
     `harvested`, with `commit` and `files`, where that was done. `stage` is there where it goes by a
     blueprint: that of its live visit, or of its last one; `details` then has `unverified` where
-    accepted work was not judged as it should have been."""
+    accepted work was not judged as it should have been, and `ignored` where gates saw files that
+    are not in its commit."""
 
     id: Ulid
     run: Ulid
@@ -178,9 +179,10 @@ class LastWords(Shape):
 
 
 class Work(Shape):
-    """The work on an attempt. `worker` holds it, or did last; `workers` are all who ever did, in
-    order; `lost_leases`: how many of them have run out; `changed_at`: when the attempt last
-    changed, what clean-up and integration note of it left aside."""
+    """The work on an attempt. `worker` holds it, or did last; by a blueprint, it is who holds it,
+    or, where nobody does, who wrote it last, and `message` is an author's. `workers` are all who
+    ever held it, in order; `lost_leases`: how many leases have run out; `changed_at`: when the
+    attempt last changed, what clean-up and integration note of it left aside."""
 
     worker: Name | None
     workers: list[Name]
@@ -323,7 +325,8 @@ class Decision(Shape):
 
 class Question(Shape):
     """A worker's open question; `attempt` is its id. With `decision`, which is there only then, it
-    is no worker's: somebody has to decide (`orch answer --decide`)."""
+    is no worker's: somebody has to decide (`orch answer --decide`); its `message` has the beginning
+    of what there is to know, and in `task show` the whole, with a `payload`."""
 
     task: Ulid
     key: Key

@@ -11,7 +11,7 @@ from ..attempts.rows import Details, details_with
 from ..attempts.verify import Verdict
 from ..runs.desk import Desk
 from ..runs.model import Attempt
-from . import ahead
+from . import ahead, unseen
 from .course import Course
 from .machine import Step
 
@@ -26,7 +26,10 @@ def accept(desk: Desk, course: Course) -> bool:
     if verdict.state == "succeeded" and head is not None:
         begin = partial(_begin, desk, course, head)
         accepting = partial(keep.begin_and_accept, desk, course.run, attempt, head, begin, settled)
-        return accepting() or (keep.put_back_left(desk, course.run, attempt) and accepting())
+        done = accepting() or (keep.put_back_left(desk, course.run, attempt) and accepting())
+        if done:
+            _tell(desk, course)
+        return done
     with desk.database.transaction() as tx:
         return settled(tx)
 
@@ -41,6 +44,7 @@ def _verdict(desk: Desk, course: Course) -> Verdict:
         change_summary=repository.change_summary(head, base),
         harvest=False,
         unverified=is_unverified(course),
+        ignored=unseen.in_the_end(course.visits),
     )
     changes: dict[str, Any] = {
         "head_commit": head,
@@ -84,6 +88,13 @@ def _settled(desk: Desk, course: Course, verdict: Verdict, tx: Transaction) -> b
     assert present is not None
     verify.settle(desk, tx, course.run, _verifying(desk, tx, course, present), verdict)
     return True
+
+
+def _tell(desk: Desk, course: Course) -> None:
+    """Say what came in without what the gates have seen."""
+    said = unseen.in_the_end(course.visits)
+    if said is not None:
+        desk.database.notice(f"task {course.task.key}: {said}")
 
 
 def _is_ours(tx: Transaction, attempt: Attempt) -> bool:

@@ -23,7 +23,7 @@ from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
 from ..runs.secrets import secrets_of
-from . import sessions, texts
+from . import sessions, texts, tried, unseen
 from . import settle as settling
 from .course import Course, results_of
 from .machine import Step
@@ -175,9 +175,9 @@ def send(
         thread_id=thread_id,
         schema=json.dumps(texts.REVIEW_SCHEMA, sort_keys=True) if stage.reviews else None,
     )
-    told = before(course, step) + asked_before(course, stage)
+    told = [*tried_before(desk, course), *before(course, step), *asked_before(course, stage)]
     if change.text is not None:
-        told.append(texts.change(change.text))
+        told += [*left_out(course), texts.change(change.text)]
     body = texts.for_visit(
         task.text,
         stage,
@@ -240,6 +240,17 @@ def before(course: Course, step: Step) -> list[str]:
     return told
 
 
+def tried_before(desk: Desk, course: Course) -> list[str]:
+    """What was tried against the same failures before somebody said `continue`."""
+
+    def words(visit: Visit) -> str | None:
+        said = desk.bus.last_message(str(visit.thread_id), "result")
+        return None if said is None else said.body
+
+    told = tried.tried(course.visits, words)
+    return [] if told is None else [told]
+
+
 def _is_in_vain(visit: Visit) -> bool:
     """Whether an agent's visit has come to nothing: what it was sent for is still to be done."""
     return visit.kind == "agent" and not visit.verdict and visit.state in _IN_VAIN
@@ -257,6 +268,12 @@ def asked_before(course: Course, stage: Stage) -> list[str]:
     """What a review has asked for the last time, for the one that looks again."""
     asked = [v for v in course.visits if v.stage == stage.id and v.verdict == "request_changes"]
     return [texts.findings(asked[-1].found, texts.ASKED_BEFORE)] if asked else []
+
+
+def left_out(course: Course) -> list[str]:
+    """What the gates saw and the change has not, for those who review it."""
+    said = unseen.in_the_end(course.visits)
+    return [] if said is None else [f"{said[0].upper()}{said[1:]}."]
 
 
 def background(course: Course, stage: Stage) -> list[str]:

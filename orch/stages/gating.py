@@ -30,7 +30,7 @@ from ..git.repository import is_there
 from ..git.snapshots import Unfit
 from ..journal import rows as journal_rows
 from ..runs.desk import Desk
-from . import actions, canaries, enter, grounds
+from . import actions, canaries, enter, grounds, unseen
 from . import settle as settling
 from .course import Course, read, results_of
 from .grounds import Chosen
@@ -227,6 +227,7 @@ def _judge(
         wanted = grounds.chosen(snapshot, course, stage)
     results, tree = results_of(visit), str(visit.found.get("tree", course.last_tree))
     ground = grounds.ground_of(desk, course, runner, [each.gate for each in wanted])
+    more = unseen.before(visit, course.visits[:-1], ground.folder)
     for number, each in enumerate(wanted[len(results) :]):
         if number and mandate.over():
             return None
@@ -236,10 +237,12 @@ def _judge(
             results.append((yield from _one(desk, course, each, (ground, tree))))
         if results[-1].wrote and each.gate.writes == "keep":
             tree = ground.tree_now()  # what comes after it judges what it has written
-        _note(desk, course, visit, _stored(course, stage, results, tree))
+        _note(desk, course, visit, _stored(course, stage, results, tree, more))
         tries.gone = 0
     settling.head_as_before(desk, course, tree)
-    columns = {"result": _stored(course, stage, results, tree)}
+    if _outcome(results).state == "failed":
+        more |= unseen.after(more, ground.folder)
+    columns = {"result": _stored(course, stage, results, tree, more)}
     if tree != course.last_tree:
         columns |= settling.kept_of_gates(desk, course, stage)
     return _Judged(_outcome(results), columns)
@@ -298,9 +301,11 @@ def _gone_each_time(gate: Gate, tries: int) -> GateResult:
     return GateResult(gate.name, "error", reason, mode=gate.mode)
 
 
-def _stored(course: Course, stage: Stage, results: Sequence[GateResult], tree: str) -> str:
+def _stored(
+    course: Course, stage: Stage, results: Sequence[GateResult], tree: str, more: dict[str, Any]
+) -> str:
     ran = [CHECKS] if grounds.checks(stage) else []
-    facts: dict[str, Any] = {"gates": [r.as_json() for r in results], "ran": ran}
+    facts: dict[str, Any] = {"gates": [r.as_json() for r in results], "ran": ran, **more}
     if tree != course.last_tree:
         facts["tree"] = tree  # what gates have written, and those after them judge
     return json.dumps(facts, ensure_ascii=False)

@@ -10,8 +10,9 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..attempts import rows as attempts
 from ..attempts.visits import Visit
+from ..runs import run_rows as runs
 from ..runs.desk import Desk
-from ..runs.model import Run
+from ..runs.model import WISHES, Run
 from ..stages import course as courses
 from ..stages import overtime
 from ..stages.checking import most_visits
@@ -108,8 +109,11 @@ def explain(desk: Desk, name: str, run_name: str | None) -> Explanation:
         assert attempt is not None, "attempts are never removed"
         course = courses.read(snapshot, run, attempt.id)
         decision = stages.decisions_in(snapshot, [attempt]).get(attempt.task_id)
+        by_do = runs.asked_by_key(snapshot, run, WISHES)
     items = tuple(_explained(course, number) for number in range(len(course.visits)))
-    following = _next(course) if decision is None else f"somebody decides: {decision.sentence}"
+    following = (
+        _next(course, by_do) if decision is None else f"somebody decides: {decision.sentence}"
+    )
     most = most_visits(course.blueprint)
     return Explanation(run, listed.name, course, items, following, most)
 
@@ -150,7 +154,7 @@ def _target(step: Step) -> str:
     return _ENDS.get(step.do) or ("decision" if step.do == "decide" else str(step.stage))
 
 
-def _next(course: Course) -> str:
+def _next(course: Course, by_do: bool) -> str:
     attempt, live = course.attempt, course.live
     if not attempt.live:
         return f"nothing: it is {attempt.state}" + (f", {attempt.reason}" if attempt.reason else "")
@@ -158,7 +162,7 @@ def _next(course: Course) -> str:
         return f"{entry(live.stage, live.nth)} {live.reason}, and its worker is being stopped"
     if live is not None:
         where = f" of `{live.mailbox}`" if live.mailbox else ""
-        return f"{entry(live.stage, live.nth)} goes on: {_who(live, where)}"
+        return f"{entry(live.stage, live.nth)} goes on: {_who(live, where, by_do)}"
     step = course.step()
     if step.do in _ENDS:
         return f"it ends: {_ENDS[step.do]}"
@@ -167,7 +171,9 @@ def _next(course: Course) -> str:
     return f"{entry(step.stage, course.nth(str(step.stage)))}, as soon as a leader is there for it"
 
 
-def _who(live: Visit, where: str) -> str:
+def _who(live: Visit, where: str, by_do: bool) -> str:
     if live.kind in ("gates", "action"):
-        return "a leader runs it (`orch drive` does)"
-    return f"a worker{where} has it, or takes it next"
+        leads = "the same `orch do` call again" if by_do else "`orch drive`"
+        return f"a leader runs it ({leads} does)"
+    starts = " (the same `orch do` call again starts one)" if by_do else ""
+    return f"a worker{where} has it, or takes it next{starts}"

@@ -56,15 +56,20 @@ def held_up_by(standing: Standing) -> str | None:
     return None
 
 
-def way_out(standing: Standing, run_name: str, decision: Decided | None = None) -> str | None:
+def way_out(
+    standing: Standing, run_name: str, decision: Decided | None = None, *, by_do: bool = False
+) -> str | None:
     """What somebody can do about it, as a call; None where there is nothing to be done about the
-    task itself. `decision` is as for `what_it_needs`."""
+    task itself. `decision` is as for `what_it_needs`; `by_do`: `orch do` has opened the run, whose
+    next call has the workers, too."""
     key = standing.task.key
     if standing.state == "blocked" and decision is not None:
         call = f"orch answer --run {run_name} {key} --decide ANSWER --body HINT"
         return f"`{call}` decides: {', '.join(decision.answers)}"
     if standing.state == "blocked":
         return f"`orch answer --run {run_name} {key} --body TEXT` answers"
+    if standing.state == "failed" and by_do:
+        return "the same `orch do` call again tries again"
     if standing.state == "failed":
         return f"`orch retry --run {run_name} {key}` tries again"
     if standing.state == "base_conflict":

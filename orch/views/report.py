@@ -17,9 +17,10 @@ from ..attempts.visits import Visit
 from ..git import diffs
 from ..git.diffs import ChangedFile
 from ..runs import costs
+from ..runs import run_rows as runs
 from ..runs.costs import Cost
 from ..runs.desk import Desk
-from ..runs.model import Attempt, Run
+from ..runs.model import WISHES, Attempt, Run
 from ..runs.readiness import Picture, Standing
 from . import stages
 from .needs import first_needed, way_out, what_it_needs
@@ -54,6 +55,11 @@ class Told(NamedTuple):
     def unverified(self) -> str | None:
         """Why accepted work was not judged as it should have been, in words."""
         return attempts.details_of(self.attempt).unverified if self.attempt.staged else None
+
+    @property
+    def ignored(self) -> str | None:
+        """What its gates saw that is not in its commit, in words."""
+        return attempts.details_of(self.attempt).ignored if self.attempt.staged else None
 
     @property
     def decisions(self) -> tuple[Visit, ...]:
@@ -147,7 +153,7 @@ class Result(NamedTuple):
 class Report(NamedTuple):
     """A run as a whole. `left_out` older attempts are not among those told; `obstacle` is why
     submitted work cannot be looked at now. `decisions` are those that are open, by the ids of their
-    tasks."""
+    tasks; `by_do`: `orch do` has opened the run."""
 
     run: Run
     picture: Picture
@@ -158,6 +164,7 @@ class Report(NamedTuple):
     stale: bool
     obstacle: str | None = None
     decisions: Mapping[str, "Decision"] = {}
+    by_do: bool = False
 
     @property
     def heading(self) -> str:
@@ -174,7 +181,8 @@ class Report(NamedTuple):
             decision = self.decisions.get(standing.task.id)
             why = what_it_needs(standing, decision)
             if why is not None:
-                out = None if is_closed else way_out(standing, self.run.name, decision)
+                name = self.run.name
+                out = None if is_closed else way_out(standing, name, decision, by_do=self.by_do)
                 question = asked.get(standing.task.key) if standing.state == "blocked" else None
                 found.append(Need(standing, why, out, question))
         return tuple(found)
@@ -198,6 +206,16 @@ class Report(NamedTuple):
         return tuple(
             sorted(rest, key=lambda told: (numbers[told.attempt.task_id], told.attempt.number))
         )
+
+    @property
+    def asked(self) -> tuple[tuple[str, Visit], ...]:
+        """Every decision that was asked for, answered or open, with the name of its attempt."""
+        return tuple((told.name, visit) for told in self.told for visit in told.decisions)
+
+    @property
+    def staged(self) -> bool:
+        """Whether any of the attempts that are told of goes by a blueprint."""
+        return any(told.attempt.staged for told in self.told)
 
     @property
     def cost(self) -> Cost:
@@ -224,7 +242,11 @@ class Report(NamedTuple):
             "questions": [exchange.as_json() for exchange in self.exchanges],
             "cost": self.cost.as_json(),
             "stale": self.stale,
+            **({"decisions": self._asked()} if self.staged else {}),
         }
+
+    def _asked(self) -> list[dict[str, Any]]:
+        return [{"name": name, "visit": stages.as_json([visit])[0]} for name, visit in self.asked]
 
 
 def report(desk: Desk, run: Run, *, most: int) -> Report:
@@ -237,6 +259,7 @@ def report(desk: Desk, run: Run, *, most: int) -> Report:
         shown = every[-most:]
         visits = stages.visits_of(snapshot, shown)
         decisions = stages.decisions_in(snapshot, every)
+        by_do = runs.asked_by_key(snapshot, run, WISHES)
     files, works = _files_of(desk, picture.run, shown), works_of(desk, shown)
     worked_on = {a.id: stages.threads_of(visits, a) for a in shown}
     threads = desk.bus.threads([name for names in worked_on.values() for name in names])
@@ -263,6 +286,7 @@ def report(desk: Desk, run: Run, *, most: int) -> Report:
         stale,
         obstacle,
         decisions,
+        by_do,
     )
 
 

@@ -62,7 +62,7 @@ class TaskShown(NamedTuple):
                 }
                 for attempt in self.attempts
             ],
-            "question": None if self.question is None else self.question.as_json(),
+            "question": None if self.question is None else self.question.as_json(whole=True),
             "stale": self.stale,
         }
 

@@ -15,6 +15,8 @@ from . import stage_words
 if TYPE_CHECKING:
     from ..stages.decide import Decision
 
+_REVIEWED = ("approve", "request_changes", "reject")
+
 
 class Place(NamedTuple):
     """Where an attempt is: its visits in order, without what they came to, and the decision that it
@@ -36,10 +38,9 @@ class Place(NamedTuple):
         return "" if self.last is None else stage_words.entry(self.last.stage, self.last.nth)
 
     @property
-    def worker(self) -> str | None:
-        """Who has worked on it last, whoever may have decided since."""
-        worked = (v.worker for v in reversed(self.visits) if v.kind != "decision" and v.worker)
-        return next(worked, None)
+    def author(self) -> str | None:
+        """Who has written what lies there, whoever may have judged or decided since."""
+        return next((visit.worker for visit in reversed(written_in(self.visits))), None)
 
     def as_json(self) -> dict[str, Any]:
         stage = None if self.last is None else self.last.stage
@@ -71,6 +72,13 @@ def visits_of(tx: Session, attempts: Iterable[Attempt]) -> dict[str, tuple[Visit
     """All that there is of the visits of those attempts that go by a blueprint, by their ids."""
     staged = [attempt.id for attempt in attempts if attempt.staged]
     return {name: tuple(found) for name, found in visits.of_attempts(tx, staged).items()}
+
+
+def written_in(found: Sequence[Visit]) -> list[Visit]:
+    """The visits in which the work was written, in order: those of workers that changed something;
+    while there are none, all of workers that are over, but for reviews."""
+    worked = [v for v in found if v.kind == "agent" and v.worker and v.verdict not in _REVIEWED]
+    return [v for v in worked if v.tree_after and v.tree_after != v.tree_before] or worked
 
 
 def lines_of(found: Sequence[Visit]) -> list[str]:

@@ -48,6 +48,9 @@ OVER_WELL = ("succeeded", "skipped", "cancelled")
 _MOST_WHY = 200
 """Characters of a reason in a brief status."""
 
+_MOST_PACKET_BYTES = 1024
+"""Of what there is to know before a decision, so much stands in a list."""
+
 
 class Question(NamedTuple):
     """A worker's open question; or, with what may be answered, a decision that a blueprint asks
@@ -64,7 +67,9 @@ class Question(NamedTuple):
         """What may be answered; empty where any text will do."""
         return self.message.options if self.decision is None else self.decision.answers
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, *, whole: bool = False) -> dict[str, Any]:
+        """As it stands in a list: of what there is to know before a decision the beginning. With
+        `whole`, all of that."""
         decision = {} if self.decision is None else {"decision": self._decision(self.decision)}
         return {
             "task": self.task.id,
@@ -73,10 +78,18 @@ class Question(NamedTuple):
             "number": self.attempt.number,
             "thread": self.thread.id,
             "asked_by": self.message.sender,
-            "message": self.message.as_json(),
+            "message": self._message(whole),
             "deadline": rfc3339(self.message.deadline),
             **decision,
         }
+
+    def _message(self, whole: bool) -> dict[str, Any]:
+        if self.decision is None or whole:
+            return self.message.as_json(full=self.decision is not None)
+        said = self.message.as_json()
+        begun = str(said["body"] or "").encode()[:_MOST_PACKET_BYTES].decode("utf-8", "ignore")
+        truncated = said["body_truncated"] or begun != said["body"]
+        return {**said, "body": begun, "body_truncated": truncated, "payload": None}
 
     def _decision(self, decision: "Decision") -> dict[str, Any]:
         return {**decision.as_json(), "meanings": stages.meanings_of(decision)}
@@ -84,8 +97,8 @@ class Question(NamedTuple):
 
 class Row(NamedTuple):
     """One task in the status: how it stands, its newest attempt, that one's thread, and who is at
-    work on it, or, once it has ended, was. `place` is where the attempt is in its blueprint, None
-    without one."""
+    work on it, or was when it ended; by a blueprint, who wrote it, where nobody is at it. `place`
+    is where the attempt is in its blueprint, None without one."""
 
     standing: Standing
     attempt: Attempt | None
@@ -269,14 +282,15 @@ def _row(
     # What is to be tried again is nobody's for now.
     ended = thread is None or standing.task.state == "pending"
     worker = None if ended or thread is None else workers.get(thread.id)
-    if place is not None and not ended and (worker is None or _is_decided_on(thread)):
-        worker = place.worker
+    if place is not None and thread is not None and not ended:
+        now = None if _is_decided_on(thread) else thread.holder
+        worker = now or place.author or worker
     return Row(standing, attempt, thread, worker, place)
 
 
-def _is_decided_on(thread: Thread | None) -> bool:
+def _is_decided_on(thread: Thread) -> bool:
     """Whether somebody decides there, or has decided, instead of working."""
-    return thread is not None and thread.mailbox == OPERATOR
+    return thread.mailbox == OPERATOR
 
 
 def ready(desk: Desk, run: Run) -> Ready:

@@ -1,12 +1,13 @@
 """Who has worked on attempts, how often they were handed out, what was said last. Only looks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared.clock import rfc3339
 
 from ..attempts import visit_rows
+from ..attempts.visits import Visit
 from ..runs.desk import Desk
 from ..runs.model import Attempt
 from . import stages
@@ -16,25 +17,30 @@ _SHOWN = ("kind", "sender", "created_at", "body", "body_truncated")
 
 
 class Work(NamedTuple):
-    """The work on an attempt. `worker` holds it, or did last; `workers` are all who ever did, in
-    order; `lost_leases` how many leases have run out; `message` the last result or failure;
-    `changed_at` when it last changed, clean-up left aside (wall-clock milliseconds)."""
+    """The work on an attempt. `workers` are all who ever held it, in order; `lost_leases` how many
+    leases have run out; `message` the last result or failure; `changed_at` when it last changed,
+    clean-up left aside (wall-clock milliseconds). Where it goes by a blueprint, `authors` are those
+    who have written it, in order, `holder` is who has it now, and `message` an author's."""
 
     workers: tuple[str, ...]
     deliveries: int
     lost_leases: int
     message: Message | None
     changed_at: int
+    authors: tuple[str, ...] | None = None
+    holder: str | None = None
 
     @property
     def worker(self) -> str | None:
-        """Who holds it, or did last."""
-        return self.workers[-1] if self.workers else None
+        """Who holds it, or did last; by a blueprint, who holds it, or else has written it."""
+        names = self.authors or self.workers
+        return self.holder or (names[-1] if names else None)
 
     @property
     def words(self) -> str | None:
         """The worker, and whose work it has gone on with."""
-        before = [name for name in self.workers[:-1] if name != self.worker]
+        names = self.workers if self.authors is None else self.authors
+        before = [name for name in names if name != self.worker]
         return f"{self.worker}, after {', '.join(before)}" if before else self.worker
 
     @property
@@ -66,7 +72,8 @@ def works_of(desk: Desk, attempts: Iterable[Attempt]) -> dict[str, Work]:
     """The work on those of the attempts that have a thread, by their ids: on all threads of an
     attempt, but for those on which somebody decides."""
     with_thread = {a.id: a for a in attempts if a.thread_id is not None}
-    worked_on = _threads_of(desk, with_thread.values())
+    visited = _visits_of(desk, with_thread.values())
+    worked_on = {a.id: stages.threads_of(visited, a) for a in with_thread.values()}
     wanted = [name for names in worked_on.values() for name in names]
     threads, holders = desk.bus.threads(wanted), desk.bus.holders(wanted)
     found = {}
@@ -75,26 +82,44 @@ def works_of(desk: Desk, attempts: Iterable[Attempt]) -> dict[str, Work]:
         held = [holders[thread.id] for thread in own if thread.id in holders]
         every = [name for each in held for name in each.names]
         names = tuple(dict.fromkeys(reversed(every)))[::-1]
-        said = [message for thread in own if (message := _said_last(desk, thread)) is not None]
-        found[attempt.id] = Work(
+        written = stages.written_in(visited.get(attempt.id, ()))
+        work = Work(
             names,
             sum(thread.deliveries for thread in own),
             sum(each.lost for each in held),
-            max(said, key=lambda message: message.id, default=None),
+            _newest(desk, _written_on(own, written)) or _newest(desk, own),
             changed_at(attempt),
         )
+        found[attempt.id] = _with_authors(work, own, written) if attempt.staged else work
     return found
 
 
-def _threads_of(desk: Desk, attempts: Iterable[Attempt]) -> dict[str, list[str]]:
-    """The threads on which each of the attempts was worked on, in order, by their ids."""
-    every = list(attempts)
-    staged = [attempt.id for attempt in every if attempt.staged]
+def _visits_of(desk: Desk, attempts: Iterable[Attempt]) -> dict[str, list[Visit]]:
+    """The visits of those of the attempts that go by a blueprint, by their ids."""
+    staged = [attempt.id for attempt in attempts if attempt.staged]
     if not staged:
-        return {a.id: [a.thread_id] for a in every if a.thread_id is not None}
+        return {}
     with desk.database.snapshot() as snapshot:
-        visited = visit_rows.briefly_of(snapshot, staged)
-    return {attempt.id: stages.threads_of(visited, attempt) for attempt in every}
+        return visit_rows.briefly_of(snapshot, staged)
+
+
+def _with_authors(work: Work, own: Sequence[Thread], written: Sequence[Visit]) -> Work:
+    every = [visit.worker for visit in written if visit.worker]
+    authors = tuple(dict.fromkeys(reversed(every)))[::-1]
+    holder = next((thread.holder for thread in own if thread.holder is not None), None)
+    return work._replace(authors=authors, holder=holder)
+
+
+def _written_on(own: Sequence[Thread], written: Sequence[Visit]) -> list[Thread]:
+    """Those of the threads on which the work was written."""
+    names = {visit.thread_id for visit in written}
+    return [thread for thread in own if thread.id in names]
+
+
+def _newest(desk: Desk, threads: Sequence[Thread]) -> Message | None:
+    """What was said last on any of the threads."""
+    said = [message for thread in threads if (message := _said_last(desk, thread)) is not None]
+    return max(said, key=lambda message: message.id, default=None)
 
 
 def changed_at(attempt: Attempt) -> int:

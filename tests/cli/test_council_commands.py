@@ -205,7 +205,9 @@ def test_people_read_words_and_a_pipe_has_the_terms_that_are_counted(project):
     shown = project.orch("council", "suggest", FORCE_COLOR="1", NO_COLOR="1", COLUMNS="200").text
 
     assert piped[-1] == ",".join(first["shared"]) == "sqlite,file,lost,noth,two,write"
-    assert "  sqlite, file, lost, nothing, two, write\n" in shown
+    # Older releases of rich fill the last column with blanks.
+    ends = [line.rstrip().rsplit("  ", 1)[-1] for line in shown.splitlines()]
+    assert "sqlite, file, lost, nothing, two, write" in ends
 
 
 def test_what_suggest_prints_is_what_apply_takes(project):

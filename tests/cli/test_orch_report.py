@@ -234,6 +234,7 @@ def test_a_report_tells_of_work_costs_and_answers(project: Enterprise):
     assert (told["b"]["changed"], told["b"]["cost"]) == (None, None)
     assert data["cost"] == told["a"]["cost"]
     assert data["counts"] == {"succeeded": 1, "active": 1}
+    assert "decisions" not in data, "there is no blueprint"
     (exchange,) = data["questions"]
     assert exchange["name"] == "b/1"
     assert exchange["question"]["options"] == ["<i>", "&amp;"]

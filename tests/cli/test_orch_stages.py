@@ -42,8 +42,9 @@ def test_in_a_pipe_a_decision_is_one_line_and_its_visits_are_lines(folder: Path)
     (_, row) = orch(folder, "status").text.splitlines()
     assert row.split("\t")[-1] == f"decision: {WHY}"
     explained = orch(folder, "blueprint", "explain", "a").text.splitlines()
-    assert explained[0].split("\t")[::2] == ["attempt", "tried", "1"]
-    assert explained[2] == "2\twrite\tfailed\ton_failure\tdecision\tno idea"
+    assert explained[:4] == ["attempt\ta/1", "blueprint\ttried", "visits\t1", "most visits\t1"]
+    assert explained[5] == "visit\t2\twrite\t1\tagent\tfailed\ton_failure\tdecision\tno idea"
+    assert explained[6].split("\t")[:6] == ["visit", "3", "decision", "1", "decision", "live"]
     assert explained[-1] == f"next\tsomebody decides: {WHY}"
     assert "visit\t2. write, failed, by w1: no idea\n" in orch(folder, "attempt", "show", "a").text
     bars = orch(folder, "timeline").text

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -9,21 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.gates import running
+from inbox_orch.orch.gates import matching, running
 from inbox_orch.orch.gates.built_in import BUILT_IN
 from inbox_orch.orch.gates.definitions import Gate
 from inbox_orch.orch.gates.judging import Base
 from inbox_orch.orch.gates.patch_safety import RawChange
 from inbox_orch.orch.gates.results import GateResult
-from inbox_orch.orch.gates.running import Mandate, Runner, Withdrawn
+from inbox_orch.orch.gates.running import Interrupted, Mandate, Runner, Withdrawn
+from inbox_orch.orch.gates.spec import GateSpec
 from inbox_orch.orch.gates.trying import Ground, trying
 from inbox_orch.orch.gates.turns import finished
 from inbox_orch.orch.git import checkouts
 from inbox_orch.orch.git.repository import Repository
 from inbox_orch.shared.processes.groups import has_members
 from inbox_orch.shared.store.artifacts import ArtifactStore, Stored
+from support.processes import until
 from support.runs import commit, git
 from support.timing import PATIENCE_SECONDS
+from support.workers import is_alive
 
 REPORT = "<testsuite><testcase classname='a' name='b'>{}</testcase></testsuite>"
 
@@ -379,3 +383,43 @@ def test_real_tools_are_understood(scene: Scene, name: str, content: str, failur
 
     assert (found.state, found.failures) == ("failed", failures)
     assert found.texts.keys() == failures.keys()
+
+
+@pytest.mark.parametrize("where", ["is printed", "is reported"])
+def test_a_pattern_that_takes_years_is_an_error_and_no_hang(scene: Scene, monkeypatch, where: str):
+    """The time is that of the processor, so that a busy machine changes nothing."""
+    monkeypatch.setattr(matching, "CPU_SECONDS", 1)
+    line = "a" * 60 + "!"
+    command = f"echo {line}" + ("" if where == "is printed" else " >{report}")
+    found = scene.judged(shell(command, "lines", pattern="(a+)+$"), Base("passed"))
+
+    assert found.state == "error"
+    assert found.reason == (
+        "its pattern took longer than 1 s on what it put out: make it a simpler one"
+    )
+
+
+def test_what_is_read_apart_is_what_would_be_read_here(scene: Scene, monkeypatch):
+    gate = shell("echo FAIL one; echo ok two; echo FAIL three; exit 1", "lines")
+    gate = gate._replace(pattern=r"^FAIL (?P<id>\w+)")
+    here = scene.judged(gate._replace(pattern="FAIL"))
+    assert matching.has_to_be_apart(gate) and not matching.has_to_be_apart(BUILT_IN["ruff-format"])
+
+    found = scene.judged(gate)
+    assert (found.state, found.failures) == ("failed", {"one": 1, "three": 1})
+    assert (found.texts["one"], here.failures) == ("FAIL one", {"FAIL one": 1, "FAIL three": 1})
+
+
+def test_a_command_that_the_signal_to_its_caller_has_met_too_has_come_to_nothing(scene: Scene):
+    def begins(group: int) -> bool:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.killpg(group, signal.SIGTERM)
+        until(lambda: not is_alive(group))
+        return True
+
+    noted: list[object] = []
+    mandate = Mandate(begins=begins, noted=lambda results: bool(noted.append(results)))
+    spec = GateSpec("exit 0", str(scene.folder), None, os.environ, PATIENCE_SECONDS)
+    with pytest.raises(Interrupted), Runner(print, mandate) as runner:
+        finished(runner.series([lambda: spec]))
+    assert noted == [], "it is no check that has failed"

@@ -1,7 +1,8 @@
 """Attempts that go by a blueprint, with leaders and workers killed at any step: the same end, by
 exactly the same visits, and nothing left behind.
 
-STAGE_ROUNDS=N plays N rounds of real processes; KILL_EVERY=1 kills each pass at each of its steps.
+STAGE_ROUNDS=N plays N rounds of real processes; KILL_EVERY=1 kills each pass before each of its
+steps that changes something, and before and after each of its calls of git.
 """
 
 import itertools

@@ -196,6 +196,21 @@ def test_a_lease_is_renewed_in_time_while_every_processor_is_busy(project):
     undisturbed(trial, trials=1 if LONG else TRIALS)
 
 
+def test_a_command_that_the_signal_to_the_worker_has_met_too_is_handed_back(project):
+    """Before a command has its own group, what is sent to that of the worker reaches it as well:
+    both are seen at once then, and it has not failed by itself."""
+    thread = project.send()
+    with Worker(project, command=SLEEPER) as worker:
+        command = worker.hear("started")["pid"]
+        worker.process.send_signal(signal.SIGSTOP)
+        worker.process.send_signal(signal.SIGTERM)
+        os.kill(command, signal.SIGTERM)
+        until(lambda: not is_alive(command))
+        worker.process.send_signal(signal.SIGCONT)
+        assert worker.hear("finished")["outcome"] == "released"
+    assert show(project, thread).thread.state == "pending"
+
+
 def test_a_worker_that_slept_past_its_lease_writes_nothing(project):
     thread = project.send()
     with Worker(project, "--once", "--lease", "1", command=SLEEPER) as worker:

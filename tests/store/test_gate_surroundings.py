@@ -335,8 +335,8 @@ def test_without_its_dependencies_nothing_is_judged(place: Place):
     assert proof.sentence == (
         "`tests` needs `no_such_thing`, which is not there in a fresh worktree, so it"
         " cannot judge. Let"
-        " `setup` of the config install it, so that `python3 -m pytest -q"
-        " --junitxml={report}` works."
+        " `setup` of the config install it, so that `python3 -m pytest -q`"
+        " works."
     )
     # Its one failure is an old one, and would be the only one whatever is changed.
     place.write(place.worktree, {"src/lexer/__init__.py": "import no_such_thing\n" + BROKEN})
@@ -349,8 +349,8 @@ def test_a_gate_that_finds_no_test_is_none(place: Place):
 
     assert (proof.usable, proof.state, proof.reason) == (False, "error", "no_tests")
     assert proof.sentence == (
-        "`tests` ran no test on the base, so it cannot judge. Let `python3 -m pytest -q"
-        " --junitxml={report}` run tests there, or leave the gate out."
+        "`tests` ran no test on the base, so it cannot judge. Let `python3 -m pytest -q`"
+        " run tests there, or leave the gate out."
     )
 
 

@@ -130,6 +130,31 @@ def decided(site: Site, run, answer: str, hint: str = "", mailbox: str | None = 
     site.scheduler.reconcile(run)
 
 
+def test_after_continue_the_repair_is_told_what_was_tried_against_the_same(site, run, course):
+    stages = (
+        agent("write", on_success="look"),
+        gates("look", run="! grep -q bad a.txt", on_failure="mend"),
+        agent("mend", max_visits=5, on_success="look"),
+    )
+    add(site, run, "a", *stages)
+    site.dispatch(run)
+    course.work(a_txt="bad\n")
+    course.work("w2", a_txt="bad still\n", body="turned it\nround")
+    assert "did not help" not in course.text(), "nobody has decided"
+    course.work("w3", a_txt="bad as ever\n")
+    decided(site, run, "continue", "look at the fixture first")
+
+    said = course.text()
+    assert (
+        "These failures were there before the decision, and what was tried did not help:\n"
+        "- write, by w1: it said: done; 1 failure after it, among them look:exit\n"
+        "- mend, by w2: it said: turned it round; 1 failure after it, among them look:exit\n"
+        "- mend (2), by w3: it said: done; 1 failure after it, among them look:exit\n"
+    ) in said
+    assert said.index("did not help") < said.index("look at the fixture first")
+    assert said.index("look at the fixture first") < said.index("What the gates found:")
+
+
 def test_after_continue_the_stage_is_entered_anew_and_told_the_hint(site: Site, run, course):
     add(site, run, "a", agent("write"))
     site.dispatch(run)

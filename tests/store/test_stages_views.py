@@ -1,27 +1,32 @@
 """What people and programs see of attempts that go by a blueprint: where each is and how it came
 there, who did what, what waits for somebody."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from inbox_orch.orch.board import view
-from inbox_orch.orch.board.close_up import detail_lines
+from inbox_orch.orch.board.close_up import detail_lines, question_lines
 from inbox_orch.orch.cli.blocked import question_blocks
 from inbox_orch.orch.cli.parts.standings import blocks, row_of
 from inbox_orch.orch.cli.parts.visits import visit_blocks
 from inbox_orch.orch.cli.report import _for_a_pipe as for_a_pipe
 from inbox_orch.orch.cli.report import _for_people as for_people
+from inbox_orch.orch.cli.task.list import _who
 from inbox_orch.orch.leader import trace as tracing
 from inbox_orch.orch.leader.drive import Drive
 from inbox_orch.orch.leader.next_facts import facts_of
 from inbox_orch.orch.leader.next_rules import next_line
 from inbox_orch.orch.leader.notices import notices_of
 from inbox_orch.orch.leader.overview import overview
+from inbox_orch.orch.leader.wish import Wish, open_wish, plan_of
 from inbox_orch.orch.pictures.page import page
 from inbox_orch.orch.pictures.timeline import bar_of_visit
+from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
+from inbox_orch.orch.runs.plan import Opening
 from inbox_orch.orch.schemas import COMMANDS
 from inbox_orch.orch.stages.decide import Answered
 from inbox_orch.orch.views import logs
@@ -34,7 +39,8 @@ from inbox_orch.shared.store import events
 from support.buses import refused
 from support.runs import Site, git
 from support.screens import Here, play, press, seen
-from support.stages import Course, add, agent, gates
+from support.stage_plays import verdict
+from support.stages import Course, add, agent, gates, review
 
 LOOKING = (
     agent("write", on_success="look"),
@@ -156,6 +162,33 @@ def test_who_worked_on_it_is_told_of_all_visits_and_not_who_decided(lasting):
     assert (taken.workers, taken.last_words) == (("w1",), "w1 is done")
 
 
+def test_who_is_at_it_now_is_named_and_otherwise_who_wrote_it(site: Site):
+    run = site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    add(site, run, "a", agent("write", on_success="judge"), review("judge"))
+    site.dispatch(run)
+    course = Course(site, run)
+
+    def who() -> list[str | None]:
+        """As status, the list of tasks, the board, what is near and the report have it."""
+        (row,) = site.scheduler.status(run).rows
+        work = next(iter(site.scheduler.show_task(run, "a").works.values()))
+        told = site.scheduler.report(run, most=9).told[0].work
+        shown = [row_of(row, 0)[3], _who(row), view.who_of(site.scheduler.board(run), row)]
+        return [*map(str, shown), row.as_json()["worker"], work.words, told and told.words]
+
+    course.work("w1", a_txt="one")
+    assert who() == ["w1"] * 6
+    bus, token = course.claim("rev")
+    assert who() == [*["rev"] * 4, *["rev, after w1"] * 2]
+    bus.done(course.attempt.thread_id, token, body=verdict("approve"))
+    assert who() == ["w1"] * 6, "before a leader has looked"
+    course.lead()
+    assert (site.states(run), who()) == ({"a": "succeeded"}, ["w1"] * 6)
+    work = next(iter(site.scheduler.show_task(run, "a").works.values()))
+    assert (work.workers, work.last_words) == (("w1", "rev"), "done")
+    assert work.as_json()["worker"] == "w1"
+
+
 def test_the_cost_is_that_of_all_visits(lasting):
     site, run = lasting
     report = site.scheduler.report(run, most=9)
@@ -228,6 +261,13 @@ def test_a_report_tells_visits_decisions_and_what_was_not_verified(lasting):
     assert told["good"]["unverified"] is None and "unverified" not in told["plain"]
     assert "taken/1: not verified: accepted by leader as it was: pause\n" in lines
     assert "2 decisions" in lines[1]
+    asked = [(d["name"], d["visit"]["decision"]["answer"]) for d in data["decisions"]]
+    assert asked == [("stuck/1", None), ("taken/1", "accept")]
+    assert len(data["questions"]) == 1
+    assert "questions\t1\ndecisions\t2\n" in piped
+    assert (
+        "<strong>1</strong>" in html and '<strong>2</strong><span class="quiet small">dec' in html
+    )
     assert any("mend (2)" in line and "look (3)" in line for line in lines)
     assert "not verified taken/1\taccepted by leader as it was: pause\n" in piped
     assert "visit\tgood/1\t3\tlook\t1\tgates\tfailed\t\t0\tlook: 1 failure\n" in piped
@@ -265,6 +305,32 @@ def test_a_decision_is_shown_with_what_each_answer_does(lasting):
     assert block.text.endswith("`orch answer stuck --decide ANSWER --body HINT` decides")
     assert plain(block).split("\t")[0::3] == ["stuck", "continue,change_role,accept,abandon\n"]
     assert "\n" not in plain(block).rstrip("\n") and len(plain(block)) < 400
+
+
+def test_a_packet_is_whole_where_the_task_is_shown_and_short_in_lists(site: Site):
+    run = site.open_run()
+    add(site, run, "a", *LOOKING, body="line\n" * 60 + "x" * 5000)
+    site.dispatch(run)
+    course = Course(site, run)
+    for text in ("bad\n", "bad still\n", "bad as ever\n"):
+        _hand_in(course, "w1", text)
+    (question,) = site.scheduler.questions(run)
+    listed = question.as_json()
+    shown = site.scheduler.show_task(run, "a")
+    whole = shown.as_json()["question"]
+    shape("task show", shown.as_json())
+
+    assert len(json.dumps(listed)) < 4096
+    assert listed["message"]["body"].startswith("Task a of run")
+    assert (listed["message"]["body_truncated"], listed["message"]["payload"]) == (True, None)
+    assert listed["decision"]["meanings"]["abandon"].startswith("end the task")
+    assert whole["message"]["body"] == question.message.body
+    assert len(whole["message"]["payload"]["visits"]) == 7
+    (brief,), (told,) = question_blocks([question]), question_blocks([shown.question], whole=True)
+    assert "lines more: `orch task show a`" in brief.text
+    assert "x" * 5000 in told.text
+    near = ["".join(text for text, _ in line) for line in question_lines(question, 0, 90, most=99)]
+    assert any("letters more: `orch task show a`" in line for line in near)
 
 
 def test_the_overview_and_the_next_line_tell_questions_from_decisions(lasting):
@@ -353,6 +419,17 @@ def test_explain_of_what_goes_on_says_what_goes_on(site: Site):
     assert [e.target for e in found.items] == ["write", None]
     site.scheduler.cancel(run, ["a"])
     assert explain(site.scheduler.desk, "a", run.name).items[-1].visit.state == "cancelled"
+
+
+def test_explain_of_a_run_of_do_leads_to_the_call_that_has_workers(site: Site):
+    plan = plan_of("Fix it", "", ())
+    wish = Wish(plan, Opening("Fix it"), str(site.repository), "main")
+    run, _ = open_wish(site.scheduler.desk, wish)
+    add(site, run, "a", *LOOKING)
+    site.dispatch(run, "a")
+
+    found = explain(site.scheduler.desk, "a", run.name)
+    assert found.next.endswith("takes it next (the same `orch do` call again starts one)")
 
 
 # -- what is told of it ----------------------------------------------------------------------

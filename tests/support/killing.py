@@ -77,12 +77,13 @@ def settle() -> None:
     gc.freeze()
 
 
-def killed_before(step: int, act: Callable[[], None]) -> bool:
-    """Act in a process that kills itself before its step; whether it was killed."""
+def killed_before(step: int, act: Callable[[], None], *, changes: bool = False) -> bool:
+    """Act in a process that kills itself before its step; whether it was killed. With `changes`
+    only those are counted that change something (see `install`)."""
     process = os.fork()
     if process == 0:
         try:
-            install(step)
+            install(step, changes=changes)
             act()
             os._exit(0)
         finally:
@@ -122,8 +123,21 @@ def _tell(descriptor: int) -> None:
     os.close(os.open(os.devnull, os.O_RDONLY))
 
 
-def install(kill_before: int) -> None:
-    """From here on this process kills itself before its step number `kill_before`."""
+_CALLS = (
+    *("open", "write", "fsync", "rename", "link", "unlink", "mkdir", "mkfifo", "chmod", "rmdir"),
+    "close",
+)
+_READING = ("fsync", "close")
+_WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+
+def install(kill_before: int, *, changes: bool = False) -> None:
+    """From here on this process kills itself before its step number `kill_before`.
+
+    With `changes` a step is a call that changes a file or a folder, or a COMMIT. Whoever is killed
+    before anything else leaves behind what it would if it were killed before the next of these:
+    what a transaction has written is gone with its process.
+    """
     count = 0
 
     def step(*_: object) -> None:
@@ -132,27 +146,29 @@ def install(kill_before: int) -> None:
         if count == kill_before:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    for name in (
-        "open",
-        "write",
-        "fsync",
-        "rename",
-        "link",
-        "unlink",
-        "mkdir",
-        "mkfifo",
-        "chmod",
-        "rmdir",
-        "close",
-    ):
-        setattr(os, name, _stepping(getattr(os, name), step))
+    def commit(*said: object) -> None:
+        if said and str(said[0]).lstrip()[:6].upper() == "COMMIT":
+            step()
+
+    for name in _CALLS:
+        if not changes or name not in _READING:
+            seen = _may_write if changes and name == "open" else None
+            setattr(os, name, _stepping(getattr(os, name), step, seen))
     _install_writes(step)
-    _install_sqlite(step)
+    _install_sqlite(step, commit if changes else step)
 
 
-def _stepping(call: Callable[..., Any], step: Callable[..., None]) -> Callable[..., Any]:
+def _may_write(*arguments: Any) -> bool:
+    """Whether a call of `os.open` may change something."""
+    return len(arguments) > 1 and bool(arguments[1] & _WRITING_FLAGS)
+
+
+def _stepping(
+    call: Callable[..., Any], step: Callable[..., None], counts: Callable[..., bool] | None
+) -> Callable[..., Any]:
     def stepped(*args: Any, **kwargs: Any) -> Any:
-        step()
+        if counts is None or counts(*args):
+            step()
         return call(*args, **kwargs)
 
     return stepped
@@ -177,9 +193,9 @@ def _install_writes(step: Callable[..., None]) -> None:
     os.fdopen = fdopen  # type: ignore[assignment]
 
 
-def _install_sqlite(step: Callable[..., None]) -> None:
+def _install_sqlite(step: Callable[..., None], said: Callable[..., None]) -> None:
     from inbox_orch.shared.store.sqlite import copies
 
-    outside.step_at_every_statement(step)
+    outside.step_at_every_statement(said)
     copies._PAGES_AT_ONCE = 8
     copies._hear_signals = step  # type: ignore[assignment]

@@ -344,7 +344,8 @@ class Play(Scene):
         if kill.moment is not None:
             killing_git(folder, kill.number, kill.moment)
         step = kill.number if kill.moment is None else 0
-        return killing.killed_before(step, partial(_told, act, folder if kill.moment else None))
+        told = partial(_told, act, folder if kill.moment else None)
+        return killing.killed_before(step, told, changes=killing.KILL_EVERY == 1)
 
 
 class Kill(NamedTuple):

@@ -20,6 +20,7 @@ def failed(*names: str, tests: int | None = 9) -> Reading:
 
 GOOD = Reading("passed", tests=9)
 HANGS = Reading("suspect", cause="timed-out", reason="it was stopped after 5 s")
+SLOW = Reading("suspect", cause="pattern", reason="its pattern took longer than 10 s")
 MADE = failed("build:exit", tests=None)
 BASE = Base("passed", tests=9)
 BROKEN = Base("unusable", reason="no tests have run")
@@ -53,6 +54,10 @@ def base(*names: str, tests: int = 9) -> Base:
         (HANGS, HANGS, BASE, "failed", {"tests:timed-out": 1}, ()),
         (HANGS, HANGS, base("a"), "failed", {"tests:timed-out": 1}, ()),
         (HANGS, HANGS, BROKEN, "error", {}, ()),
+        # A pattern that takes too long is nobody's to mend who works.
+        (SLOW, None, BASE, "error", {}, ()),
+        (SLOW, None, None, "error", {}, ()),
+        (HANGS, SLOW, BASE, "error", {}, ()),
         (HANGS, HANGS, None, "error", {}, ()),
         (HANGS, None, BASE, "failed", {"tests:timed-out": 1}, ()),
         # What is suspect once is decided by the other try.
@@ -226,3 +231,7 @@ def test_a_tree_that_is_as_the_base_never_fails_for_what_the_base_has(
     again = verdict(gate._replace(strict=False), first, first, there)
 
     assert again.state != "failed"
+
+
+def test_a_pattern_that_took_too_long_is_not_tried_again():
+    assert not asks_again(TESTS, SLOW, BASE) and asks_again(TESTS, HANGS, BASE)

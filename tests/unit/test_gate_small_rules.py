@@ -164,3 +164,16 @@ def test_what_is_taken_down_is_kept_too_until_it_is_too_much():
         ear.add(b"x" * 1024 * 1024)
     assert ear.heard is None
     assert kept.total == 9 + 17 * 1024 * 1024 > MOST_HEARD_BYTES
+
+
+@pytest.mark.parametrize(
+    "run, shown",
+    [
+        (("pytest", "-q", "--junitxml={report}"), "pytest -q"),
+        (("pytest", "--junitxml", "{report}", "a b"), "pytest 'a b'"),
+        ("make test REPORT={report} | tail", "make test REPORT=/dev/null | tail"),
+        (("ruff", "check", "."), "ruff check ."),
+    ],
+)
+def test_a_command_is_shown_as_a_person_can_run_it(run: tuple[str, ...] | str, shown: str):
+    assert Gate("tests", run).shown == shown

@@ -4,7 +4,9 @@ The contracts are in pyproject.toml. Each is also tried on a copy of the sources
 too many, since a contract that misses its modules would be kept for ever.
 """
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,27 @@ CONTRACTS = [
         "contracts"
     ]
 ]
+
+
+PURE = ("domain-libraries", "domain-io")
+"""The contracts that list the modules which are pure."""
+
+
+@pytest.mark.parametrize("contract", PURE)
+def test_what_calls_itself_pure_is_held_to_it(contract: str):
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (listed,) = [set(c["source_modules"]) for c in told if c["id"] == contract]
+    says_so = set()
+    for path in (ROOT / "orch").rglob("*.py"):
+        docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+        if re.search(r"\bPure\b", docstring):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            says_so.add("inbox_orch." + name.removesuffix(".__init__"))
+
+    # The board draws values of the leader's, which stands on the database.
+    says_so = {name for name in says_so if not name.startswith("inbox_orch.orch.board.")}
+    held = {name for name in says_so if any(f"{name}.".startswith(f"{each}.") for each in listed)}
+    assert says_so - held == set()
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ EVERY = Details(
     harvested=Harvested("c2", 3),
     start=Start("t0", "c3", "t1", True),
     unverified="no gate could judge it",
+    ignored="1 ignored file was there",
 )
 
 
@@ -63,6 +64,7 @@ def test_the_column_has_the_bytes_that_earlier_releases_wrote():
             "harvested": {"commit": "c2", "files": 3},
             "start": {"tree": "t0", "commit": "c3", "base_tree": "t1", "prove": True},
             "unverified": "no gate could judge it",
+            "ignored": "1 ignored file was there",
         }
     )
 

@@ -22,6 +22,7 @@ NOTHING_READY = NOTHING_OFFERED._replace(ready=0)
 STANDING_STILL = NOTHING_READY._replace(moving=0)
 ONLY_FAILED = STANDING_STILL._replace(conflicting=())
 ALL_WELL = ONLY_FAILED._replace(failed=())
+BY_DO = OPEN._replace(by_do=True)
 COUNCIL = Facts(None, "open", council=True, tasks=2)
 
 TABLE = [
@@ -43,6 +44,25 @@ TABLE = [
     (CLOSED._replace(worktrees=True), "`orch cleanup` takes the worktrees away"),
     (CLOSED._replace(worktrees=True, just="cleaned"), "`orch report` tells what became of it"),
     (CLOSED, "`orch report` tells what became of it"),
+    (
+        BY_DO._replace(offered=("do-1",), ready=1),
+        "the same `orch do` call again goes on to the end",
+    ),
+    (BY_DO._replace(ready=1), "the same `orch do` call again goes on to the end"),
+    (BY_DO._replace(moving=1), "the same `orch do` call again goes on to the end"),
+    (BY_DO._replace(moving=1, state="paused"), "`orch run resume` goes on"),
+    (BY_DO._replace(moving=1, deciding=("a",)), "a needs a decision: `orch blocked` shows why"),
+    (
+        BY_DO._replace(failed=("a", "b")),
+        "`orch status` shows why a and 1 more did not succeed, the same `orch do` call again tries",
+    ),
+    (BY_DO._replace(unmerged=True), "the same `orch do` call again brings what was accepted onto"),
+    (BY_DO._replace(unmerged=True, just="brought_onto"), "`orch run close` closes the run"),
+    (
+        BY_DO._replace(unmerged=True, just="brought_in"),
+        "the same `orch do` call again brings what was accepted onto",
+    ),
+    (BY_DO._replace(unmerged=True, state="closed"), "`orch integrate --onto BRANCH` brings"),
     (COUNCIL._replace(offered=("r1", "r2")), "`inbox work --agent NAME --mailbox r1 -- CMD`"),
     (COUNCIL._replace(moving=1), "`orch council wait` waits for the reviewers"),
     (COUNCIL, "`orch council report` tells what they say"),
@@ -64,4 +84,4 @@ def test_every_call_names_the_run_where_the_default_is_another(facts: Facts):
 
     for call in line.split("`")[1::2]:
         option = "--council" if call.startswith("orch council") else "--run"
-        assert call.startswith("inbox ") or f" {option} r-1" in call, call
+        assert call.startswith("inbox ") or call == "orch do" or f" {option} r-1" in call, call

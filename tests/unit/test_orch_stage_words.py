@@ -79,6 +79,9 @@ def test_what_waits_for_a_decision_says_why_and_how_it_is_given():
     assert what_it_needs(blocked) == "its worker asks"
     assert way_out(blocked, "r") == "`orch answer --run r a --body TEXT` answers"
     assert what_it_needs(blocked, decision) == "a decision: stage fix does not get better"
+    failed = blocked._replace(state="failed")
+    assert way_out(failed, "r") == "`orch retry --run r a` tries again"
+    assert way_out(failed, "r", by_do=True) == "the same `orch do` call again tries again"
     assert way_out(blocked, "r", decision) == (
         "`orch answer --run r a --decide ANSWER --body HINT` decides: continue, abandon"
     )

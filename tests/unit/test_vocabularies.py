@@ -24,7 +24,7 @@ from inbox_orch.shared.errors import (
 ROOT = Path(__file__).resolve().parents[2]
 # The wings of the scheduler that others stand on come first, as in the contract of imports.
 ORDER = (
-    *("shared", "migrations", "inbox", "git", "runs", "journal", "gates", "attempts"),
+    *("shared", "migrations", "inbox", "git", "runs", "journal", "patches", "gates", "attempts"),
     *("integration", "cleanup", "stages", "council", "views", "pictures", "documents", "leader"),
     *("schemas", "board", "demo", "cli"),
 )

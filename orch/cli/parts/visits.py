@@ -11,13 +11,16 @@ from ...views.stages import lines_of
 
 
 def visit_rows(attempt: Attempt, visits: Sequence[Visit]) -> Iterator[tuple[str, object]]:
-    """A line for each visit, and why accepted work was not judged as it should have been; nothing
-    without a blueprint."""
+    """A line for each visit, why accepted work was not judged as it should have been, and what
+    gates saw that is not in it; nothing without a blueprint."""
     for line in lines_of(visits) if visits else ():
         yield "visit", line
     unverified = details_of(attempt).unverified if attempt.staged else None
     if unverified:
         yield "not verified", unverified
+    ignored = details_of(attempt).ignored if attempt.staged else None
+    if ignored:
+        yield "ignored", ignored
 
 
 def visit_blocks(name: str, attempt: Attempt, visits: Sequence[Visit]) -> list[Block]:

@@ -76,7 +76,7 @@ def _blocks(shown: TaskShown) -> list[Block]:
         blocks += visit_blocks(
             f"{shown.standing.task.key}/{attempt.number}", attempt, shown.visits.get(attempt.id, ())
         )
-    return blocks + question_blocks([] if shown.question is None else [shown.question])
+    return blocks + question_blocks([] if shown.question is None else [shown.question], whole=True)
 
 
 def _edges(edges: Sequence[tuple[str, Edge]]) -> Table:

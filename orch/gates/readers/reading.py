@@ -20,6 +20,8 @@ _MOST_LINE = 300
 # Why a result is suspect; the end of the id of a failure that has no better one.
 TIMED_OUT, KILLED, NOT_STARTED = "timed-out", "killed", "not-started"
 BROKEN, NO_TESTS, UNREADABLE = "broken", "no-tests", "unreadable"
+PATTERN = "pattern"
+"""The pattern of a gate takes too long: that is nobody's to mend who works on what is judged."""
 EXIT = "exit"
 """The end of the id of a failure of which only the exit status tells."""
 

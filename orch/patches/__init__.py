@@ -1,0 +1,1 @@
+"""Every change that is handed in: judged by a policy, and recorded."""

@@ -1,0 +1,78 @@
+"""Policies, and what they object to, as values. Pure.
+
+A policy is what its layers say, from the outermost: the built-in one, the run's, the task's, the
+stage's. Each path and number has to satisfy all of them.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.digests import sha256_hex
+
+from .model import Summary
+
+OUTCOMES = ("allowed", "asked", "denied")
+"""What becomes of a patch, from the mildest."""
+
+
+class Layer(NamedTuple):
+    """What one place says: `name` as people know it (`run`, `task parser`), `given` the rules that
+    it has."""
+
+    name: str
+    given: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "given": dict(self.given)}
+
+
+class Policy(NamedTuple):
+    """What is in force for a task, or a stage of it. Without layers only the floor is held."""
+
+    layers: tuple[Layer, ...] = ()
+
+    def canonical(self) -> str:
+        """The one text of it; equal for equal policies."""
+        layers = [layer.as_json() for layer in self.layers]
+        return json.dumps(layers, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """By which it is known."""
+        return sha256_hex(self.canonical().encode("utf-8", "surrogateescape"))
+
+
+class Objection(NamedTuple):
+    """A rule that a patch breaks: its name, the layer that says so, whether that is denied or asked
+    for (of `OUTCOMES`), the first of the paths that it is about, in words, and how it could be
+    allowed."""
+
+    rule: str
+    layer: str
+    outcome: str
+    paths: tuple[str, ...]
+    text: str
+    remedy: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "paths": list(self.paths)}
+
+
+class Examined(NamedTuple):
+    """What a change is, and what a policy objects to."""
+
+    summary: Summary
+    objections: tuple[Objection, ...]
+
+    @property
+    def outcome(self) -> str:
+        """The gravest of the objections', of `OUTCOMES`."""
+        found = {objection.outcome for objection in self.objections}
+        return next((word for word in reversed(OUTCOMES) if word in found), OUTCOMES[0])
+
+    @property
+    def reason(self) -> str | None:
+        """The objections that count, in a line; None without one."""
+        texts = [o.text for o in self.objections if o.outcome == self.outcome]
+        return "; ".join(texts) or None
