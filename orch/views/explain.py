@@ -14,6 +14,7 @@ from ..runs import run_rows as runs
 from ..runs.desk import Desk
 from ..runs.model import WISHES, Run
 from ..stages import course as courses
+from ..stages import overtime
 from ..stages.checking import most_visits
 from ..stages.convergence import Verdict
 from ..stages.course import Course, is_of_a_stage
@@ -157,6 +158,8 @@ def _next(course: Course, by_do: bool) -> str:
     attempt, live = course.attempt, course.live
     if not attempt.live:
         return f"nothing: it is {attempt.state}" + (f", {attempt.reason}" if attempt.reason else "")
+    if live is not None and overtime.is_over(live):
+        return f"{entry(live.stage, live.nth)} {live.reason}, and its worker is being stopped"
     if live is not None:
         where = f" of `{live.mailbox}`" if live.mailbox else ""
         return f"{entry(live.stage, live.nth)} goes on: {_who(live, where, by_do)}"

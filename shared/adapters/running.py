@@ -77,9 +77,8 @@ def _is_lost(reading: Reading, status: int) -> bool:
 
 def _whole_task() -> contextlib.AbstractContextManager[IO[bytes]]:
     """The task once more, from its beginning."""
-    path = os.environ.get("INBOX_TASK_FILE")
-    if path is not None:
-        return open(path, "rb")
+    with contextlib.suppress(OSError, KeyError):
+        return open(os.environ["INBOX_TASK_FILE"], "rb")
     with contextlib.suppress(OSError):
         os.lseek(0, 0, os.SEEK_SET)
     return os.fdopen(os.dup(0), "rb")

@@ -1,7 +1,5 @@
 """The clock of a visit, `timeout_seconds` of its stage: what counts, and what becomes of it."""
 
-import json
-
 import pytest
 
 from inbox_orch.orch.attempts import timing
@@ -9,6 +7,7 @@ from inbox_orch.orch.git import snapshots
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Limits
 from inbox_orch.orch.stages.decide import Answered
+from inbox_orch.orch.views.explain import explain
 from support.buses import refused
 from support.runs import Site, git
 from support.stages import Course, add, agent, review
@@ -65,11 +64,16 @@ def test_a_worker_that_takes_too_long_is_told_and_what_it_did_is_put_back(site, 
     (worktree / "README.md").write_text("changed\n")
     is_over_after(site, course, 60)
     assert course.way() == [("write", "live")] and (worktree / "a.txt").exists()
+    assert site.scheduler.doctor(verify=True).problems == 0
+    said = "write took longer than 60 s, and its worker is being stopped"
+    assert explain(site.scheduler.desk, "a", run.name).next == said
     learns(course, bus, token)
 
     assert course.way() == [LATE, ("write", "live")]
     late = course.visits()[1]
     assert (late.reason, late.worker, late.worked_ms) == ("took longer than 60 s", "w1", 60_000)
+    shown = site.scheduler.show_task(run, "a").as_json()["attempts"][0]["visits"][1]
+    assert (shown["reason"], shown["worker"]) == (late.reason, "w1")
     assert "what it changed was taken back: took longer than 60 s" in course.text()
     assert git(worktree, "status", "--porcelain") == "" and not (worktree / "a.txt").exists()
     assert git(worktree, "rev-parse", "HEAD") == attempt.base_commit
@@ -221,15 +225,3 @@ def test_a_stage_without_a_limit_has_no_clock(site: Site, run, course: Course):
     assert timing.due(site.scheduler.desk, run).due_wall_ms is None
     course.lead()
     assert course.way() == [("write", "live")]
-
-
-def test_a_visit_that_ran_out_of_time_says_so_as_json(site: Site, run, course: Course):
-    begun(site, run)
-    bus, token = course.claim()
-    is_over_after(site, course, 60)
-    learns(course, bus, token)
-    shown = site.scheduler.show_task(run, "a").as_json()
-    (late,) = [v for v in shown["attempts"][0]["visits"] if v["state"] == "failed"]
-
-    assert (late["reason"], late["worker"]) == ("took longer than 60 s", "w1")
-    assert json.dumps(late)
