@@ -173,9 +173,9 @@ TWICE = [
 @pytest.mark.parametrize(
     "payload, said",
     [
-        ({"patch": f"Here it is:\n{PATCH}"}, "line 1 is no part of a unified diff"),
+        ({"patch": f"Here it is:\n{PATCH}"}, "line 1: this is no part of a unified diff"),
         ({"patch": PATCH.replace("A project", "Another project")}, "README.md"),
-        ({}, "either `patch` or `edits`"),
+        ({}, "neither `patch` nor `edits`"),
         ({"edits": TWICE}, "is there 2 times"),
         ({"edits": [{"path": "README.md/x", "content": "y"}]}, "which is no folder"),
         ({"patch": LINK}, "out is a link that leads out of the repository"),
