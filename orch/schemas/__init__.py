@@ -48,6 +48,7 @@ from .driving import (
 from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
+from .patches import PatchList
 from .plans import PlanExported, PlanImported
 from .reading import (
     Changed,
@@ -113,6 +114,7 @@ COMMANDS: dict[str, Contract] = {
     "attempt list": Contract((AttemptList,)),
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),
+    "patch list": Contract((PatchList,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
     "graph": Contract((Graph,)),

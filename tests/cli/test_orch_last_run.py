@@ -19,6 +19,7 @@ LOOKING = (
     "task show a",
     "attempt list",
     "gate list",
+    "patch list",
 )
 CHANGING = (
     "dispatch",

@@ -133,6 +133,7 @@ ORCH = {
     "attempt list": (),
     "attempt show": ("a/1",),
     "gate list": (),
+    "patch list": (),
     "gate run": (),
     "graph": (),
     "timeline": (),
