@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from inbox_orch.inbox.domain.model import Message
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store import kept_files
+from inbox_orch.shared.store.artifacts import Stored
 
-from ..git import bringing
+from ..git import bringing, worktrees
 from ..git.bringing import Words
 from ..git.commands import output_of
 from ..git.integrating import Move
@@ -24,10 +26,10 @@ from ..patches import given as handing
 from ..patches import hand_in
 from ..patches.given import Given, Refused
 from ..runs.config import config_of
-from ..runs.desk import Desk
+from ..runs.desk import Desk, place_of
 from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
-from . import texts
+from . import rows, texts
 
 NOTHING = "the result has neither `patch` nor `edits` in its payload"
 
@@ -48,11 +50,20 @@ class Brought(NamedTuple):
     notes: tuple[str, ...] = ()
     code: str | None = None
     reason: str | None = None
+    stored: Stored | None = None
+    way: str = "diff"
 
     @property
     def obstacle(self) -> str | None:
         """Why it could not be brought in, in a line."""
         return None if self.code is None else f"{self.code}: {self.reason}"
+
+    @property
+    def facts(self) -> rows.Brought | None:
+        """What is written down of it with the attempt."""
+        if self.commit is None or self.stored is None:
+            return None
+        return rows.Brought(self.commit, self.stored.sha256, self.way, self.notes)
 
 
 def handed_in(desk: Desk, thread_id: str) -> Handed:
@@ -115,6 +126,17 @@ def commit_made(
     return bringing.commit_of(repository, made.tree, head, words), made.notes
 
 
+def bring_in_alone(
+    desk: Desk, run: Run, task: Task, attempt: Attempt, seconds: float | None = None
+) -> Brought:
+    """`bring_in` on the base of an attempt, in its lock. Error `busy` when another leader is at it
+    for so many seconds, by default a minute."""
+    repository = desk.repository(run)
+    with worktrees.alone(repository, place_of(desk, attempt), seconds) as hold:
+        about, base = (run, task, attempt), str(attempt.base_commit)
+        return bring_in(desk, about, base, (repository, hold))
+
+
 def bring_in(
     desk: Desk,
     about: tuple[Run, Task, Attempt],
@@ -127,15 +149,30 @@ def bring_in(
     machine is the cause, `busy`."""
     run, task, attempt = about
     repository, hold = held
-    notes: tuple[str, ...] = ()
+    done = Brought(None)
     try:
         handed = handed_in(desk, str(attempt.thread_id))
+        done = done._replace(stored=kept(desk, attempt, handed.given), way=handed.given.way)
         commit, notes = commit_made(desk, (run, task), handed, repository, head)
+        done = done._replace(notes=notes)
         objection = judged(commit)
         if objection is not None:
-            return Brought(None, notes, "policy_denied", objection)
+            return done._replace(code="policy_denied", reason=objection)
         move = Move(str(attempt.branch), commit, head)
         bringing.bring(repository, str(attempt.worktree_path), hold, move)
     except NotApplied as refused:
-        return Brought(None, notes, refused.code, str(refused)[:1000])
-    return Brought(commit, notes)
+        return done._replace(code=refused.code, reason=str(refused)[:1000])
+    return done._replace(commit=commit)
+
+
+def kept(desk: Desk, attempt: Attempt, given: Given) -> Stored:
+    """Keep a text as it came, for as long as the database is there. Errors: those of storing a
+    file, and of every write."""
+    name = "handed-in.diff" if given.way == "diff" else "handed-in.json"
+    stored = desk.bus.artifacts.add_bytes(name, given.raw)
+    with desk.database.snapshot() as snapshot:
+        if kept_files.has(snapshot, stored.sha256, attempt.id):
+            return stored
+    with desk.database.transaction() as tx:
+        kept_files.keep(tx, stored, attempt.id, "handed_in", tx.now.wall_ms)
+    return stored

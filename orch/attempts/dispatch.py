@@ -27,6 +27,7 @@ from . import choosing, fold, moving, provision, verify
 from . import named as named_tasks
 from . import rows as attempts
 from .choosing import Asked, Chosen, HeldBack
+from .rows import Details, Text, details_of_new
 
 _MOST_CHOICES = 10
 
@@ -90,6 +91,7 @@ def dispatch(
     within: str | None = None,
     harvest: bool | None = None,
     unsaid_harvest: bool | None = None,
+    text: Text | None = None,
 ) -> Dispatched:
     """One attempt for each ready task, or for those named, in the order of urgency.
 
@@ -98,7 +100,8 @@ def dispatch(
     `key` a repeat finishes what the first call chose, and chooses nothing new; a dry run
     neither repeats anything nor stores its key. `harvest` is whether what the workers leave
     uncommitted is committed for them, by default as each task says; `unsaid_harvest` whether that
-    of tasks that say nothing is, by default as the run's config says.
+    of tasks that say nothing is, by default as the run's config says. `text` is what was handed in
+    for the one task named, which then needs no worker.
     Errors: `usage`, `not_found`, `invalid_state` (a named task is not ready, the run is not
     open), `dep_not_in_base`, `base_conflict` (of a named task), `dirty_repository`,
     `key_conflict`, and those of git.
@@ -108,10 +111,11 @@ def dispatch(
     if key is not None:
         check_key(key)
     request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
-    digest = "" if key is None else digest_of({"dispatch": request + _said(harvest)})
+    said = [*_said(harvest), *([] if text is None else [text.sha256, text.replaces])]
+    digest = "" if key is None else digest_of({"dispatch": request + said})
     otherwise = config_of(run).harvest if unsaid_harvest is None else unsaid_harvest
     names = tuple(dict.fromkeys(task_names))
-    asked = Asked(names, mailbox, base, within, key, digest, harvest, otherwise)
+    asked = Asked(names, mailbox, base, within, key, digest, harvest, otherwise, text)
     begin = _look(desk, run, asked, repeats=not dry_run)
     if begin.earlier is not None:
         return _finish_all(desk, run, begin.earlier)
@@ -212,12 +216,7 @@ def _allocate(
         if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
             return None
         made = [
-            _Made(
-                c.task,
-                _allocated(
-                    desk, tx, run, c, dirty, asked.harvests(c.task) or c.task.blueprint is not None
-                ),
-            )
+            _Made(c.task, _allocated(desk, tx, run, c, dirty, _details(asked, c.task)))
             for c in still
         ]
         if asked.key is not None:
@@ -252,7 +251,17 @@ def allocate_one(
     desk: Desk, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
 ) -> str:
     """An attempt at a task that was read in this transaction, with its intent; its id."""
-    return _allocated(desk, tx, run, chosen, dirty, harvest=False).id
+    return _allocated(desk, tx, run, chosen, dirty, None).id
+
+
+def _details(asked: Asked, task: Task) -> str | None:
+    """What is written down of an attempt from the beginning."""
+    harvest = asked.harvests(task) or task.blueprint is not None
+    text = asked.text is not None or task.hands_in == "text"
+    if not (harvest or text):
+        return None
+    found = Details(harvest=harvest or None, hands_in_text=text or None, text=asked.text)
+    return details_of_new(found)
 
 
 def _allocated(
@@ -261,7 +270,7 @@ def _allocated(
     run: Run,
     chosen: Chosen,
     dirty: tuple[str, ...],
-    harvest: bool,
+    details: str | None,
 ) -> Attempt:
     task = chosen.task
     number, attempt_id = task.attempts + 1, new_id()
@@ -284,7 +293,7 @@ def _allocated(
             "base_commit": chosen.base.commit,
             "base_source": chosen.base.source,
             "dirty_paths": json.dumps(list(dirty)) if dirty else None,
-            "details": json.dumps({"harvest": True}) if harvest else None,
+            "details": details,
         }
     made = attempts.insert(tx, values)
     journal_rows.open_intent(

@@ -93,6 +93,13 @@ def obstacle(desk: Desk, run: Run) -> str | None:
 def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
     if was_seen(attempt):
         return False  # only its checks are left
+    if attempt.hands_in_text:
+        refused = _brought_in(desk, run, attempt, task)
+        if refused is None:
+            return False  # it cannot be told now
+        if refused.state == "rejected":
+            return decide(desk, run, attempt, refused)
+        attempt = attempt._replace(details=refused.changes["details"])
     not_harvested = None
     if attempt.harvest:
         left = _harvested(desk, run, attempt, task)
@@ -108,6 +115,25 @@ def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
         _note_seen(desk, attempt, verdict)
         return False
     return decide(desk, run, attempt, verdict)
+
+
+def _brought_in(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | None:
+    """What comes of a change that was handed in as text, once it is in the worktree or cannot be;
+    None when it cannot be told now."""
+    from . import bring_in
+
+    if not is_there(str(attempt.worktree_path)):
+        return gone(desk, run, attempt)
+    try:
+        brought = bring_in.bring_in_alone(desk, run, task, attempt, _PATIENCE_SECONDS)
+    except InboxOrchError as error:
+        if error.code == "busy":
+            return None
+        raise
+    details = details_with(attempt, Details(brought=brought.facts))
+    if brought.obstacle is not None:
+        return Verdict("rejected", brought.obstacle, {"details": details})
+    return Verdict("succeeded", None, {"details": details})
 
 
 def _harvested(

@@ -80,6 +80,7 @@ class TaskPart(Part):
     result_schema: Annotated[ResultSchema | None, Field(alias="schema")] = None
     harvest: bool | None = None
     blueprint: Annotated[str, Field(min_length=1, max_length=MOST_BLUEPRINT)] | None = None
+    hands_in: Literal["text"] | None = None
 
     def value(self) -> TaskSpec:
         return TaskSpec(
@@ -99,6 +100,7 @@ class TaskPart(Part):
             self.result_schema,
             self.harvest,
             self.blueprint,
+            hands_in=self.hands_in,
         )
 
 

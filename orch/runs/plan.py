@@ -26,7 +26,8 @@ class TaskSpec(NamedTuple):
     is accepted. What is None is as the run's config says; `mailbox` is then the default one, and
     `harvest`, whether what is left uncommitted is committed, as the dispatch says. `result_schema`
     is the text of a JSON Schema, as `accepting.checked` gives it back. `blueprint` is the id of the
-    one that its attempts go by, `drawn` its text, as `Blueprint.canonical` gives it."""
+    one that its attempts go by, `drawn` its text, as `Blueprint.canonical` gives it. `hands_in` is
+    that of `Task`."""
 
     key: str
     title: str
@@ -45,6 +46,7 @@ class TaskSpec(NamedTuple):
     harvest: bool | None = None
     blueprint: str | None = None
     drawn: str | None = None
+    hands_in: str | None = None
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
         """The task with these values masked wherever they stand in its texts."""
@@ -114,17 +116,23 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
         for number, task in enumerate(plan.tasks)
         if task.blueprint and not task.worktree
     ]
+    found += [
+        Fault(("tasks", number, "hands_in"), limits.NO_PLACE_FOR_TEXT, "leave `hands_in` out")
+        for number, task in enumerate(plan.tasks)
+        if task.hands_in and (not task.worktree or task.blueprint)
+    ]
     return found + list(_of_cycles(plan.tasks))
 
 
 def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
     """A planned task with the defaults of its run, by the names of `Task`. `result_schema`,
-    `harvest` and `blueprint` are there where the task says them: a key stands for the same as
-    before there was such a thing."""
+    `harvest`, `blueprint` and `hands_in` are there where the task says them: a key stands for the
+    same as before there was such a thing."""
     said = {
         "result_schema": task.result_schema,
         "harvest": task.harvest,
         "blueprint": task.blueprint,
+        "hands_in": task.hands_in,
     }
     return {
         "key": task.key,

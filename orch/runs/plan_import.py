@@ -141,7 +141,7 @@ def _refuse(plan: Plan, known: Mapping[str, str], repository: bool) -> None:
         raise Refused(found)
 
 
-_UNSAID = {"result_schema": None, "harvest": None, "blueprint": None}
+_UNSAID = {"result_schema": None, "harvest": None, "blueprint": None, "hands_in": None}
 
 
 def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:

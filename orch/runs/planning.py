@@ -123,6 +123,8 @@ def _columns(run: Run, spec: TaskSpec) -> dict[str, Any]:
         raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
     if spec.harvest and not spec.worktree:
         raise usage(limits.NOTHING_TO_HARVEST, hint="leave --harvest out")
+    if spec.hands_in and (not spec.worktree or spec.blueprint):
+        raise usage(limits.NO_PLACE_FOR_TEXT, hint="leave --hands-in out")
     if spec.blueprint and not spec.worktree:
         raise usage(limits.NO_PLACE_FOR_STAGES, hint="leave --blueprint or --no-worktree out")
     del columns["key"], columns["mailbox"]

@@ -89,7 +89,8 @@ class IntegrationConflict(Shape):
 class Task(Shape):
     """One piece of work of a run. `harvest`, whether what its workers leave uncommitted is
     committed for them, `blueprint`, the id of the one that its attempts go by, and `result_schema`,
-    what its result has to satisfy, are there where the task says them; the schema not in lists."""
+    what its result has to satisfy, are there where the task says them; the schema not in lists.
+    `hands_in` is there where what its workers change stands in their result."""
 
     id: Ulid
     key: Key
@@ -118,6 +119,7 @@ class Task(Shape):
     result_schema: dict[str, Any] | None = None
     harvest: bool = False
     blueprint: str | None = None
+    hands_in: Literal["text"] | None = None
 
 
 class Standing(Task):

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store import kept_files
+from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Transaction
 
 from ..attempts import fold, harvesting, moving, verify
@@ -398,6 +400,7 @@ def end(
     }
     if not visits.update(tx, visit, values):
         return False
+    _keep_output(tx, course.run.id, columns.get("result"))
     present = attempts.get(tx, course.attempt.id)
     assert present is not None
     facts = {
@@ -412,6 +415,16 @@ def end(
     }
     moving.record_attempt(desk, tx, course.run, present, "visit_ended", facts)
     return True
+
+
+def _keep_output(tx: Transaction, run_id: str, result: str | None) -> None:
+    """Keep the files that a visit has put out until its run is over, and as long as what threads
+    carry from then on."""
+    found = json.loads(result or "{}")
+    files = [Stored(*each["artifact"]) for each in found.get("gates", ()) if each.get("artifact")]
+    files += [Stored(**each) for each in found.get("artifacts", ())]
+    for stored in files:
+        kept_files.keep(tx, stored, run_id, "output", tx.now.wall_ms)
 
 
 def _end_attempt(desk: Desk, tx: Transaction, course: Course, outcome: Outcome) -> None:

@@ -26,6 +26,7 @@ from ..parts.base import (
 from ..parts.naming_blueprints import blueprint_option, folder_of, with_blueprint
 
 CLOCK = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
+HANDED_IN = ("text",)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
 
 
@@ -105,6 +106,12 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
 @harvest_option(
     "Commit for its workers what they leave uncommitted.  [default: as the dispatch says]"
 )
+@click.option(
+    "--hands-in",
+    type=click.Choice(HANDED_IN),
+    metavar="text",
+    help="Its workers have no files: a diff, or edits, in the result is brought in for them.",
+)
 @key_option
 @click.pass_context
 def command(
@@ -132,6 +139,7 @@ def command(
     allow_empty: bool,
     blueprint: str | None,
     harvest: bool | None,
+    hands_in: str | None,
     key: str | None,
 ) -> None:
     """Add a task to a run. What is not given is as the run's config says."""
@@ -155,6 +163,7 @@ def command(
         limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
         result_schema=given_document(schema, MAX_SCHEMA_BYTES),
         harvest=harvest,
+        hands_in=hands_in,
     )
     spec = with_blueprint(shell_of(context), spec, blueprint, folder_of(run))
     answer = scheduler.add_task(run, spec, key=key)
