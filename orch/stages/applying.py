@@ -10,17 +10,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..attempts import bring_in, harvesting, verify
-from ..gates.patch_safety import leads_out
 from ..git import snapshots, worktrees
 from ..git.facts import facts
 from ..git.failures import shown
 from ..git.repository import Repository
 from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
+from ..patches.floor import LINK, MODULE, is_gits, leads_out
 from ..runs.desk import Desk, place_of
 from .course import Course
-
-_LINK, _MODULE = "120000", "160000"
 
 
 class Applied(NamedTuple):
@@ -80,10 +78,10 @@ def _unsafe(repository: Repository, before: str, after: str) -> str | None:
     """By what the trees have, whatever the patch has said."""
     for change in facts(repository, before, after).files:
         path = shown(change.path)
-        if any(part.lower() == ".git" for part in change.path.split("/")):
+        if any(map(is_gits, change.path.split("/"))):
             return f"{path} belongs to git itself"
-        if _MODULE in (change.old_mode, change.new_mode):
+        if MODULE in (change.old_mode, change.new_mode):
             return f"{path} is a submodule, or was one"
-        if change.new_mode == _LINK and leads_out(change.path, change.link_target or ""):
+        if change.new_mode == LINK and leads_out(change.path, change.link_target or ""):
             return f"{path} is a link that leads out of the repository"
     return None
