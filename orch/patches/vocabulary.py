@@ -2,7 +2,9 @@
 
 from inbox_orch.shared.errors import Code
 
-ERRORS: dict[str, Code] = {}
+ERRORS = {
+    "policy_denied": Code(9, 90, "a policy does not allow it, or does not let this agent say so"),
+}
 
 EVENTS = (
     "patch_created",
