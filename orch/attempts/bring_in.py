@@ -13,7 +13,7 @@ from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store import kept_files
 from inbox_orch.shared.store.artifacts import Stored
 
-from ..git import bringing, worktrees
+from ..git import bringing
 from ..git.bringing import Words
 from ..git.commands import output_of
 from ..git.integrating import Move
@@ -26,11 +26,13 @@ from ..patches import given as handing
 from ..patches import hand_in
 from ..patches.given import Given, Refused
 from ..runs.config import config_of
-from ..runs.desk import Desk, place_of
+from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
 from . import rows, texts
 
+NAMES = {"diff": "handed-in.diff", "edits": "handed-in.json"}
+"""How the file is called that has what was handed in, by its way."""
 NOTHING = "the result has neither `patch` nor `edits` in its payload"
 
 
@@ -43,27 +45,16 @@ class Handed(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """What came of it: the commit, and what was done to make it; or why it could not be, with the
-    code of that error (see `NotApplied`)."""
+    """What came of it: `stored` is the text as it is kept, None where there was none; `made` the
+    commit that it became, if it did; and why it was not brought in, with the code of that error
+    (see `NotApplied`)."""
 
-    commit: str | None
-    notes: tuple[str, ...] = ()
+    way: str = "diff"
+    author: str = ""
+    stored: Stored | None = None
+    made: rows.Brought | None = None
     code: str | None = None
     reason: str | None = None
-    stored: Stored | None = None
-    way: str = "diff"
-
-    @property
-    def obstacle(self) -> str | None:
-        """Why it could not be brought in, in a line."""
-        return None if self.code is None else f"{self.code}: {self.reason}"
-
-    @property
-    def facts(self) -> rows.Brought | None:
-        """What is written down of it with the attempt."""
-        if self.commit is None or self.stored is None:
-            return None
-        return rows.Brought(self.commit, self.stored.sha256, self.way, self.notes)
 
 
 def handed_in(desk: Desk, thread_id: str) -> Handed:
@@ -126,50 +117,40 @@ def commit_made(
     return bringing.commit_of(repository, made.tree, head, words), made.notes
 
 
-def bring_in_alone(
-    desk: Desk, run: Run, task: Task, attempt: Attempt, seconds: float | None = None
-) -> Brought:
-    """`bring_in` on the base of an attempt, in its lock. Error `busy` when another leader is at it
-    for so many seconds, by default a minute."""
-    repository = desk.repository(run)
-    with worktrees.alone(repository, place_of(desk, attempt), seconds) as hold:
-        about, base = (run, task, attempt), str(attempt.base_commit)
-        return bring_in(desk, about, base, (repository, hold))
-
-
 def bring_in(
     desk: Desk,
     about: tuple[Run, Task, Attempt],
     head: str,
     held: tuple[Repository, Hold],
-    judged: Callable[[str], str | None] = lambda commit: None,
+    judged: Callable[[rows.Brought], str | None],
 ) -> Brought:
     """Bring what an attempt's worker has handed in into its worktree, which is at `head`, or there
     already. `judged` says why a commit may not be brought in. Errors: those of git where this
-    machine is the cause, `busy`."""
+    machine is the cause, of storing a file, and of every write."""
     run, task, attempt = about
     repository, hold = held
-    done = Brought(None)
+    done = Brought()
     try:
         handed = handed_in(desk, str(attempt.thread_id))
-        done = done._replace(stored=kept(desk, attempt, handed.given), way=handed.given.way)
+        stored = kept(desk, attempt, handed.given)
+        done = Brought(handed.given.way, handed.said.sender, stored)
         commit, notes = commit_made(desk, (run, task), handed, repository, head)
-        done = done._replace(notes=notes)
-        objection = judged(commit)
+        made = rows.Brought(commit, stored.sha256, done.way, notes)
+        done = done._replace(made=made)
+        objection = judged(made)
         if objection is not None:
             return done._replace(code="policy_denied", reason=objection)
         move = Move(str(attempt.branch), commit, head)
         bringing.bring(repository, str(attempt.worktree_path), hold, move)
     except NotApplied as refused:
         return done._replace(code=refused.code, reason=str(refused)[:1000])
-    return done._replace(commit=commit)
+    return done
 
 
 def kept(desk: Desk, attempt: Attempt, given: Given) -> Stored:
     """Keep a text as it came, for as long as the database is there. Errors: those of storing a
     file, and of every write."""
-    name = "handed-in.diff" if given.way == "diff" else "handed-in.json"
-    stored = desk.bus.artifacts.add_bytes(name, given.raw)
+    stored = desk.bus.artifacts.add_bytes(NAMES[given.way], given.raw)
     with desk.database.snapshot() as snapshot:
         if kept_files.has(snapshot, stored.sha256, attempt.id):
             return stored

@@ -83,6 +83,7 @@ class Details(NamedTuple):
     id of the message that told of the verdict. `harvest`: whether what its worker leaves is to be
     committed, False once that is over; `harvested`: what was. `start`: what it began with, where
     it goes by a blueprint; `unverified`: why accepted work was not judged as it should have been.
+    `handed_in`: the newest commit of its worker, where another one was made of that tree.
     `hands_in_text`: what is changed stands in the result; `text`: what was handed in without a
     worker; `brought`: what was made of such a text.
     """
@@ -100,6 +101,7 @@ class Details(NamedTuple):
     harvested: Harvested | None = None
     start: Start | None = None
     unverified: str | None = None
+    handed_in: str | None = None
     hands_in_text: bool | None = None
     text: Text | None = None
     brought: Brought | None = None

@@ -48,7 +48,7 @@ from .driving import (
 from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
-from .patches import PatchList
+from .patches import PatchChecked, PatchExported, PatchList, PatchSubmitted
 from .plans import PlanExported, PlanImported
 from .reading import (
     Changed,
@@ -114,7 +114,10 @@ COMMANDS: dict[str, Contract] = {
     "attempt list": Contract((AttemptList,)),
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),
+    "patch check": Contract((PatchChecked,), (PatchChecked,)),
+    "patch submit": Contract((PatchSubmitted,), (PatchSubmitted,)),
     "patch list": Contract((PatchList,)),
+    "patch export": Contract((PatchExported,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
     "graph": Contract((Graph,)),

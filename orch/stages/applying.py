@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..attempts import bring_in, harvesting, verify
+from ..attempts.rows import Brought
 from ..git import snapshots, worktrees
 from ..git.facts import facts
 from ..git.failures import shown
@@ -50,11 +51,14 @@ def apply_patch(desk: Desk, course: Course) -> Applied:
     judged = partial(_unsafe, repository, before)
     with worktrees.alone(repository, place_of(desk, attempt)) as hold:
         brought = bring_in.bring_in(desk, about, before, (repository, hold), judged)
-        if brought.commit is None:
+        if brought.code is not None or brought.made is None:
             return Applied(str(brought.reason), {"code": brought.code})
         done = _committed(desk, course, (repository, hold))
-    paths = [shown(change.path) for change in facts(repository, before, brought.commit).files[:100]]
-    more = {"paths": paths, **({"notes": list(brought.notes)} if brought.notes else {})}
+    changed = facts(repository, before, brought.made.commit).files
+    notes = list(brought.made.notes)
+    more = {"paths": [shown(each.path) for each in changed[:100]]} | (
+        {"notes": notes} if notes else {}
+    )
     return done._replace(facts={**done.facts, **more})
 
 
@@ -74,9 +78,9 @@ def _committed(desk: Desk, course: Course, held: tuple[Repository, Hold]) -> App
     return Applied(None, about, now)
 
 
-def _unsafe(repository: Repository, before: str, after: str) -> str | None:
+def _unsafe(repository: Repository, before: str, made: Brought) -> str | None:
     """By what the trees have, whatever the patch has said."""
-    for change in facts(repository, before, after).files:
+    for change in facts(repository, before, made.commit).files:
         path = shown(change.path)
         if any(map(is_gits, change.path.split("/"))):
             return f"{path} belongs to git itself"
