@@ -119,6 +119,12 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     return Judged(new, examined, policy, waivers, accepted)
 
 
+def author_of(desk: Desk, attempt: Attempt) -> str:
+    """Who has handed in the last result of an attempt."""
+    said = desk.bus.last_message(str(attempt.thread_id), "result")
+    return attempt.mailbox if said is None else said.sender
+
+
 class _Handed(NamedTuple):
     """How a change came: its way, of `model.WAYS`; the text that it came as, what was done to bring
     that in, and the patch that it is for."""

@@ -50,6 +50,7 @@ class StagePart(Part):
     toolset: str | None = None
     writes: bool = True
     reviews: bool = False
+    hands_in: str | None = None
     inputs: Names = Field([])
     outputs: Names = Field([])
     gates: Names | None = None

@@ -18,6 +18,7 @@ class BlueprintStage(Shape):
     goal: str | None
     role: str | None
     toolset: str | None
+    hands_in: str | None = None
     writes: bool
     reviews: bool
     inputs: list[str]

@@ -34,7 +34,8 @@ SURROUNDINGS = "surroundings"
 
 class Stage(NamedTuple):
     """One stage. `type` is of `TYPES`; a deterministic one has an `action` or a `run` (a line for
-    the shell), an agent one a `goal`. `reviews`: its result is a verdict. `gates` are names; None
+    the shell), an agent one a `goal`. `reviews`: its result is a verdict. `hands_in` is `text` where
+    its workers have no files, and what they change is in their result. `gates` are names; None
     are those that the action means. `max_visits` is how often it may be entered in a row of its
     loop, None: not bounded by itself. Routes are ids of stages, or of `ENDS`; None is the default:
     see `target`.
@@ -49,6 +50,7 @@ class Stage(NamedTuple):
     toolset: str | None = None
     writes: bool = True
     reviews: bool = False
+    hands_in: str | None = None
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     gates: tuple[str, ...] | None = None

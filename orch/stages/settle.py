@@ -27,7 +27,7 @@ from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
 from ..runs.costs import cost_in
 from ..runs.desk import Desk, place_of
-from . import ahead
+from . import ahead, text_visit
 from .course import Course
 from .documents_only import not_documents
 from .model import Stage
@@ -108,6 +108,10 @@ def _of_agent(desk: Desk, course: Course, visit: Visit, stage: Stage, held: Held
     columns = {"worker": worker, "worked_ms": _worked_ms(desk, thread)}
     if outcome.state == "succeeded" and stage.writes:
         try:
+            refused = text_visit.refusal(desk, course, stage, held) if stage.hands_in else None
+            if refused is not None:
+                failed = Outcome("failed", reason=refused[:_MOST_REASON], put_back=True)
+                return Ending(failed, columns, said)
             outcome = _harvested(desk, course, outcome, held)
         except (snapshots.Unfit, InboxOrchError) as error:
             outcome = unreadable(course, error)
