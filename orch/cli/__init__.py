@@ -36,6 +36,7 @@ COMMANDS = {
     "cleanup": (f"{_HERE}.cleanup", "Take away worktrees, and never lose work."),
     "attempt": (f"{_HERE}.attempt", "Look at attempts; bring back what was salvaged."),
     "gate": (f"{_HERE}.gate", "The gates that work has to pass; run them."),
+    "policy": (f"{_HERE}.policy", "What changes have to satisfy; show it, try it."),
     "retry": (f"{_HERE}.retry", "Try failed or cancelled tasks again."),
     "reassign": (f"{_HERE}.reassign", "Let other workers do tasks."),
     "cancel": (f"{_HERE}.cancel", "Cancel tasks, even while they are worked on."),

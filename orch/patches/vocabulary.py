@@ -2,7 +2,12 @@
 
 from inbox_orch.shared.errors import Code
 
-ERRORS: dict[str, Code] = {}
+ERRORS = {
+    "policy_denied": Code(
+        9, 90, "a policy does not allow the change; `details` names each rule with its paths"
+    ),
+    "approval_needed": Code(11, 75, "a policy lets the change in once somebody has approved of it"),
+}
 
 EVENTS = (
     "patch_judged",

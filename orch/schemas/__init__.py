@@ -49,6 +49,7 @@ from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
 from .plans import PlanExported, PlanImported
+from .policies import PolicyChecked, PolicyExplained, PolicyLinted, PolicyShown
 from .reading import (
     Changed,
     EventsTold,
@@ -115,6 +116,10 @@ COMMANDS: dict[str, Contract] = {
     "attempt restore": Contract((AttemptRestored,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
+    "policy show": Contract((PolicyShown,)),
+    "policy explain": Contract((PolicyExplained,)),
+    "policy check": Contract((PolicyChecked,), (PolicyChecked,)),
+    "policy lint": Contract((PolicyLinted,)),
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
     "show": Contract((RunShown, steering.TaskShown, AttemptShown, Shown)),
