@@ -50,6 +50,7 @@ from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
 from .patches import PatchChecked, PatchExported, PatchList, PatchSubmitted
 from .plans import PlanExported, PlanImported
+from .policies import PolicyChecked, PolicyExplained, PolicyLinted, PolicyShown
 from .reading import (
     Changed,
     EventsTold,
@@ -120,6 +121,10 @@ COMMANDS: dict[str, Contract] = {
     "patch export": Contract((PatchExported,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
+    "policy show": Contract((PolicyShown,)),
+    "policy explain": Contract((PolicyExplained,)),
+    "policy check": Contract((PolicyChecked,), (PolicyChecked,)),
+    "policy lint": Contract((PolicyLinted,)),
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
     "show": Contract((RunShown, steering.TaskShown, AttemptShown, Shown)),

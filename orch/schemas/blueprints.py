@@ -1,6 +1,6 @@
 """Blueprints in JSON."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from inbox_orch.inbox.schemas import Count, Seconds, Shape, Ulid
 
@@ -32,6 +32,7 @@ class BlueprintStage(Shape):
     on_error: str
     on_skip: str
     on_reject: str | None
+    policy: dict[str, Any] | None = None
 
 
 class Blueprint(Shape):

@@ -335,4 +335,5 @@ def _weight_of_part(part: Sequence[Stage], edges: loops.Edges, most: int, levels
         return most
     inner = [stage for stage in part if stage is not closing]
     once = _weight(inner, edges, most, levels - 1)
-    return min(most, closing.max_visits + (closing.max_visits + 1) * once)
+    total: int = closing.max_visits + (closing.max_visits + 1) * once
+    return min(most, total)
