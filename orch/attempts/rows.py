@@ -61,6 +61,7 @@ class Details(NamedTuple):
     id of the message that told of the verdict. `harvest`: whether what its worker leaves is to be
     committed, False once that is over; `harvested`: what was. `start`: what it began with, where
     it goes by a blueprint; `unverified`: why accepted work was not judged as it should have been.
+    `handed_in`: the newest commit of its worker, where another one was made of that tree.
     """
 
     not_copied: "tuple[LeftOut, ...] | None" = None
@@ -76,6 +77,7 @@ class Details(NamedTuple):
     harvested: Harvested | None = None
     start: Start | None = None
     unverified: str | None = None
+    handed_in: str | None = None
 
 
 class Failure(NamedTuple):

@@ -2,7 +2,10 @@
 
 from inbox_orch.shared.errors import Code
 
-ERRORS: dict[str, Code] = {}
+ERRORS = {
+    "policy_denied": Code(9, 90, "a policy does not allow it, or does not let this agent say so"),
+    "approval_needed": Code(11, 75, "somebody has to approve of it first; nothing else was done"),
+}
 
 EVENTS = (
     "patch_created",

@@ -298,7 +298,7 @@ class Dependency(Shape):
 class Decision(Shape):
     """A decision that a blueprint asks for. `visit` is its number; `sentence` says why, `about` in
     which stage; `answers` may be given, `meanings` says what each does; `resume` is the stage at
-    which a plain yes goes on."""
+    which a plain yes goes on. `patches` are there where a policy asks for it: those to approve."""
 
     visit: Positive
     cause: str
@@ -307,6 +307,7 @@ class Decision(Shape):
     answers: list[str]
     resume: str | None
     meanings: dict[str, str]
+    patches: list[Ulid] | None = None
 
 
 class Question(Shape):

@@ -132,6 +132,14 @@ class Blueprint(NamedTuple):
         return json.dumps(self.as_json(), sort_keys=True, ensure_ascii=False)
 
 
+PLAIN = Blueprint(
+    FIRST_STAGE,
+    (Stage(FIRST_STAGE, "agent", goal="Do the task.", on_failure="fail"),),
+    "The task, and nothing else",
+)
+"""What an attempt without a blueprint goes by once somebody has to approve of it."""
+
+
 def from_canonical(text: str) -> Blueprint:
     """What `Blueprint.canonical` was made of."""
     stored = json.loads(text)
