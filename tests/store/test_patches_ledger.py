@@ -1,7 +1,6 @@
 """The ledger of patches: written once, told by events, and a state that follows."""
 
 import json
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -153,7 +152,8 @@ def test_a_patch_is_found_by_its_name_its_id_and_the_beginning_of_that(book: Boo
 
 def test_the_beginning_of_several_ids_names_none(book: Book):
     first, second = book.hand_in(1), book.hand_in(2)
-    both = os.path.commonprefix([first.id, second.id])
+    both = first.id[:6]
+    assert second.id.startswith(both)
     with book.site.scheduler.database.snapshot() as snapshot, refused("usage"):
         ledger.named(snapshot, book.run, both)
 
