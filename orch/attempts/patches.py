@@ -63,14 +63,14 @@ def in_words(objection: Objection) -> str:
 
 
 def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judged | None:
-    """What is to be thought of the commits that an attempt without a blueprint has handed in; None
-    where there is none, or nothing of the run is judged. Errors: those of git where this machine is
-    the cause, and of every write."""
+    """What is to be thought of the commits of an attempt from its base to `head`; None where there
+    are none, or nothing of the run is judged. Errors: those of git where this machine is the cause,
+    and of every write."""
     base = str(attempt.base_commit)
     if not run.patches or head == base:
         return None
     repository = desk.repository(run)
-    policy = of_task(config_of(run), task, staged=False)
+    policy = of_task(config_of(run), task, staged=task.blueprint is not None)
     left = harvesting.left_by(desk, run, task, attempt)
     signed = Signed(left.author, left.at, left.message)
     secrets = secrets_of(config_of(run))
@@ -143,12 +143,13 @@ def keep(repository: Repository, attempt: Attempt, commits: tuple[str, ...]) -> 
 # -- writing it down -------------------------------------------------------------------------
 
 
-def record(desk: Desk, tx: Transaction, run: Run, judged: Judged) -> Patch:
+def record(desk: Desk, tx: Transaction, run: Run, judged: Judged) -> tuple[Patch, str]:
     """The patch, and what the policy says of it; one that may come in lies in the worktree. What
-    was written down before is not written again."""
+    was written down before is not written again. Returns it with its state, however its attempt
+    stands."""
     patch, state = _fitting(tx, judged)
     if state != "created":
-        return patch
+        return patch, state
     examined = judged.examined
     facts: dict[str, Any] = {"objections": [each.as_json() for each in examined.objections]}
     if judged.asked:
@@ -160,12 +161,12 @@ def record(desk: Desk, tx: Transaction, run: Run, judged: Judged) -> Patch:
         facts=facts if examined.objections else None,
         policy=judged.policy,
     )
-    ledger.say(tx, desk, run, patch, verdict)
+    state = ledger.say(tx, desk, run, patch, verdict)
     for waiver in {each.patch.id: each for each in judged.waivers}.values():
         ledger.say(tx, desk, run, waiver.patch, Word("waiver", "used", facts={"by": patch.id}))
     if examined.outcome == "allowed":
-        ledger.say(tx, desk, run, patch, Word("apply", "applied"))
-    return patch
+        state = ledger.say(tx, desk, run, patch, Word("apply", "applied"))
+    return patch, state
 
 
 _FITTING = {
@@ -196,15 +197,13 @@ def checked(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, passed: 
 
 def accepted(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, gates: bool) -> None:
     """The attempt is accepted with its patch. `gates`: whether some have passed on it."""
-    if not run.patches:
-        return
     patch, state = open_patch(tx, attempt)
     if patch is None:
         return
-    words = ["apply applied"] if state == "validated" else []
-    words += ["gates passed"] if gates and state != "verified" else []
-    for words_of in (*words, "acceptance accepted"):
-        ledger.say(tx, desk, run, patch, Word(*words_of.split(" ")))
+    words = [("apply", "applied")] if state == "validated" else []
+    words += [("gates", "passed")] if gates and state != "verified" else []
+    for kind, outcome in (*words, ("acceptance", "accepted")):
+        ledger.say(tx, desk, run, patch, Word(kind, outcome))
 
 
 def open_patch(tx: Session, attempt: Attempt) -> tuple[Patch | None, str | None]:

@@ -4,6 +4,7 @@ from inbox_orch.shared.errors import Code
 
 ERRORS = {
     "policy_denied": Code(9, 90, "a policy does not allow it, or does not let this agent say so"),
+    "approval_needed": Code(11, 75, "somebody has to approve of it first; nothing else was done"),
 }
 
 EVENTS = (

@@ -48,7 +48,7 @@ from .driving import (
 from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
-from .patches import PatchList
+from .patches import PatchList, PatchLog, PatchSaid, PatchShown
 from .plans import PlanExported, PlanImported
 from .reading import (
     Changed,
@@ -115,6 +115,12 @@ COMMANDS: dict[str, Contract] = {
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),
     "patch list": Contract((PatchList,)),
+    "patch show": Contract((PatchShown,)),
+    "patch log": Contract((PatchLog,)),
+    "patch approve": Contract((PatchSaid,)),
+    "patch refuse": Contract((PatchSaid,)),
+    "patch release": Contract((PatchSaid,)),
+    "patch drop": Contract((PatchSaid,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
     "graph": Contract((Graph,)),
