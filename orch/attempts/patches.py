@@ -14,7 +14,7 @@ from ..git.squashing import Signed
 from ..patches import ledger, rows, states
 from ..patches.examine import examine
 from ..patches.ledger import New, Waiver, Word
-from ..patches.model import Patch
+from ..patches.model import Patch, Summary
 from ..patches.policy import Examined, Objection, Policy, of_task
 from ..patches.rules import FLOOR, approvals_needed
 from ..runs.config import config_of
@@ -54,6 +54,18 @@ class Judged(NamedTuple):
         return f"policy: {'; '.join(map(in_words, told))}"[:_MOST_REASON]
 
 
+class NotFitting(NamedTuple):
+    """A text that was handed in and fits nothing, and why."""
+
+    new: New
+    reason: str
+
+    @property
+    def asked(self) -> bool:
+        """Nobody is asked about it."""
+        return False
+
+
 def in_words(objection: Objection) -> str:
     """What is objected to: by which rule of which layer, and how it could be allowed."""
     return f"{objection.rule} ({objection.layer}): {objection.text}; {objection.remedy}"
@@ -83,19 +95,21 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     with desk.database.snapshot() as snapshot:
         released = ledger.waivers_for(snapshot, task.id, tree)
     examined, waivers = let_in(examined, released)
+    handed = _handed_in(attempt, head)
     new = New(
         run.id,
         attempt.id,
-        _way(attempt, head),
+        handed.way,
         base,
         base_tree,
         tree,
         head,
-        examined.summary,
+        examined.summary._replace(notes=handed.notes),
         sha256_hex(f"{base_tree} {tree}".encode()),
         left.author,
         author=left.author,
-        replaces=waivers[0].patch.id if waivers else None,
+        text=handed.text,
+        replaces=waivers[0].patch.id if waivers else handed.replaces,
     )
     accepted = head
     if squashes and examined.outcome != "denied":
@@ -105,9 +119,58 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     return Judged(new, examined, policy, waivers, accepted)
 
 
-def _way(attempt: Attempt, head: str) -> str:
-    harvested = attempts.details_of(attempt).harvested
-    return "harvest" if harvested is not None and harvested.commit == head else "commits"
+def author_of(desk: Desk, attempt: Attempt) -> str:
+    """Who has handed in the last result of an attempt."""
+    said = desk.bus.last_message(str(attempt.thread_id), "result")
+    return attempt.mailbox if said is None else said.sender
+
+
+class _Handed(NamedTuple):
+    """How a change came: its way, of `model.WAYS`; the text that it came as, what was done to bring
+    that in, and the patch that it is for."""
+
+    way: str
+    text: str | None = None
+    notes: tuple[str, ...] = ()
+    replaces: str | None = None
+
+
+def _handed_in(attempt: Attempt, head: str) -> _Handed:
+    found = attempts.details_of(attempt)
+    brought, replaces = found.brought, None if found.text is None else found.text.replaces
+    if brought is not None and brought.commit == head:
+        return _Handed(brought.way, brought.sha256, brought.notes, replaces)
+    harvested = found.harvested is not None and found.harvested.commit == head
+    return _Handed("harvest" if harvested else "commits")
+
+
+def not_fitting(
+    desk: Desk, run: Run, attempt: Attempt, text: tuple[str, str, str], reason: str
+) -> NotFitting | None:
+    """A text that fits nothing, for its base: its way, its digest and who wrote it. None where
+    nothing of the run is recorded. Errors: those of git where this machine is the cause."""
+    if not run.patches:
+        return None
+    way, sha256, author = text
+    base = str(attempt.base_commit)
+    (base_tree,) = squashing.trees_of(desk.repository(run), base)
+    found = attempts.details_of(attempt).text
+    new = New(
+        run.id,
+        attempt.id,
+        way,
+        base,
+        base_tree,
+        None,
+        None,
+        Summary(0, 0, 0, 0, ()),
+        sha256,
+        author,
+        author=author,
+        text=sha256,
+        replaces=None if found is None else found.replaces,
+    )
+    return NotFitting(new, reason)
 
 
 def let_in(examined: Examined, released: list[Waiver]) -> tuple[Examined, tuple[Waiver, ...]]:
@@ -143,10 +206,17 @@ def keep(repository: Repository, attempt: Attempt, commits: tuple[str, ...]) -> 
 # -- writing it down -------------------------------------------------------------------------
 
 
-def record(desk: Desk, tx: Transaction, run: Run, judged: Judged) -> tuple[Patch, str]:
+def record(desk: Desk, tx: Transaction, run: Run, judged: Judged | NotFitting) -> tuple[Patch, str]:
     """The patch, and what the policy says of it; one that may come in lies in the worktree. What
     was written down before is not written again. Returns it with its state, however its attempt
     stands."""
+    if isinstance(judged, NotFitting):
+        patch = ledger.hand_in(tx, judged.new)
+        state = ledger.said_of(tx, patch)
+        if state == "created":
+            word = Word("format", "failed", reason=judged.reason)
+            state = ledger.say(tx, desk, run, patch, word)
+        return patch, state
     patch, state = _fitting(tx, judged)
     if state != "created":
         return patch, state

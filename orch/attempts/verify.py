@@ -25,7 +25,7 @@ from . import rows as attempts
 from .rows import Details, details_with
 
 if TYPE_CHECKING:
-    from .patches import Judged
+    from .patches import Judged, NotFitting
 
 # Another leader that harvests an attempt decides on it as well: nothing is to wait for that.
 _PATIENCE_SECONDS = 0.5
@@ -39,7 +39,7 @@ class Verdict(NamedTuple):
     state: str
     reason: str | None
     changes: dict[str, Any]
-    judged: "Judged | None" = None
+    judged: "Judged | NotFitting | None" = None
 
 
 def verify(desk: Desk, run: Run) -> int:
@@ -98,6 +98,15 @@ def obstacle(desk: Desk, run: Run) -> str | None:
 def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
     if was_seen(attempt):
         return False  # only its checks are left
+    if attempt.hands_in_text:
+        brought = _brought_in(desk, run, attempt, task)
+        if brought is None or brought.state != "succeeded":
+            return brought is not None and decide(desk, run, attempt, brought)
+        attempt = attempt._replace(details=brought.changes["details"])
+    return _verify_work(desk, run, attempt, task)
+
+
+def _verify_work(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
     not_harvested = None
     if attempt.harvest:
         left = _harvested(desk, run, attempt, task)
@@ -136,6 +145,23 @@ def _judged(desk: Desk, run: Run, attempt: Attempt, task: Task, verdict: Verdict
     )
     changes = {"head_commit": judged.head, "commits_ahead": 1, "details": details}
     return verdict._replace(changes={**verdict.changes, **changes}, judged=judged)
+
+
+def _brought_in(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | None:
+    """What comes of a change that was handed in as text, once it is in the worktree or cannot be;
+    None when it cannot be told now."""
+    from . import text_work
+
+    if not is_there(str(attempt.worktree_path)):
+        return gone(desk, run, attempt)
+    try:
+        done = text_work.take_in(desk, run, task, attempt, _PATIENCE_SECONDS)
+    except InboxOrchError as error:
+        if error.code == "busy":
+            return None
+        raise
+    verdict = "succeeded" if done.reason is None else "rejected"
+    return Verdict(verdict, done.reason, {"details": done.details}, done.judged)
 
 
 def _harvested(
