@@ -12,7 +12,7 @@ from ..git import snapshots, squashing
 from ..git.repository import Repository
 from ..git.squashing import Signed
 from ..patches import ledger, rows, states
-from ..patches.examine import examine
+from ..patches.examine import Told, examine_told
 from ..patches.ledger import New, Waiver, Word
 from ..patches.model import Patch, Summary
 from ..patches.policy import Examined, Objection, Policy, of_task
@@ -75,22 +75,21 @@ def in_words(objection: Objection) -> str:
 
 
 def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judged | None:
-    """What is to be thought of the commits that an attempt without a blueprint has handed in; None
-    where there is none, or nothing of the run is judged. Errors: those of git where this machine is
-    the cause, and of every write."""
+    """What is to be thought of the commits of an attempt from its base to `head`; None where there
+    are none, or nothing of the run is judged. Errors: those of git where this machine is the cause,
+    and of every write."""
     base = str(attempt.base_commit)
     if not run.patches or head == base:
         return None
     repository = desk.repository(run)
-    policy = of_task(config_of(run), task, staged=False)
+    policy = of_task(config_of(run), task, staged=task.blueprint is not None)
     left = harvesting.left_by(desk, run, task, attempt)
     signed = Signed(left.author, left.at, left.message)
     secrets = secrets_of(config_of(run))
     squashes = policy.is_more_than_the_floor and not policy.keeps_history
     messages = (signed.message,) if squashes else ()
-    examined = examine(
-        repository, base, head, policy, secrets=secrets, author=left.author, messages=messages
-    )
+    told = Told(secrets, left.author, messages)
+    examined = examine_told(repository, base, head, policy, told)
     base_tree, tree = squashing.trees_of(repository, base, head)
     with desk.database.snapshot() as snapshot:
         released = ledger.waivers_for(snapshot, task.id, tree)
@@ -133,6 +132,11 @@ class _Handed(NamedTuple):
     text: str | None = None
     notes: tuple[str, ...] = ()
     replaces: str | None = None
+
+
+def handed_in(attempt: Attempt, head: str) -> str:
+    """How the commit that is the newest of an attempt came, of `model.WAYS`."""
+    return _handed_in(attempt, head).way
 
 
 def _handed_in(attempt: Attempt, head: str) -> _Handed:
@@ -206,17 +210,20 @@ def keep(repository: Repository, attempt: Attempt, commits: tuple[str, ...]) -> 
 # -- writing it down -------------------------------------------------------------------------
 
 
-def record(desk: Desk, tx: Transaction, run: Run, judged: Judged | NotFitting) -> Patch:
+def record(desk: Desk, tx: Transaction, run: Run, judged: Judged | NotFitting) -> tuple[Patch, str]:
     """The patch, and what the policy says of it; one that may come in lies in the worktree. What
-    was written down before is not written again."""
+    was written down before is not written again. Returns it with its state, however its attempt
+    stands."""
     if isinstance(judged, NotFitting):
         patch = ledger.hand_in(tx, judged.new)
-        if ledger.said_of(tx, patch) == "created":
-            ledger.say(tx, desk, run, patch, Word("format", "failed", reason=judged.reason))
-        return patch
+        state = ledger.said_of(tx, patch)
+        if state == "created":
+            word = Word("format", "failed", reason=judged.reason)
+            state = ledger.say(tx, desk, run, patch, word)
+        return patch, state
     patch, state = _fitting(tx, judged)
     if state != "created":
-        return patch
+        return patch, state
     examined = judged.examined
     facts: dict[str, Any] = {"objections": [each.as_json() for each in examined.objections]}
     if judged.asked:
@@ -228,12 +235,12 @@ def record(desk: Desk, tx: Transaction, run: Run, judged: Judged | NotFitting) -
         facts=facts if examined.objections else None,
         policy=judged.policy,
     )
-    ledger.say(tx, desk, run, patch, verdict)
+    state = ledger.say(tx, desk, run, patch, verdict)
     for waiver in {each.patch.id: each for each in judged.waivers}.values():
         ledger.say(tx, desk, run, waiver.patch, Word("waiver", "used", facts={"by": patch.id}))
     if examined.outcome == "allowed":
-        ledger.say(tx, desk, run, patch, Word("apply", "applied"))
-    return patch
+        state = ledger.say(tx, desk, run, patch, Word("apply", "applied"))
+    return patch, state
 
 
 _FITTING = {
@@ -255,25 +262,32 @@ def _fitting(tx: Transaction, judged: Judged) -> tuple[Patch, str]:
         new = new._replace(replaces=patch.id)
 
 
+COME_IN = ("validated", "applied", "verified")
+"""The states of patches that may be accepted."""
+
+
 def checked(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, passed: bool) -> None:
     """Note what the checks have come to on the tree of the attempt's patch."""
     patch, state = open_patch(tx, attempt)
-    if patch is not None and state == "applied":
+    if patch is not None and state == ("applied" if passed else state) and state in COME_IN[1:]:
         ledger.say(tx, desk, run, patch, Word("gates", "passed" if passed else "failed"))
 
 
 def accepted(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, gates: bool) -> None:
-    """The attempt is accepted with its patch. `gates`: whether some have passed on it."""
-    if not run.patches:
-        return
-    patch, state = open_patch(tx, attempt)
-    if patch is None:
-        return
-    words = ["apply applied"] if state == "validated" else []
-    words += ["gates passed"] if gates and state != "verified" else []
-    for words_of in (*words, "acceptance accepted"):
-        kind, outcome = words_of.split(" ")
-        ledger.say(tx, desk, run, patch, Word(kind, outcome))
+    """The attempt is accepted with its patch; where it went through stages, with those of all that
+    came in. `gates`: whether some have passed on the last."""
+    last = True
+    for patch in reversed(rows.of_attempt(tx, attempt.id)):
+        state = ledger.said_of(tx, patch)
+        if state not in COME_IN:
+            continue
+        words = [("apply", "applied")] if state == "validated" else []
+        words += [("gates", "passed")] if gates and last and state != "verified" else []
+        for kind, outcome in (*words, ("acceptance", "accepted")):
+            ledger.say(tx, desk, run, patch, Word(kind, outcome))
+        last = False
+        if not attempt.staged:
+            return
 
 
 def open_patch(tx: Session, attempt: Attempt) -> tuple[Patch | None, str | None]:

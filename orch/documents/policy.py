@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from ..patches.patterns import fault
-from ..runs import plan as plans
-from ..runs.policies import MAX_NUMBER, MAX_PATTERN_CHARS, MOST_PATTERNS, RUN, Named
+from ..runs.policies import MAX_NUMBER, MAX_PATTERN_CHARS, MOST_PATTERNS
 from .parts import Part, validated
 from .reading import Source, read_document
 
@@ -70,38 +69,13 @@ class Wrapped(Part):
 def read_policy(path: str) -> dict[str, Any]:
     """The policy in a file of YAML or JSON (`-`: standard input): its rules, or a mapping that has
     them under `policy`. Error `usage` that lists every problem by its line."""
-    return _policy_of(read_document(path, MAX_POLICY_BYTES))
+    return policy_of(read_document(path, MAX_POLICY_BYTES))
 
 
-def _policy_of(source: Source) -> dict[str, Any]:
+def policy_of(source: Source) -> dict[str, Any]:
+    """The policy that a document is. Error `usage`."""
     if source.value is None:
         return {}
     if isinstance(source.value, dict) and source.value.keys() == {"policy"}:
         return validated(Wrapped, source).value()
     return validated(PolicyPart, source).value()
-
-
-def read_layers(path: str) -> list[Named]:
-    """The policies in a file, each with the name of its layer: one by itself, that of a run's
-    config, or those of a plan. Errors: `usage` as above, `constraint_weakened` with its line."""
-    from .config import ConfigPart
-    from .plan import PlanPart
-    from .problems import Problem
-
-    source = read_document(path, MAX_POLICY_BYTES)
-    keys = set(source.value) if isinstance(source.value, dict) else set()
-    if "tasks" in keys:
-        part = validated(PlanPart, source)
-        run = None if part.run is None else part.run.value()
-        plan = plans.Plan(tuple(task.value() for task in part.tasks), run)
-        faults = plans.faults(plan, (), repository=True, config=run.config if run else None)
-        wrong = [fault for fault in faults if "policy" in fault.path]
-        if wrong:
-            raise source.refusal([Problem(f.path, f.message, f.instead, f.code) for f in wrong])
-        given: list[tuple[str, Any]] = [] if run is None else [(RUN, run.config.policy)]
-        given += [(f"task {task.key}", task.policy) for task in plan.tasks]
-        return [(name, policy) for name, policy in given if policy is not None]
-    if keys & (set(ConfigPart.model_fields) - {"policy", "submodules"}):
-        policy = validated(ConfigPart, source).value().policy
-        return [] if policy is None else [(RUN, policy)]
-    return [(RUN, _policy_of(source))]

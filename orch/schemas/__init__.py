@@ -48,7 +48,15 @@ from .driving import (
 from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
-from .patches import PatchChecked, PatchExported, PatchList, PatchSubmitted
+from .patches import (
+    PatchChecked,
+    PatchExported,
+    PatchList,
+    PatchLog,
+    PatchSaid,
+    PatchShown,
+    PatchSubmitted,
+)
 from .plans import PlanExported, PlanImported
 from .policies import PolicyChecked, PolicyExplained, PolicyLinted, PolicyShown
 from .reading import (
@@ -118,6 +126,12 @@ COMMANDS: dict[str, Contract] = {
     "patch check": Contract((PatchChecked,), (PatchChecked,)),
     "patch submit": Contract((PatchSubmitted,), (PatchSubmitted,)),
     "patch list": Contract((PatchList,)),
+    "patch show": Contract((PatchShown,)),
+    "patch log": Contract((PatchLog,)),
+    "patch approve": Contract((PatchSaid,)),
+    "patch refuse": Contract((PatchSaid,)),
+    "patch release": Contract((PatchSaid,)),
+    "patch drop": Contract((PatchSaid,)),
     "patch export": Contract((PatchExported,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),

@@ -87,6 +87,36 @@ class PatchList(Shape):
     next_cursor: None
 
 
+class PatchShown(Shape):
+    """`patch show`. `diff` is there with `--diff`: at most 1 MiB of it, with secrets masked;
+    `diff_truncated`: there is more."""
+
+    patch: Patch
+    entries: list[PatchEntry]
+    diff: str | None = None
+    diff_truncated: bool | None = None
+
+
+class PatchLog(Shape):
+    """`patch log`: what was said of a patch, in order."""
+
+    patch: Patch
+    items: list[PatchEntry]
+    truncated: bool
+    next_cursor: None
+
+
+class PatchSaid(Shape):
+    """`patch approve`, `patch refuse`, `patch release`, `patch drop`. `patch` is an id. `missing`:
+    how many more have to approve; `denied_by`: rules that are not released yet."""
+
+    patch: Ulid
+    name: str
+    state: PatchState
+    missing: Count
+    denied_by: list[str]
+
+
 class Objection(Shape):
     """A rule that a change breaks: which layer says so, the first of the paths that it is about, in
     words, and how it could be allowed."""

@@ -35,7 +35,7 @@ SURROUNDINGS = "surroundings"
 class Stage(NamedTuple):
     """One stage. `type` is of `TYPES`; a deterministic one has an `action` or a `run` (a line for
     the shell), an agent one a `goal`. `reviews`: its result is a verdict. `hands_in` is `text`
-    where its workers have no files, and what they change is in the result. `gates` are names; None
+    where its workers have no files: what they change is in their result. `gates` are names; None
     are those that the action means. `max_visits` is how often it may be entered in a row of its
     loop, None: not bounded by itself. `policy` is what its change has to satisfy beyond what its
     task asks for. Routes are ids of stages, or of `ENDS`; None is the default:

@@ -13,7 +13,7 @@ from ..git.harvest import Unfit
 from ..git.repository import Repository
 from ..git.sealed import sealed_folder
 from ..patches import rows as patches
-from ..patches.examine import examine
+from ..patches.examine import Told, examine, examine_told
 from ..patches.policy import Examined, Layer, Policy, of_task
 from ..patches.rules import patterns_of
 from ..runs import blueprint_rows, policies
@@ -186,7 +186,7 @@ def check_here(desk: Desk, folder: str) -> Checked:
     force = in_force(desk, here.run, here.task.key)
     secrets = secrets_of(config_of(here.run))
     messages = tuple(each.text for each in commits)
-    found = examine(repository, base, tree, force.policy, secrets=secrets, messages=messages)
+    found = examine_told(repository, base, tree, force.policy, Told(secrets, messages=messages))
     return Checked(here.name, force, found)
 
 

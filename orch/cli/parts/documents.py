@@ -34,7 +34,7 @@ def policy_in(shell: Shell, path: str) -> dict[str, Any]:
 
 def policies_in(shell: Shell, path: str) -> list[Named]:
     """The policies that a file gives, each with its layer's name; error `usage` as above."""
-    from ...documents.policy import read_layers
+    from ...documents.layers import read_layers
 
     with problems_told(shell):
         return read_layers(path)
