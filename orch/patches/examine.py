@@ -27,7 +27,11 @@ MOST_TEXT_BYTES = 64 * 1024 * 1024
 MOST_BINARY_BYTES = 64 * 1024 * 1024
 """So much of what is not text is looked through for keys."""
 MOST_FINDINGS = 200
-_ISSUE = re.compile(r"(?<![\w#])(?:#[0-9]{1,9}|[A-Z][A-Z0-9]{1,9}-[0-9]{1,9})(?!\w)|/issues/[0-9]")
+# Names of standards look like those of issues.
+_ISSUE = re.compile(
+    r"(?<![\w#])#[0-9]{1,9}(?!\w)|/issues/[0-9]"
+    r"|(?<![\w-])(?!(?:UTF|SHA|ISO|RFC|MD|AES|CVE)-)[A-Z][A-Z0-9]{1,9}-[0-9]{1,9}(?![\w-])"
+)
 # What a fault of ours raises.
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
            ValueError)  # fmt: skip
