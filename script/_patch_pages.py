@@ -1,5 +1,5 @@
-"""Makes docs/reference/hand-in.md: what becomes of a change that is handed in as text, case by case.
-The cases are those that the tests hold orch to (tests/data/patches.toml).
+"""Makes docs/reference/hand-in.md: what becomes of a change that is handed in as text. Its cases are
+those that the tests hold orch to (tests/data/patches.toml).
 """
 
 import tomllib
@@ -19,19 +19,23 @@ PAGE = """\
 
 A worker that has no files, or somebody who was not asked, hands in a diff or edits:
 
-- in a result of a task with `hands_in: text` (`orch task add --hands-in text`), or of a stage with it:
-  `{{"patch": DIFF}}` or `{{"edits": [EDIT, ...]}}` as its payload (`inbox done --payload-file`), or the name of a
-  file that is attached, as `{{"patch": {{"artifact": NAME}}}}`;
-- by `orch patch submit FILE --task KEY`; `orch patch check FILE` says before what would become of it.
+- in a result of a task with `hands_in: text` (`orch task add --hands-in text`), or of a stage with
+  it: `{{"patch": DIFF}}` or `{{"edits": [EDIT, ...]}}` as its payload (`inbox done --payload-file`), or
+  the name of a file that is attached, as `{{"patch": {{"artifact": NAME}}}}`;
+- by `orch patch submit FILE --task KEY`; `orch patch check FILE` says before what would become of
+  it.
 
-A diff is what `git diff` prints, and nothing else. Names begin with `a/` and `b/` and count from the top. An edit is
-one of `{shapes}`: `old` is in the file exactly once, byte for byte but for the ends of its lines. At most {most} edits,
-and {bytes:,} bytes. What is handed in becomes a tree; that is judged by the policy, and only then brought into the
-worktree, in a commit of who wrote it. Nothing that lies there is written over, ignored or not.
+A diff is what `git diff` prints, and nothing else. Names begin with `a/` and `b/` and count from
+the top. An edit is one of `{shapes}`: `old` is in the
+file exactly once, byte for byte but for the ends of its lines. At most {most} edits, and
+{bytes:,} bytes. What is handed in becomes a tree; that is judged by the policy, and only then
+brought into the worktree, in a commit of who wrote it. Nothing that lies there is written over,
+ignored or not.
 
-What can be mended without a doubt is, and noted with the patch: the end of the last line, wrong counts in the heads of
-hunks, line ends that are not those of the file, a hunk that is found at another line. A hunk without any context is
-taken at its line or not at all. The text stays as it came, whatever becomes of it (`orch patch export`).
+What can be mended without a doubt is, and noted with the patch: the end of the last line, wrong
+counts in the heads of hunks, line ends that are not those of the file, a hunk that is found at
+another line. A hunk without any context is taken at its line or not at all. The text stays as it
+came, whatever becomes of it (`orch patch export`).
 
 | error | exit | when |
 |---|---|---|
@@ -47,8 +51,8 @@ What is kept beside the database has references of its own, which `inbox prune` 
 | file | stays |
 |---|---|
 | a diff, or edits, as handed in | as long as the database |
-| outputs of gates, reports, packs and changes of a blueprint | as long as its run is open; then as what its threads carry, for `inbox prune --older-than` |
-| outputs of checks, files that workers attach | with the thread that has them |
+| outputs of gates and actions of a blueprint | until its run has been closed for as long as `prune` says |
+| outputs of checks, files that workers attach | with their thread |
 """
 
 
