@@ -1,5 +1,5 @@
-"""Makes docs/reference/hand-in.md: what becomes of a change that is handed in as text. Its cases are
-those that the tests hold orch to (tests/data/patches.toml).
+"""Makes docs/reference/hand-in.md: what becomes of a change that is handed in as text. Its cases
+are those that the tests hold orch to (tests/data/patches.toml).
 """
 
 import tomllib
@@ -20,8 +20,8 @@ PAGE = """\
 A worker that has no files, or somebody who was not asked, hands in a diff or edits:
 
 - in a result of a task with `hands_in: text` (`orch task add --hands-in text`), or of a stage with
-  it: `{{"patch": DIFF}}` or `{{"edits": [EDIT, ...]}}` as its payload (`inbox done --payload-file`), or
-  the name of a file that is attached, as `{{"patch": {{"artifact": NAME}}}}`;
+  it: `{{"patch": DIFF}}` or `{{"edits": [EDIT, ...]}}` as its payload (`inbox done
+  --payload-file`), or the name of an attached file, as `{{"patch": {{"artifact": NAME}}}}`;
 - by `orch patch submit FILE --task KEY`; `orch patch check FILE` says before what would become of
   it.
 
@@ -51,7 +51,7 @@ What is kept beside the database has references of its own, which `inbox prune` 
 | file | stays |
 |---|---|
 | a diff, or edits, as handed in | as long as the database |
-| outputs of gates and actions of a blueprint | until its run has been closed for as long as `prune` says |
+| outputs of gates and actions of a blueprint | until its run is closed, and then as `prune` says |
 | outputs of checks, files that workers attach | with their thread |
 """
 

@@ -5,10 +5,16 @@ import json
 import pytest
 
 from inbox_orch.orch.runs.config import Config
-from support.orch_cells_hand_in import DIFF
 from support.orch_matrix import Enterprise
 from support.runs import git
 
+DIFF = """\
+--- a/README.md
++++ b/README.md
+@@ -1 +1 @@
+-A project.
++A better project.
+"""
 LINK = """\
 diff --git a/in b/in
 new file mode 120000

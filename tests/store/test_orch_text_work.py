@@ -214,6 +214,15 @@ def test_its_checks_are_run_by_the_next_leader(site: Site, run):
     assert site.states(run) == {"a": "succeeded"}
 
 
+def test_what_lies_uncommitted_in_the_main_working_tree_may_be_handed_in(site: Site, run):
+    (site.repository / "README.md").write_text("A better project.\n")
+    site.add(run, "a")
+    done = hand_in(site, run, git(site.repository, "diff") + "\n")
+
+    assert done.attempt.state == "succeeded"
+    assert (site.repository / "README.md").read_text() == "A better project.\n"
+
+
 def test_edits_may_be_submitted(site: Site, run):
     site.add(run, "a")
 
