@@ -85,7 +85,7 @@ def test_what_is_submitted_can_be_exported_as_it_came(project: Enterprise):
     "text, config, code, error, state",
     [
         (DIFF, CONFIG, 9, "policy_denied", "quarantined"),
-        (f"{DIFF}--- a/README.md\n", None, 4, "patch_format", None),
+        (f"{DIFF}That is it.\n", None, 4, "patch_format", None),
     ],
 )
 def test_what_may_not_go_in_is_told_as_what_it_is(

@@ -44,7 +44,7 @@ def judge(repository: Path, scheduler: Scheduler, key: str) -> None:
     opened = scheduler.run(None)
     shown = scheduler.show_task(opened, key)
     (attempt,) = shown.attempts
-    assert shown.task.state == "succeeded"
+    assert attempt.state == "succeeded"
     ahead = f"{attempt.base_commit}..{attempt.branch}"
     assert git(repository, "rev-list", "--count", ahead) == "1"
     assert git(repository, "show", f"{attempt.head_commit}:README.md") == "A better project."
