@@ -9,6 +9,21 @@ from .policy import Layer, Policy
 _MOST_PATTERNS = 20
 
 
+_MOST_LINES = 60
+
+
+def with_policy(text: str, policy: Policy) -> str:
+    """The text of a task, and below it what its change has to keep to."""
+    lines = told(policy)
+    if not lines:
+        return text
+    listed = "\n".join(f"- {line}" for line in lines[:_MOST_LINES])
+    return (
+        f"{text}\n\nThe change has to keep to this, or it is not let in:\n{listed}\n"
+        "`orch policy check` in the worktree says what would become of what lies there."
+    )
+
+
 def told(policy: Policy) -> tuple[str, ...]:
     """A line for each rule that somebody has given; none for what is built in, which hardly any
     work meets."""

@@ -152,12 +152,11 @@ def _breaches(sealed: Sealed, head: str, facts: Facts) -> Iterator[floor.Breach]
         yield from floor.of_name(change.path)
     added_paths = [change.path for change in new if change.old_mode is None]
     links = any(floor.LINK in (change.old_mode, change.new_mode) for change in facts.files)
-    if added_paths or links:
-        entries = history.entries(sealed, head)
-        yield from floor.collisions(added_paths, [path for _, _, path in entries])
-        if links:
-            targets = history.link_targets(sealed, entries)
-            yield from floor.led_out(targets, {change.path for change in facts.files})
+    if added_paths:
+        yield from floor.collisions(added_paths, history.beside(sealed, head, added_paths))
+    if links:
+        targets = history.link_targets(sealed, history.entries(sealed, head))
+        yield from floor.led_out(targets, {change.path for change in facts.files})
     modules = [change for change in new if change.new_mode == floor.MODULE]
     if any(change.old_mode != floor.MODULE for change in modules):
         declared = history.declared_modules(sealed, head)

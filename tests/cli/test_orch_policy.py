@@ -29,6 +29,7 @@ class Project(Enterprise):
         (self.folder / "run.yaml").write_text(MINE)
         opened = self.orch("run", "init", "--title", "One", "--config", "run.yaml")
         assert opened.code == 0, opened.stderr
+        (self.folder / "run.yaml").unlink()
         task = ("--task", "a", "--title", "A", "--allow-path", "src/", "--max-lines", "3")
         assert self.orch("task", "add", *task, "--ask-path", "src/a.py").code == 0
 
@@ -82,7 +83,11 @@ def test_a_path_is_explained(project: Project, path, task, outcome, said):
 
 def test_what_lies_in_the_worktree_is_judged_before_it_is_handed_in(project: Project):
     with project.scheduler() as scheduler:
-        worktree = Path(scheduler.dispatch(the_run(scheduler)).items[0]["worktree"])
+        item = scheduler.dispatch(the_run(scheduler)).items[0]
+    worktree = Path(item["worktree"])
+    with project.bus("w1") as bus:
+        text = bus.claim(item["thread"], mailboxes=["workers"]).messages[0].body
+    assert "- change nothing but: src/\n" in text and "- at most 3 lines" in text
     (worktree / "src").mkdir()
     (worktree / "src" / "b.py").write_text("1\n2\n")
     fine = project.policy("check", folder=worktree)
@@ -106,9 +111,9 @@ def test_what_lies_in_the_worktree_is_judged_before_it_is_handed_in(project: Pro
 def test_commits_and_diffs_are_judged_without_a_database(tmp_path: Path):
     folder = Enterprise(tmp_path / "project").folder
     base = git(folder, "rev-parse", "HEAD")
-    (folder / "mine.yaml").write_text("allow_paths: [src/]\nmax_lines: 1\n")
+    (tmp_path / "mine.yaml").write_text("allow_paths: [src/]\nmax_lines: 1\n")
     commit(folder, "src/a.py", "1\n")
-    options = ("--policy", "mine.yaml")
+    options = ("--policy", str(tmp_path / "mine.yaml"))
 
     def check(*words: str, **more) -> Outcome:
         return run("policy", "check", *words, *options, folder=folder, program="orch", **more)
@@ -201,7 +206,7 @@ def test_a_plan_keeps_its_policies_on_the_way_out_and_in(project: Project):
     assert exported["run"]["config"]["policy"]["allow_paths"] == ["src/", "tests/", "README*"]
     assert exported["tasks"][0]["policy"]["max_lines"] == 3
     (project.folder / "plan.json").write_text(json.dumps(exported))
-    assert project.orch("plan", "import", "plan.json", "--json").code == 0
+    assert project.orch("plan", "import", "plan.json", "--new-run", "--json").code == 0
 
 
 def test_what_is_odd_is_listed(project: Project):

@@ -281,6 +281,19 @@ def test_a_diff_that_is_cut_ends_with_a_line(trees: Trees):
             assert whole.diff.startswith(cut.diff) and cut.diff.endswith(b"\n")
 
 
+@pytest.mark.parametrize("options", [(), ("--object-format=sha256",)])
+def test_what_lies_beside_is_read_from_the_folders_on_the_way(tmp_path: Path, options):
+    trees = Trees(tmp_path, *options)
+    paths = ["a/b/c", "a/b/d", "a/e", "f", "g/h", "a\n/x", "é/x"]
+    tree = trees.write({path: plain(path) for path in paths})
+    with sealed_folder(trees.repository) as sealed:
+        near = history.beside(sealed, tree, ["a/b/c", "not/there"])
+        deep = history.beside(sealed, tree, ["a\n/x"])
+
+    assert sorted(near) == sorted(["a", "a\n", "f", "g", "é", "a/b", "a/e", "a/b/c", "a/b/d"])
+    assert sorted(deep) == sorted(paths)
+
+
 def test_too_many_commits_are_told(trees: Trees, monkeypatch):
     monkeypatch.setattr(history, "MOST_COMMITS", 2)
     tree = trees.write({})
