@@ -48,7 +48,17 @@ from .driving import (
 from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
+from .patches import (
+    PatchChecked,
+    PatchExported,
+    PatchList,
+    PatchLog,
+    PatchSaid,
+    PatchShown,
+    PatchSubmitted,
+)
 from .plans import PlanExported, PlanImported
+from .policies import PolicyChecked, PolicyExplained, PolicyLinted, PolicyShown
 from .reading import (
     Changed,
     EventsTold,
@@ -113,8 +123,22 @@ COMMANDS: dict[str, Contract] = {
     "attempt list": Contract((AttemptList,)),
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),
+    "patch check": Contract((PatchChecked,), (PatchChecked,)),
+    "patch submit": Contract((PatchSubmitted,), (PatchSubmitted,)),
+    "patch list": Contract((PatchList,)),
+    "patch show": Contract((PatchShown,)),
+    "patch log": Contract((PatchLog,)),
+    "patch approve": Contract((PatchSaid,)),
+    "patch refuse": Contract((PatchSaid,)),
+    "patch release": Contract((PatchSaid,)),
+    "patch drop": Contract((PatchSaid,)),
+    "patch export": Contract((PatchExported,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
+    "policy show": Contract((PolicyShown,)),
+    "policy explain": Contract((PolicyExplained,)),
+    "policy check": Contract((PolicyChecked,), (PolicyChecked,)),
+    "policy lint": Contract((PolicyLinted,)),
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
     "show": Contract((RunShown, steering.TaskShown, AttemptShown, Shown)),

@@ -9,7 +9,7 @@ from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Transaction
 
-from ..attempts import moving, stop, work
+from ..attempts import moving, recount, stop, work
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.rows import Details, details_with
@@ -115,7 +115,9 @@ def offer(
     if not has_room(tx, course, mailbox):
         return None
     thread_id = new_id()
-    details = details_with(course.attempt, Details(harvest=stage.writes))
+    text = True if stage.hands_in else False if course.attempt.hands_in_text else None
+    more = Details(harvest=stage.writes, hands_in_text=text)
+    details = details_with(course.attempt, more)
     attempt = course.attempt._replace(mailbox=mailbox, details=details)
     entered = (stage, step, change or Change())
     send(desk, tx, course._replace(attempt=attempt), entered, thread_id)
@@ -179,7 +181,7 @@ def send(
     if change.text is not None:
         told += [*left_out(course), texts.change(change.text)]
     body = texts.for_visit(
-        task.text,
+        recount.text_of(run, task, stage) if stage.writes else task.text,
         stage,
         told,
         gates=gates_ahead(tx, course),
@@ -229,7 +231,8 @@ def before(course: Course, step: Step) -> list[str]:
     ]
     over = [visit for visit in course.visits if visit.kind != "decision"]
     found = next((visit for visit in reversed(over) if not _is_in_vain(visit)), None)
-    if found is not None and found.kind == "gates" and found.state == "failed":
+    failing = found is not None and any(result.stops for result in results_of(found))
+    if found is not None and found.kind == "gates" and found.state == "failed" and failing:
         told.append(texts.failed_gates(results_of(found), step.told))
     elif found is not None and found.verdict in texts.HEADINGS:
         told.append(texts.findings(found.found, texts.HEADINGS[str(found.verdict)]))

@@ -19,6 +19,9 @@ LOOKING = (
     "task show a",
     "attempt list",
     "gate list",
+    "policy show",
+    "policy explain a.py",
+    "patch list",
 )
 CHANGING = (
     "dispatch",

@@ -292,7 +292,9 @@ from support import (  # noqa: E402
     orch_cells_cleanup,
     orch_cells_council,
     orch_cells_drive,
+    orch_cells_hand_in,
     orch_cells_integrate,
+    orch_cells_patches,
     orch_cells_plans,
     orch_cells_reading,
     orch_cells_steer,
@@ -302,7 +304,9 @@ from support import (  # noqa: E402
 CELLS |= orch_cells_cleanup.CELLS
 CELLS |= orch_cells_council.CELLS
 CELLS |= orch_cells_drive.CELLS
+CELLS |= orch_cells_hand_in.CELLS
 CELLS |= orch_cells_integrate.CELLS
+CELLS |= orch_cells_patches.CELLS
 CELLS |= orch_cells_plans.CELLS
 CELLS |= orch_cells_reading.CELLS
 CELLS |= orch_cells_steer.CELLS
