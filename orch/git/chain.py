@@ -36,13 +36,24 @@ class Snapshot(NamedTuple):
 
 class State(NamedTuple):
     """What a snapshot says of itself: `branch` is the ref that HEAD named, None when it was
-    detached; `doing` what was begun in the worktree, `ref` that of the chain."""
+    detached; `doing` what was begun in the worktree, `ref` that of the chain; `previous` is the one
+    before it, None at the beginning of the chain."""
 
     snapshot: Snapshot
     branch: str | None
     doing: str | None
     ref: str
     staged: bool
+    previous: str | None = None
+
+
+class Kept(NamedTuple):
+    """A snapshot of a chain: what it says, the line that says what it is, and when it was made, in
+    seconds since 1970."""
+
+    state: State
+    title: str
+    made_at: int
 
 
 class Place(NamedTuple):
@@ -70,6 +81,33 @@ def is_elsewhere(repository: Repository, commit: str, target: str, base: str) ->
 
     own = trees(commit, "--not", target)
     return own <= trees(target, "--not", f"{base}^@") if own else True
+
+
+def with_one(repository: Repository) -> set[str]:
+    """The ids of the attempts that have a chain. Error `git_failed`."""
+    listed = output_of(repository.path, "for-each-ref", "--format=%(refname)", _REFS)
+    return {name.removeprefix(_REFS) for name in listed.split()}
+
+
+def history(repository: Repository, ref: str, base: str | None) -> list[Kept]:
+    """The snapshots of a chain, oldest first; empty where there is none. `base` is a commit that
+    was there before them. Only what the chain itself names is of it, whatever the commit that it
+    was made on says. Error `git_failed`."""
+    if repository.ref_commit(ref) is None:
+        return []
+    form = "%H%n%T%n%ct%n%B"
+    words = ("log", "-z", "--first-parent", "--no-notes", "--no-show-signature", "--no-mailmap")
+    limits = ("--not", base) if base is not None and repository.ref_commit(base) else ()
+    asking = (*words, "--encoding=UTF-8", f"--format={form}", ref, *limits, "--")
+    _, text = git(repository.path, *asking, reads=True)
+    found: list[Kept] = []
+    for record in filter(None, text.split("\0")):
+        name, tree, made_at, message = record.split("\n", 3)
+        if found and found[-1].state.previous != name:
+            break
+        state = _state(name, tree, name, message)
+        found.append(Kept(state, message.strip().split("\n", 1)[0], int(made_at)))
+    return found[::-1]
 
 
 # -- making one ------------------------------------------------------------------------------
@@ -110,7 +148,8 @@ def made(
             return last.snapshot
     kept = salvage.lone_commits(repository, worktree, condition, {}) if doing else []
     kept += [name for ref_name, name in here.pseudo.items() if doing and ref_name in _SIDES]
-    facts = [("Ref", ref), ("On", branch), ("Head", head), ("Index-tree", index_tree)]
+    facts = [("Ref", ref), ("Previous", previous), ("On", branch), ("Head", head)]
+    facts.append(("Index-tree", index_tree))
     facts += [("Doing", doing[0] if doing else None), *parts.items()]
     facts += [("Kept", commit) for commit in dict.fromkeys((*also, *kept))]
     parents = dict.fromkeys(filter(None, (previous, head, *parts.values(), *also, *kept)))
@@ -220,4 +259,5 @@ def _state(commit: str, tree: str, name: str, message: str) -> State:
         )
     found = Snapshot(name, tree, said.get("Head"), said["Index-tree"])
     staged = any(key.startswith("Stage-") for key in said)
-    return State(found, said.get("On"), said.get("Doing"), said["Ref"], staged)
+    previous = said.get("Previous")
+    return State(found, said.get("On"), said.get("Doing"), said["Ref"], staged, previous)

@@ -36,6 +36,7 @@ __all__ = [
     "snapshot",
     "tree_name",
     "tree_now",
+    "unsettled",
 ]
 
 _UNFINISHED = (
@@ -98,6 +99,21 @@ def restore(
     if left:
         raise _changing(worktree, left)
     return before
+
+
+def unsettled(worktree: str) -> str | None:
+    """Why a snapshot of how a worktree stands could not be gone back to; None when it could. Error
+    `git_failed`."""
+    doing = begun(str(own_directory(worktree)), pseudo_refs(worktree))
+    if doing:
+        return f"is in the middle of a {doing[0]}"
+    if head_of(worktree)[0] is None:
+        return "has a HEAD without any commit"
+    unmerged = _text_from(worktree, "ls-files", "-z", "--unmerged")
+    if unmerged:
+        path = unmerged.split("\0", 1)[0].split("\t", 1)[1]
+        return f"has two versions of {shown(path)} in its index"
+    return None
 
 
 def put_back(

@@ -22,6 +22,12 @@ from inbox_orch.inbox.schemas import (
 from . import steering
 from .blueprints import BlueprintExplained, BlueprintGraph, BlueprintList, BlueprintShown
 from .charts import CriticalPath, Graph, Report, Timeline
+from .checkpoints import (
+    CheckpointList,
+    CheckpointMade,
+    CheckpointRestored,
+    CheckpointShown,
+)
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .council import (
     Advised,
@@ -113,6 +119,10 @@ COMMANDS: dict[str, Contract] = {
     "attempt list": Contract((AttemptList,)),
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),
+    "checkpoint list": Contract((CheckpointList,)),
+    "checkpoint show": Contract((CheckpointShown,)),
+    "checkpoint make": Contract((CheckpointMade,)),
+    "checkpoint restore": Contract((CheckpointRestored,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
     "graph": Contract((Graph,)),

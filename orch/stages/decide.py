@@ -18,6 +18,7 @@ from ..attempts import harvesting, moving, stop, verify
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import OPERATOR, Visit
+from ..cleanup import go_back
 from ..git import snapshots, worktrees
 from ..git.facts import facts
 from ..git.failures import shown
@@ -286,9 +287,14 @@ def holds_up(desk: Desk, course: Course) -> bool:
     the worktree by now. Then it is void, and asked for anew. True also when that cannot be told
     now. Errors: those of git and of every write."""
     last = course.visits[-1] if course.visits else None
-    if last is None or last.kind != "decision" or last.live or last.verdict not in OF_A_TREE:
+    if last is None or last.kind != "decision" or last.live:
         return False
     attempt = course.attempt
+    with desk.database.snapshot() as snapshot:
+        if go_back.is_open(snapshot, attempt):
+            return True
+    if last.verdict not in OF_A_TREE:
+        return False
     if not is_there(str(attempt.worktree_path)):
         return True
     repository = desk.repository(course.run)
