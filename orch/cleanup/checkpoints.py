@@ -155,9 +155,11 @@ def of_attempt(repository: Repository, listed: Listed) -> list[Checkpoint]:
     return [Checkpoint(listed, number, kept) for number, kept in enumerate(found, 1)]
 
 
-def checkpoint_named(desk: Desk, name: str, run_name: str | None) -> tuple[Run, Checkpoint]:
-    """The checkpoint `KEY/ATTEMPT/N`, or `ID/N` by an attempt's id. Errors: `usage` (no such
-    form), `not_found`, those of git."""
+def checkpoint_named(
+    desk: Desk, name: str, run_name: str | None, *, shows: bool = False
+) -> tuple[Run, Checkpoint]:
+    """The checkpoint `KEY/ATTEMPT/N` in the run, or `ID/N` by an attempt's id; with `shows` that
+    is the last run, if none is open. Errors: `usage` (no such form), `not_found`, those of git."""
     attempt_name, _, number = name.rpartition("/")
     if not (number.isascii() and number.isdigit()) or "/" not in name:
         raise usage(f"{printable(name)} names no checkpoint", hint=_FORM)
@@ -166,7 +168,7 @@ def checkpoint_named(desk: Desk, name: str, run_name: str | None) -> tuple[Run, 
             f"{printable(name)} names an attempt, and no checkpoint of it",
             hint=f"`orch checkpoint list {printable(name)}` shows those",
         )
-    run, listed = restore.attempt_named(desk, attempt_name, run_name, shows=True)
+    run, listed = restore.attempt_named(desk, attempt_name, run_name, shows=shows)
     found = checkpoint_list(desk, run, listed)
     for checkpoint in found:
         if checkpoint.number == int(number):

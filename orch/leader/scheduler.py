@@ -381,10 +381,11 @@ class Scheduler:
         return checkpoints.checkpoint_list(self.desk, run, listed)
 
     def checkpoint_named(
-        self, name: str, run_name: str | None
+        self, name: str, run_name: str | None, *, shows: bool = False
     ) -> tuple[Run, checkpoints.Checkpoint]:
-        """The checkpoint `KEY/ATTEMPT/N`. Errors: `usage`, `not_found`, those of git."""
-        return checkpoints.checkpoint_named(self.desk, name, run_name)
+        """The checkpoint `KEY/ATTEMPT/N`; with `shows` of the last run, if none is open. Errors:
+        `usage`, `not_found`, those of git."""
+        return checkpoints.checkpoint_named(self.desk, name, run_name, shows=shows)
 
     def checkpoint_show(
         self, run: Run, checkpoint: checkpoints.Checkpoint, *, diff: bool = False

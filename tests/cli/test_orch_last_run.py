@@ -19,6 +19,7 @@ LOOKING = (
     "task show a",
     "attempt list",
     "gate list",
+    "checkpoint list",
 )
 CHANGING = (
     "dispatch",
@@ -37,6 +38,8 @@ CHANGING = (
     "adopt a",
     "answer a --body b",
     "attempt restore a/1",
+    "checkpoint make a/1",
+    "checkpoint restore a/1/1",
     "task add --task b --title B",
     "dep add a --on b",
     "dep remove a --on b",

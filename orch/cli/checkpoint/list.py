@@ -7,7 +7,7 @@ from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...cleanup.checkpoints import Checkpoint, none_yet
 from ...cleanup.restore import Listed
-from ..parts.base import open_scheduler, run_option, shown_run
+from ..parts.base import open_scheduler, run_option, shown_run, tell_of_last
 
 
 @click.command(
@@ -31,6 +31,8 @@ def command(context: click.Context, run_name: str | None, attempt: str | None) -
         run, listed = shown_run(context, scheduler, run_name), None
     else:
         run, listed = scheduler.attempt_named(attempt, run_name, shows=True)
+        if run_name is None:
+            tell_of_last(context, run)
     found = scheduler.checkpoint_list(run, listed)
     data = {"items": [each.as_json() for each in found], "truncated": False, "next_cursor": None}
     shell_of(context).output.result(data, _table(found, listed))

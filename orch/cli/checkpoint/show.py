@@ -6,7 +6,7 @@ from inbox_orch.shared.shell.blocks import Block, Facts, Table, harmless
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...cleanup.checkpoints import MOST_FILES, Shown
-from ..parts.base import open_scheduler, run_option
+from ..parts.base import open_scheduler, run_option, tell_of_last
 
 
 @click.command(
@@ -23,7 +23,9 @@ def command(context: click.Context, run_name: str | None, checkpoint: str, diff:
     """Show one checkpoint, and what it changed against the one before it; the first one against
     the base of the attempt."""
     scheduler = open_scheduler(context, looks=True)
-    run, found = scheduler.checkpoint_named(checkpoint, run_name)
+    run, found = scheduler.checkpoint_named(checkpoint, run_name, shows=True)
+    if run_name is None:
+        tell_of_last(context, run)
     shown = scheduler.checkpoint_show(run, found, diff=diff)
     output = shell_of(context).output
     if shown.diff is None or output.as_json:
