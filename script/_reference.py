@@ -13,6 +13,7 @@ import click
 from inbox_orch.inbox.cli import program as inbox_program
 from inbox_orch.inbox.domain.states import TRANSITIONS
 from inbox_orch.orch.cli import program as orch_program
+from inbox_orch.orch.patches.states import ENTRIES
 from inbox_orch.orch.runs.states import TABLES
 from inbox_orch.shared.shell.commandline import Shell
 from inbox_orch.shared.shell.output import Output
@@ -71,6 +72,17 @@ def _states_page() -> str:
     for kind, table in TABLES.items():
         parts.append(f"## {kind.capitalize()}\n")
         parts.append(_table(("from", "to", "by"), [(t.source, t.target, t.by) for t in table]))
+    parts.append("## Patch\n")
+    parts.append(
+        "What is said of a patch is written once, and its state follows from that. A patch begins"
+        " as created; one whose\nattempt ends without it, and that is none of quarantined,"
+        " apply_failed and rolled_back by then, is dropped.\n"
+    )
+    spoken = [
+        (f"{kind} {outcome}", ", ".join(said.sources), said.target or "as it was", said.meaning)
+        for (kind, outcome), said in ENTRIES.items()
+    ]
+    parts.append(_table(("said", "of one that is", "makes it", "which means"), spoken))
     return "\n".join(parts)
 
 

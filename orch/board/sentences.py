@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.store.events import Event
 
-from ..views import stage_words
+from ..views import patch_words, stage_words
 from .fitting import one_line
 
 _MOST_REASON = 200
@@ -129,6 +129,10 @@ def _roles(told: Told) -> str:
     return f"roles have mailboxes of their own now: {', '.join(told.data.get('roles', {}))}"
 
 
+def _patch(told: Told) -> str | None:
+    return _visit(patch_words.told(told.data), told)
+
+
 def _visit(said: str | None, told: Told) -> str | None:
     return None if said is None else f"`{told.key}`: {one_line(said, _MOST_REASON)}"
 
@@ -202,6 +206,16 @@ SENTENCES: Mapping[str, tuple[str | None, Words | None]] = {
     "visit_begun": (None, lambda t: _visit(stage_words.begun(t.data), t)),
     "visit_ended": (None, lambda t: _visit(stage_words.ended(t.data), t)),
     "roles_given": (None, _roles),
+    # Patches: what says only that all goes well, the attempt tells.
+    "patch_created": (None, None),
+    "patch_judged": ("failed", _patch),
+    "patch_decided": (None, _patch),
+    "patch_released": (None, _patch),
+    "patch_applied": ("failed", _patch),
+    "patch_verified": (None, None),
+    "patch_committed": (None, None),
+    "patch_rolled_back": (None, _patch),
+    "patch_dropped": ("cancelled", _patch),
     # Councils.
     "round_opened": (None, lambda t: f"round {t.data.get('round')} was opened"),
     "round_closed": (None, lambda t: f"round {t.data.get('round')} was closed"),

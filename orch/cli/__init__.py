@@ -36,6 +36,7 @@ COMMANDS = {
     "cleanup": (f"{_HERE}.cleanup", "Take away worktrees, and never lose work."),
     "attempt": (f"{_HERE}.attempt", "Look at attempts; bring back what was salvaged."),
     "checkpoint": (f"{_HERE}.checkpoint", "Keep states of a worktree; go back to one."),
+    "patch": (f"{_HERE}.patch", "What was handed in: judged, and kept."),
     "gate": (f"{_HERE}.gate", "The gates that work has to pass; run them."),
     "retry": (f"{_HERE}.retry", "Try failed or cancelled tasks again."),
     "reassign": (f"{_HERE}.reassign", "Let other workers do tasks."),

@@ -3,7 +3,16 @@
 GROUPS = {
     "Start here": ("do", "drive", "status", "board", "demo"),
     "Runs and tasks": ("run", "task", "dep", "plan", "blueprint", "show"),
-    "Have it done": ("ready", "dispatch", "wait", "blocked", "answer", "gate", "reconcile"),
+    "Have it done": (
+        "ready",
+        "dispatch",
+        "wait",
+        "blocked",
+        "answer",
+        "gate",
+        "patch",
+        "reconcile",
+    ),
     "Bring it in": ("integrate", "conflicts", "adopt", "cleanup"),
     "When it goes wrong": (
         "retry",
@@ -76,6 +85,7 @@ MEANT = {
     "vote": ("council",),
     "check": ("gate run", "doctor"),
     "gates": ("gate list",),
+    "patches": ("patch list",),
     "lint": ("gate run",),
     "test": ("gate run",),
     "validate": ("blueprint validate",),

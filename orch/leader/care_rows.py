@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from inbox_orch.shared.store.engine import Session
 
 from ..council import rows as councils
+from ..patches import event_folding as of_patches
+from ..patches import rows as patches
 from ..runs.model import Attempt
 from ..runs.states import NEEDS_WORKTREE
 from .event_folding import Fact, Folded
@@ -28,7 +30,8 @@ def stored(tx: Session) -> Folded:
         for kind in ("run", "task", "attempt")
     }
     rows = tx.all("SELECT task_id, upstream_id, condition FROM dependency")
-    held = {**states, **councils.folded(tx)}
+    ledger = of_patches.stored(patches.every_id(tx), patches.every_entry(tx))
+    held = {**states, **councils.folded(tx), **ledger}
     return Folded(held, {(row[0], row[1], row[2]) for row in rows}, [])
 
 

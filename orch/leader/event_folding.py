@@ -11,6 +11,9 @@ from ..cleanup import vocabulary as cleanup
 from ..council import vocabulary as council
 from ..council.event_folding import THINGS, fold_council
 from ..integration import vocabulary as integration
+from ..patches import vocabulary as patches
+from ..patches.event_folding import THINGS as OF_PATCHES
+from ..patches.event_folding import fold_patch
 from ..runs.states import TABLES
 from ..runs.vocabulary import STATE_EVENTS
 from ..stages import vocabulary as stages
@@ -42,7 +45,7 @@ class Folded(NamedTuple):
 
 def fold(facts: Iterable[Fact]) -> Folded:
     """All events of the scheduler, from the first."""
-    folded = Folded({kind: {} for kind in (*TABLES, *THINGS)}, set(), [])
+    folded = Folded({kind: {} for kind in (*TABLES, *THINGS, *OF_PATCHES)}, set(), [])
     for fact in facts:
         if fact.kind == "dependency_added":
             edge = (str(fact.task_id), fact.data["upstream"], fact.data["condition"])
@@ -55,6 +58,8 @@ def fold(facts: Iterable[Fact]) -> Folded:
             _move(folded, STATE_EVENTS[fact.kind], fact)
         elif fact.kind in council.EVENTS:
             _take_from_council(folded, fact)
+        elif fact.kind in patches.EVENTS:
+            _contradict(folded, fact, fold_patch(folded.states, fact.kind, fact.data))
         elif fact.kind not in UNMOVED:
             folded.contradictions.append(f"event {fact.seq}: {fact.kind} is no known kind")
     return folded
@@ -95,7 +100,11 @@ def _take_out(folded: Folded, fact: Fact) -> None:
 
 
 def _take_from_council(folded: Folded, fact: Fact) -> None:
-    wrong = fold_council(folded.states, fact.kind, fact.run_id, fact.attempt_id, fact.data)
+    said = fold_council(folded.states, fact.kind, fact.run_id, fact.attempt_id, fact.data)
+    _contradict(folded, fact, said)
+
+
+def _contradict(folded: Folded, fact: Fact, wrong: str | None) -> None:
     if wrong is not None:
         folded.contradictions.append(f"event {fact.seq}: {wrong}")
 

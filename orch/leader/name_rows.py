@@ -46,3 +46,16 @@ def attempts(tx: Session, run_id: str, beginning: str, limit: int) -> list[tuple
         (run_id, key, key + _BEHIND, limit),
     )
     return [(row[0], row[1]) for row in rows if row[0].startswith(beginning)]
+
+
+def patches(tx: Session, run_id: str, beginning: str, limit: int) -> list[tuple[str, str]]:
+    """(KEY/ATTEMPT/NUMBER, how it came) of a run's patches, by key and numbers."""
+    key = beginning.partition("/")[0]
+    rows = tx.all(
+        "SELECT t.key || '/' || a.number || '/' || p.number, p.way FROM task AS t"
+        " JOIN attempt AS a ON a.task_id = t.id JOIN patch AS p ON p.attempt_id = a.id"
+        " WHERE t.run_id = ? AND t.key >= ? AND t.key < ?"
+        " ORDER BY t.key, a.number, p.number LIMIT ?",
+        (run_id, key, key + _BEHIND, limit),
+    )
+    return [(row[0], row[1]) for row in rows if row[0].startswith(beginning)]

@@ -36,3 +36,10 @@ def attempts_beginning(desk: Desk, run: str | None, beginning: str, limit: int) 
     run_id = desk.run(run, shows=True).id
     with desk.database.snapshot() as snapshot:
         return names.attempts(snapshot, run_id, beginning, limit)
+
+
+def patches_beginning(desk: Desk, run: str | None, beginning: str, limit: int) -> list[Named]:
+    """The patches of a run, or of the only open one, else of the last. Errors as of `Desk.run`."""
+    run_id = desk.run(run, shows=True).id
+    with desk.database.snapshot() as snapshot:
+        return names.patches(snapshot, run_id, beginning, limit)

@@ -1,13 +1,38 @@
 """Rows of `patch`, `patch_entry` and `policy`; the first two are written once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
-from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.engine import Row, Session
 
 from .model import Entry, Patch
 
 _PATCH = ", ".join(Patch._fields)
 _ENTRY = ", ".join(Entry._fields)
+_WHERE = "t.id, t.key, a.id, a.number, a.state, a.thread_id, a.ended_at IS NOT NULL"
+
+
+class Where(NamedTuple):
+    """Where a patch belongs: its task with the key of that, its attempt with number and state, the
+    thread of that, and whether it is `over`."""
+
+    task_id: str
+    key: str
+    attempt_id: str
+    attempt: int
+    state: str
+    thread_id: str | None
+    over: bool
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the attempt has ended without being accepted."""
+        return self.over and self.state != "succeeded"
+
+    def name_of(self, patch: Patch) -> str:
+        """How people name a patch of this attempt."""
+        return f"{self.key}/{self.attempt}/{patch.number}"
 
 
 def insert(tx: Session, patch: Patch) -> None:
@@ -57,6 +82,59 @@ def of_run(tx: Session, run_id: str) -> list[Patch]:
     return [Patch._make(row) for row in rows]
 
 
+def beginning(tx: Session, patch_id: str, limit: int) -> list[Patch]:
+    """The patches whose id begins so, oldest first."""
+    rows = tx.all(
+        f"SELECT {_PATCH} FROM patch WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+        (patch_id, patch_id + "\U0010ffff", limit),
+    )
+    return [Patch._make(row) for row in rows]
+
+
+def of_task(tx: Session, task_id: str) -> list[Patch]:
+    """The patches of all attempts at a task, oldest first."""
+    columns = ", ".join(f"p.{name}" for name in Patch._fields)
+    rows = tx.all(
+        f"SELECT {columns} FROM attempt AS a JOIN patch AS p ON p.attempt_id = a.id"
+        " WHERE a.task_id = ? ORDER BY a.number, p.number",
+        (task_id,),
+    )
+    return [Patch._make(row) for row in rows]
+
+
+def where(tx: Session, attempt_id: str) -> Where:
+    """Where the patches of an attempt belong."""
+    row = tx.only(
+        f"SELECT {_WHERE} FROM attempt AS a JOIN task AS t ON t.id = a.task_id WHERE a.id = ?",
+        (attempt_id,),
+    )
+    return _where(row)
+
+
+def where_named(tx: Session, run_id: str, key: str, number: int) -> Where | None:
+    """Where the patches of an attempt belong, by the key of its task and its number."""
+    row = tx.one(
+        f"SELECT {_WHERE} FROM task AS t JOIN attempt AS a ON a.task_id = t.id"
+        " WHERE t.run_id = ? AND t.key = ? AND a.number = ?",
+        (run_id, key, number),
+    )
+    return None if row is None else _where(row)
+
+
+def places_of_run(tx: Session, run_id: str) -> dict[str, Where]:
+    """Where the patches of a run belong, by the ids of its attempts."""
+    rows = tx.all(
+        f"SELECT {_WHERE} FROM task AS t JOIN attempt AS a ON a.task_id = t.id WHERE t.run_id = ?",
+        (run_id,),
+    )
+    return {each.attempt_id: each for each in map(_where, rows)}
+
+
+def _where(row: Row) -> Where:
+    where = Where._make(row)
+    return where._replace(over=bool(where.over))
+
+
 def replacing(tx: Session, patch_id: str) -> list[Patch]:
     """The patches that were handed in instead of another."""
     rows = tx.all(f"SELECT {_PATCH} FROM patch WHERE replaces = ? ORDER BY id", (patch_id,))
@@ -93,3 +171,18 @@ def keep_policy(tx: Session, digest: str, text: str, now_ms: int) -> None:
 def policy_text(tx: Session, digest: str) -> str:
     """The policy of this digest."""
     return str(tx.only("SELECT text FROM policy WHERE digest = ?", (digest,))[0])
+
+
+# -- as the events tell it -------------------------------------------------------------------
+
+
+def every_id(tx: Session) -> list[str]:
+    """The ids of all patches."""
+    return [row[0] for row in tx.stream("SELECT id FROM patch")]
+
+
+def every_entry(tx: Session) -> Iterator[tuple[str, list[Entry]]]:
+    """What was said of each patch of which something was said, in order."""
+    rows = tx.stream(f"SELECT {_ENTRY} FROM patch_entry ORDER BY patch_id, number")
+    for patch_id, entries in groupby(map(Entry._make, rows), key=lambda entry: entry.patch_id):
+        yield patch_id, list(entries)

@@ -5,6 +5,7 @@ from inbox_orch.shared.errors import Code
 ERRORS: dict[str, Code] = {}
 
 EVENTS = (
+    "patch_created",
     "patch_judged",
     "patch_decided",
     "patch_released",

@@ -54,6 +54,7 @@ from .driving import (
 from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
+from .patches import PatchList
 from .plans import PlanExported, PlanImported
 from .reading import (
     Changed,
@@ -123,6 +124,7 @@ COMMANDS: dict[str, Contract] = {
     "checkpoint show": Contract((CheckpointShown,)),
     "checkpoint make": Contract((CheckpointMade,)),
     "checkpoint restore": Contract((CheckpointRestored,)),
+    "patch list": Contract((PatchList,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
     "graph": Contract((Graph,)),

@@ -5,7 +5,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from . import stage_words
+from ..patches.vocabulary import EVENTS as OF_PATCHES
+from . import patch_words, stage_words
 
 _SAYS: dict[str, str | None] = {
     "run_open": "the run was opened",
@@ -78,6 +79,9 @@ def sentence(kind: str, data: Mapping[str, Any]) -> str | None:
     itself."""
     if kind in _OF_VISITS:
         said = _OF_VISITS[kind](data)
+        return None if said is None else one_line(said)
+    if kind in OF_PATCHES:
+        said = patch_words.told(data)
         return None if said is None else one_line(said)
     there = (kind, data.get("from"))
     words = _SAYS_FROM[there] if there in _SAYS_FROM else _SAYS.get(kind, kind.replace("_", " ", 1))

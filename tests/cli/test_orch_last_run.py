@@ -20,6 +20,7 @@ LOOKING = (
     "attempt list",
     "gate list",
     "checkpoint list",
+    "patch list",
 )
 CHANGING = (
     "dispatch",

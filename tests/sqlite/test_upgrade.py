@@ -137,6 +137,7 @@ ORCH = {
     "checkpoint make": ("a/1",),
     "checkpoint restore": ("a/1/1",),
     "gate list": (),
+    "patch list": (),
     "gate run": (),
     "graph": (),
     "timeline": (),

@@ -226,6 +226,10 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
         "timeout": NO_WAIT,
     },
     "gate list": reader("gate", "list"),
+    "patch list": {
+        **reader("patch", "list"),
+        "usage": plain("patch", "list", "--state", "no-such-state"),
+    },
     "gate run": {
         "ok": after(in_worktree, "gate", "run", "fine"),
         "usage": after(in_worktree, "gate", "run", "no-such-gate"),

@@ -1,0 +1,16 @@
+"""`orch patch`: the commands about changes that were handed in."""
+
+import click
+
+from inbox_orch.shared.shell.commandline import Program
+
+
+@click.command(
+    "patch",
+    cls=Program,
+    commands_in={
+        "list": (f"{__name__}.list", "The patches of a run, and how each stands."),
+    },
+)
+def command() -> None:
+    """Every change that is handed in, as a patch: judged by the policy, and kept."""

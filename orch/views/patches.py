@@ -1,0 +1,77 @@
+"""Patches as they stand, with what was said of each. Reads, and asks no git."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.ids import counted
+
+from ..patches import ledger, states
+from ..patches import rows as patches
+from ..patches.model import Entry, Patch
+from ..patches.rows import Where
+from ..runs import run_rows as runs
+from ..runs.desk import Desk
+from ..runs.model import Run
+
+
+class Listed(NamedTuple):
+    """A patch with what was said of it, in order, and where it belongs."""
+
+    patch: Patch
+    where: Where
+    entries: tuple[Entry, ...]
+
+    @property
+    def name(self) -> str:
+        """How people name it."""
+        return self.where.name_of(self.patch)
+
+    @property
+    def state(self) -> str:
+        """Of `states.STATES`."""
+        return states.state_of(self.entries, attempt_over=self.where.given_up)
+
+    @property
+    def reason(self) -> str | None:
+        """Why it stands as it does: what was said last with a reason."""
+        return next((e.reason for e in reversed(self.entries) if e.reason), None)
+
+    @property
+    def size(self) -> str:
+        """How much it changes, in words."""
+        summary = self.patch.summary
+        return f"{counted(summary.files, 'file')}, +{summary.insertions} -{summary.deletions}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **self.patch.as_json(),
+            "name": self.name,
+            "key": self.where.key,
+            "state": self.state,
+            "reason": self.reason,
+        }
+
+
+def listed(desk: Desk, run: Run, task_names: Sequence[str] = ()) -> list[Listed]:
+    """The patches of a run, or of certain tasks, oldest first. Error `not_found`."""
+    with desk.database.snapshot() as snapshot:
+        wanted = {desk.task(snapshot, run, name).id for name in task_names}
+        places = patches.places_of_run(snapshot, run.id)
+        found = patches.of_run(snapshot, run.id)
+        said = patches.entries_of_all(snapshot, [patch.id for patch in found])
+    every = [Listed(patch, places[patch.attempt_id], tuple(said[patch.id])) for patch in found]
+    return [each for each in every if not wanted or each.where.task_id in wanted]
+
+
+def named(
+    desk: Desk, name: str, run_name: str | None, *, shows: bool = False
+) -> tuple[Run, Listed]:
+    """The patch of this name, in the run where it is `KEY/ATTEMPT/NUMBER`, else by its id or the
+    beginning of that. Errors: `not_found`; `usage` when there are several."""
+    run = desk.run(run_name, shows=shows) if "/" in name or run_name is not None else None
+    with desk.database.snapshot() as snapshot:
+        patch = ledger.named(snapshot, run, name)
+        its_run = runs.get(snapshot, patch.run_id)
+        assert its_run is not None
+        where = patches.where(snapshot, patch.attempt_id)
+        return its_run, Listed(patch, where, tuple(patches.entries_of(snapshot, patch.id)))
