@@ -206,8 +206,8 @@ class Repository:
         return Merged(merged, ())
 
     def commit_tree(self, tree: str, parents: Sequence[str], message: str, at: int | None) -> str:
-        """A commit of ours, which nothing refers to yet; `at` dates it, in seconds since 1970. Error
-        `git_failed`."""
+        """A commit of ours, which nothing refers to yet; `at` dates it, in seconds since 1970.
+        Error `git_failed`."""
         named = [word for parent in parents for word in ("-p", parent)]
         dated = {} if at is None else dict.fromkeys(_DATES, f"@{at} +0000")
         _, text = git(

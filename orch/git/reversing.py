@@ -1,4 +1,4 @@
-"""Undoing a change in memory: what a commit would be without it. Makes objects, and nothing else."""
+"""Undoing a change in memory: what a commit would be without it. Makes objects and nothing else."""
 
 from typing import NamedTuple
 

@@ -204,7 +204,7 @@ def test_nothing_is_there_to_go_back_in_after_clean_up(scene: Scene, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("name", "code"),
+    "name, code",
     [
         *(("a/1/2", "not_found"), ("a/2/1", "not_found"), ("b/1/1", "not_found")),
         *(("a/1", "usage"), ("a", "usage"), ("a/1/x", "usage"), ("a/1/", "usage")),
