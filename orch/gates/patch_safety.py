@@ -6,11 +6,11 @@ Who calls feeds it with what git says of the two trees; nothing is run.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..patches.floor import LINK, MODULE, is_gits, leads_out
 from .definitions import Gate
 from .readers.reading import Found, Reading
 
 MOST_FILE_BYTES = 50 * 1024 * 1024
-_LINK, _REPOSITORY = "120000", "160000"  # modes in a tree (git-fast-import(1))
 _GITS_FILES = frozenset({".gitattributes", ".gitmodules"})
 # Where hooks are that are kept in a repository: folders that `core.hooksPath` often names.
 _HOOK_FOLDERS = frozenset({".githooks", ".husky", ".hooks"})
@@ -43,32 +43,17 @@ def judged(gate: Gate, changes: Iterable[RawChange], most_bytes: int = MOST_FILE
 
 def _broken(change: RawChange, most_bytes: int) -> Iterable[tuple[str, str]]:
     folders = change.path.split("/")
-    if any(part.lower() == ".git" for part in folders):
+    if any(map(is_gits, folders)):
         yield "git", "it belongs to git itself"
     if folders[-1].lower() in _GITS_FILES:
         yield "git-settings", "it changes how git treats files"
     if _HOOK_FOLDERS.intersection(part.lower() for part in folders[:-1]):
         yield "hook", "it may be run by git, as a hook"
-    if _REPOSITORY in (change.mode, change.old_mode):
+    if MODULE in (change.mode, change.old_mode):
         yield "submodule", "it is a repository of its own, or was one"
     if change.removed:
         return
-    if change.mode == _LINK and leads_out(change.path, change.target or ""):
+    if change.mode == LINK and leads_out(change.path, change.target or ""):
         yield "link", f"it leads out of the repository, to {change.target}"
     if change.size > most_bytes:
         yield "size", f"it has {change.size} bytes, and at most {most_bytes} are let in"
-
-
-def leads_out(path: str, target: str) -> bool:
-    """Whether a link at this path leads out of the repository, or into what is git's own."""
-    if target.startswith("/") or not target:
-        return True
-    at = path.split("/")[:-1]
-    for part in target.split("/"):
-        if part == ".." and not at:
-            return True
-        if part == "..":
-            at.pop()
-        elif part not in ("", "."):
-            at.append(part)
-    return any(part.lower() == ".git" for part in at)

@@ -11,6 +11,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from inbox_orch.shared.store.temporary import temporary_place
 
+from .added import Bounded
 from .changes import Change, Facts
 from .commands import git, git_bytes
 from .failures import named_failures
@@ -53,8 +54,13 @@ def facts(repository: Repository, before_tree: str, after_tree: str) -> Facts:
     Errors: `git_failed` (a tree or a content that is not here, too), `disk_full`, `io_error`.
     """
     with sealed_folder(repository) as sealed:
-        changed, lines = _read(sealed, before_tree, after_tree)
-        found = _contents(sealed, changed, lines)
+        return facts_in(sealed, before_tree, after_tree)
+
+
+def facts_in(sealed: Sealed, before_tree: str, after_tree: str) -> Facts:
+    """`facts`, in a folder that is there already."""
+    changed, lines = _read(sealed, before_tree, after_tree)
+    found = _contents(sealed, changed, lines)
     files = tuple(_change(raw, lines.get(raw.path), found) for raw in changed)
     return Facts(files, sum(f.insertions for f in files), sum(f.deletions for f in files))
 
@@ -77,7 +83,7 @@ def diff_text(repository: Repository, before: str, after: str, most_bytes: int) 
         named_failures(place),
         tempfile.TemporaryFile(dir=place) as file,
     ):
-        bounded = _Bounded(file, most_bytes)
+        bounded = Bounded(file, most_bytes)
         git_bytes(
             sealed.folder,
             *(*_TEXT, before, after),
@@ -90,19 +96,6 @@ def diff_text(repository: Repository, before: str, after: str, most_bytes: int) 
         whole = content.rfind(b"\n") + 1
         content = content[:whole] + b"(cut: the whole diff has %d bytes)\n" % bounded.total
     return content.decode("utf-8", "backslashreplace")
-
-
-class _Bounded:
-    """A file that keeps only the beginning of what is written, and counts the rest."""
-
-    def __init__(self, file: BinaryIO, most_bytes: int) -> None:
-        self._file, self._left, self.total = file, most_bytes, 0
-
-    def write(self, content: bytes) -> int:
-        self.total += len(content)
-        self._file.write(content[: self._left])
-        self._left -= min(self._left, len(content))
-        return len(content)
 
 
 # -- what git tells --------------------------------------------------------------------------

@@ -6,10 +6,13 @@ stage's. Each path and number has to satisfy all of them.
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from inbox_orch.shared.digests import sha256_hex
 
+from ..runs.config import Config
+from ..runs.model import Task
+from ..runs.policies import layers_of, stored
 from .model import Summary
 
 OUTCOMES = ("allowed", "asked", "denied")
@@ -31,6 +34,17 @@ class Policy(NamedTuple):
     """What is in force for a task, or a stage of it. Without layers only the floor is held."""
 
     layers: tuple[Layer, ...] = ()
+
+    @property
+    def is_more_than_the_floor(self) -> bool:
+        """Whether anybody asks for more than what holds everywhere."""
+        return bool(self.layers)
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether the worker's own commits are judged, each, and accepted."""
+        said = [layer.given["history"] for layer in self.layers if "history" in layer.given]
+        return bool(said) and all(word == "keep" for word in said)
 
     def canonical(self) -> str:
         """The one text of it; equal for equal policies."""
@@ -76,3 +90,34 @@ class Examined(NamedTuple):
         """The objections that count, in a line; None without one."""
         texts = [o.text for o in self.objections if o.outcome == self.outcome]
         return "; ".join(texts) or None
+
+
+class HasPolicy(Protocol):
+    """A stage of a blueprint, as far as its policy goes."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def policy(self) -> Mapping[str, Any] | None: ...
+
+
+def of_task(config: Config, task: Task, *, staged: bool, stage: HasPolicy | None = None) -> Policy:
+    """What is in force for a task, `staged` if it goes by a blueprint, and for one stage of it.
+    Empty, which is the floor alone, as long as neither the run nor the task gives a policy and no
+    blueprint is gone by."""
+    named = layers_of(config.policy, (task.key, stored(task.policy)), staged=staged)
+    layers = [Layer(name, given) for name, given in named]
+    return Policy((*layers, *of_stage(stage).layers))
+
+
+def of_stage(stage: HasPolicy | None) -> Policy:
+    """What a stage alone asks for: of its own change, from its start to its end."""
+    if stage is None or stage.policy is None:
+        return Policy()
+    return Policy((Layer(f"stage {stage.id}", stage.policy),))
+
+
+def from_canonical(text: str) -> Policy:
+    """The policy that `Policy.canonical` has made the text of."""
+    return Policy(tuple(Layer(each["name"], each["given"]) for each in json.loads(text)))

@@ -48,7 +48,8 @@ class Config(NamedTuple):
     drive exports the run's trace. `gates` are their definitions in order, each as
     `gates.definitions.Gate.as_json` has it. `roles` maps a role of blueprints to the mailbox that
     has its stages; a role that is not there is that of the task. `finds`, of `FINDS`: what is
-    looked for in the repository. `decisions`: what becomes of those that nobody takes.
+    looked for in the repository. `decisions`: what becomes of those that nobody takes. `policy`:
+    what changes have to satisfy, by the names of `policies.RULES`; None without one.
     """
 
     copy: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ class Config(NamedTuple):
     roles: Mapping[str, str] = {}
     finds: tuple[str, ...] = FINDS
     decisions: NoAnswer = NoAnswer()
+    policy: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Every setting, the defaults too, with nothing masked; `harvest`, `notify`, `otel`
@@ -94,6 +96,7 @@ class Config(NamedTuple):
             **({} if self.finds == FINDS else {"finds": list(self.finds)}),
             **({"roles": self._roles()} if self.roles else {}),
             **({} if self.decisions == NoAnswer() else {"decisions": self.decisions._asdict()}),
+            **({} if self.policy is None else {"policy": dict(self.policy)}),
         }
 
     def _roles(self) -> dict[str, dict[str, str]]:

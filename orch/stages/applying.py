@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from inbox_orch.inbox.domain.model import Message
 
 from ..attempts import harvesting, verify
-from ..gates.patch_safety import leads_out
 from ..git import applying, snapshots, worktrees
 from ..git.applying import Edit
 from ..git.facts import facts
@@ -20,12 +19,11 @@ from ..git.failures import shown
 from ..git.repository import Repository
 from ..git.snapshots import Unfit, ref_of
 from ..git.worktrees import Hold
+from ..patches.floor import LINK, MODULE, is_gits, leads_out
 from ..runs.desk import Desk, place_of
 from . import patch_text
 from .course import Course
 from .patch_text import Refused
-
-_LINK, _MODULE = "120000", "160000"
 
 
 class Applied(NamedTuple):
@@ -123,9 +121,9 @@ def _refuse_unsafe(repository: Repository, before: str, after: str) -> None:
     """By what the trees have, whatever the patch has said."""
     for change in facts(repository, before, after).files:
         path = shown(change.path)
-        if any(part.lower() == ".git" for part in change.path.split("/")):
+        if any(map(is_gits, change.path.split("/"))):
             raise Refused(f"{path} belongs to git itself")
-        if _MODULE in (change.old_mode, change.new_mode):
+        if MODULE in (change.old_mode, change.new_mode):
             raise Refused(f"{path} is a submodule, or was one")
-        if change.new_mode == _LINK and leads_out(change.path, change.link_target or ""):
+        if change.new_mode == LINK and leads_out(change.path, change.link_target or ""):
             raise Refused(f"{path} is a link that leads out of the repository")

@@ -1,0 +1,101 @@
+"""What is told of commits, and what else a tree has: read in a sealed folder, bounded. Writes
+nothing.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from .commands import git
+from .restoring import contents, sized
+from .sealed import Sealed
+
+_LINK = "120000"
+MOST_COMMITS = 1000
+MOST_TARGET_BYTES = 4096
+"""No link on Linux leads further."""
+
+
+class Commit(NamedTuple):
+    """A commit, its parents, and all that it says: who made it, and its message."""
+
+    name: str
+    parents: tuple[str, ...]
+    text: str
+
+
+def commits(sealed: Sealed, base: str, head: str) -> list[Commit] | None:
+    """The commits that a head has and a base has not, newest first; none where one of them is a
+    tree, None where there are more than `MOST_COMMITS`. Error `git_failed`."""
+    if kinds(sealed, (base, head)) != ["commit", "commit"]:
+        return []
+    _, text = git(
+        sealed.folder,
+        *("log", "-z", f"--max-count={MOST_COMMITS + 1}", "--no-notes", "--no-show-signature"),
+        *("--encoding=UTF-8", "--format=%H%n%P%n%an <%ae>%n%cn <%ce>%n%B", head, f"^{base}"),
+        reads=True,
+        environment=sealed.reading,
+    )
+    found = [_commit(entry) for entry in text.split("\0") if entry]
+    return None if len(found) > MOST_COMMITS else found
+
+
+def _commit(entry: str) -> Commit:
+    name, parents, text = entry.split("\n", 2)
+    return Commit(name, tuple(parents.split()), text)
+
+
+def kinds(sealed: Sealed, names: Collection[str]) -> list[str]:
+    """What each of some objects is: commit, tree, …, or `missing`. Error `git_failed`."""
+    given = "".join(f"{name}\n" for name in names).encode()
+    words = ("cat-file", "--batch-check=%(objecttype)")
+    _, text = git(sealed.folder, *words, given=given, reads=True, environment=sealed.reading)
+    return [line.split(" ")[-1] for line in text.splitlines()]
+
+
+def entries(sealed: Sealed, tree: str) -> list[tuple[str, str, str]]:
+    """(mode, name of the object, path) of all that a tree has. Error `git_failed`."""
+    words = ("ls-tree", "-r", "-z", "--full-tree", tree)
+    _, text = git(sealed.folder, *words, reads=True, environment=sealed.reading)
+    found = []
+    for entry in text.split("\0")[:-1]:
+        facts, _, path = entry.partition("\t")
+        mode, _, name = facts.split(" ")
+        found.append((mode, name, path))
+    return found
+
+
+def declared_modules(sealed: Sealed, tree: str) -> set[str]:
+    """The paths that a tree's `.gitmodules` names; none where it cannot be read."""
+    blob = f"--blob={tree}:.gitmodules"
+    words = ("config", blob, "-z", "--get-regexp", r"^submodule\..*\.path$")
+    status, text = git(
+        sealed.folder, *words, reads=True, accepted=(0, 1, 128), environment=sealed.reading
+    )
+    pairs = (entry.partition("\n") for entry in text.split("\0")) if status == 0 else ()
+    return {path for _, _, path in pairs if path}
+
+
+def link_targets(sealed: Sealed, found: Sequence[tuple[str, str, str]]) -> dict[str, str]:
+    """Where the links among some entries lead, by their paths. Error `git_failed`."""
+    links = {path: name for mode, name, path in found if mode == _LINK}
+    blobs = sized(sealed.folder, dict.fromkeys(links.values()), sealed.reading)
+    small = [blob for blob in blobs if blob.size <= MOST_TARGET_BYTES]
+    read = zip(small, contents(sealed.folder, small, sealed.reading), strict=True)
+    targets = {blob.name: target.decode("utf-8", "surrogateescape") for blob, target in read}
+    return {path: targets.get(name, "") for path, name in links.items()}
+
+
+def renames(sealed: Sealed, before: str, after: str) -> Iterator[tuple[str, str]]:
+    """(old, new) of each file that has another name and much the same content; of thousands only
+    those whose content is the same. Error `git_failed`."""
+    words = ("diff-tree", "-r", "-z", "-M", "-l1000", "--diff-filter=R", "--name-status")
+    _, text = git(sealed.folder, *words, before, after, reads=True, environment=sealed.reading)
+    parts = iter(text.split("\0")[:-1])
+    for _ in parts:
+        yield next(parts), next(parts)
+
+
+def empty_tree(sealed: Sealed) -> str:
+    """The name of the tree that has nothing. Error `git_failed`."""
+    words = ("hash-object", "-t", "tree", "--stdin")
+    return git(sealed.folder, *words, reads=True, given=b"", environment=sealed.reading)[1].strip()

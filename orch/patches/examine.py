@@ -1,0 +1,228 @@
+"""What a change is, and what a policy objects to: its facts are read by git on the result, in a
+folder where no attribute and no setting has a say, and judged. Writes nothing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError
+
+from ..git import history
+from ..git.added import Added, added
+from ..git.changes import Change, Facts
+from ..git.commands import NO_ANSWER
+from ..git.facts import facts_in
+from ..git.failures import shown
+from ..git.repository import Repository
+from ..git.sealed import Sealed, sealed_folder
+from . import floor, secret_formats
+from .model import MOST_PATHS, Summary
+from .policy import Examined, Objection, Policy
+from .rules import Evidence, Finding, judged
+
+MOST_TEXT_BYTES = 64 * 1024 * 1024
+"""So much of a diff is looked through."""
+MOST_FINDINGS = 200
+_ISSUE = re.compile(r"(?<![\w#])(?:#[0-9]{1,9}|[A-Z][A-Z0-9]{1,9}-[0-9]{1,9})(?!\w)|/issues/[0-9]")
+# What a fault of ours raises.
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
+           ValueError)  # fmt: skip
+
+
+class _Asked(NamedTuple):
+    """What is looked for, and by which policy."""
+
+    policy: Policy
+    secrets: Sequence[str]
+    messages: Sequence[str]
+
+
+def examine(
+    repository: Repository,
+    base: str,
+    head: str,
+    policy: Policy,
+    *,
+    secrets: Sequence[str] = (),
+    author: str | None = None,
+    messages: Sequence[str] = (),
+) -> Examined:
+    """Judge the change from one commit (or tree) to another, by their whole names. `secrets` are
+    the values of the run's secrets; `author` is who wrote it, who cannot approve of it; `messages`
+    are texts that will come with it, beside those of the commits between.
+
+    What goes wrong while it is judged is an objection that says so. Errors: `git_failed` of a git
+    that gave no answer, `git_missing`, `disk_full`, `read_only`, `io_error`.
+    """
+    asked = _Asked(policy, secrets, messages)
+    try:
+        with sealed_folder(repository) as sealed:
+            evidence = _evidence(sealed, base, head, asked)
+            objections = judged(policy, evidence)
+            if policy.keeps_history:
+                objections += _of_history(sealed, base, head, asked, objections)
+        return Examined(
+            _summary(evidence.facts, secrets),
+            tuple(_told(each, secrets, author) for each in objections),
+        )
+    except InboxOrchError as error:
+        if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
+            raise
+        return _unjudged(error.message)
+    except _FAULTS as error:
+        return _unjudged(f"{type(error).__name__}: {error}")
+
+
+def _unjudged(why: str) -> Examined:
+    evidence = Evidence(Facts((), 0, 0), unread=(shown(why)[:500],))
+    return Examined(Summary(0, 0, 0, 0, ()), judged(Policy(), evidence))
+
+
+def _summary(facts: Facts, secrets: Sequence[str]) -> Summary:
+    paths = [secret_formats.hidden(shown(each.path), secrets) for each in facts.files[:MOST_PATHS]]
+    size = sum(each.size for each in facts.files)
+    return Summary(len(facts.files), facts.insertions, facts.deletions, size, tuple(paths))
+
+
+def _told(objection: Objection, secrets: Sequence[str], author: str | None) -> Objection:
+    """As it is stored and shown: without secrets, and without what drives a terminal."""
+
+    def plain(text: str) -> str:
+        return secret_formats.hidden(shown(text), secrets)
+
+    remedy = objection.remedy
+    if objection.outcome == "asked" and author is not None:
+        remedy = remedy.replace("whoever wrote it", author)
+    return objection._replace(
+        paths=tuple(map(plain, objection.paths)),
+        text=plain(objection.text)[:1000],
+        remedy=plain(remedy),
+    )
+
+
+# -- what is read ----------------------------------------------------------------------------
+
+
+def _evidence(sealed: Sealed, base: str, head: str, asked: _Asked) -> Evidence:
+    facts = facts_in(sealed, base, head)
+    breaches = tuple(_breaches(sealed, head, facts))
+    evidence = Evidence(facts, breaches)
+    if not asked.policy.is_more_than_the_floor:
+        return evidence
+    said = {name for layer in asked.policy.layers for name in layer.given}
+    evidence = _with_text(sealed, base, head, evidence, asked)
+    evidence = _with_messages(sealed, base, head, evidence, asked)
+    if "renames" in said:
+        evidence = evidence._replace(renames=tuple(history.renames(sealed, base, head)))
+    return evidence
+
+
+def _breaches(sealed: Sealed, head: str, facts: Facts) -> Iterator[floor.Breach]:
+    """What breaks the floor. More than the change is read only where that can be."""
+    new = [change for change in facts.files if change.new_mode is not None]
+    for change in new:
+        yield from floor.of_name(change.path)
+    added_paths = [change.path for change in new if change.old_mode is None]
+    links = any(floor.LINK in (change.old_mode, change.new_mode) for change in facts.files)
+    if added_paths or links:
+        entries = history.entries(sealed, head)
+        yield from floor.collisions(added_paths, [path for _, _, path in entries])
+        if links:
+            targets = history.link_targets(sealed, entries)
+            yield from floor.led_out(targets, {change.path for change in facts.files})
+    modules = [change for change in new if change.new_mode == floor.MODULE]
+    if any(change.old_mode != floor.MODULE for change in modules):
+        declared = history.declared_modules(sealed, head)
+        for change in modules:
+            if floor.is_nested(change.path, change.old_mode, change.new_mode, declared):
+                why = "is a repository of its own that .gitmodules does not name"
+                yield floor.Breach("nested_repository", change.path, why)
+
+
+def _with_text(sealed: Sealed, base: str, head: str, evidence: Evidence, asked: _Asked) -> Evidence:
+    text = added(sealed, base, head, MOST_TEXT_BYTES)
+    unread = evidence.unread
+    if not text.whole:
+        unread += (f"it has {text.text_bytes} bytes of text; {MOST_TEXT_BYTES} can be read",)
+    secrets = [*_secrets_in(text, asked.secrets), *_secret_names(evidence.facts.files, asked)]
+    return evidence._replace(
+        text_bytes=text.text_bytes,
+        secrets=tuple(secrets[:MOST_FINDINGS]),
+        not_ascii=tuple(_not_ascii(text, evidence.facts.files)),
+        unread=unread,
+    )
+
+
+def _secrets_in(text: Added, secrets: Sequence[str]) -> Iterator[Finding]:
+    for start, _, kind in secret_formats.hits(text.content, secrets):
+        yield Finding(kind, *text.place(start))
+
+
+def _secret_names(files: Iterable[Change], asked: _Asked) -> Iterator[Finding]:
+    names = "\n".join(change.path for change in files if change.new_mode is not None)
+    encoded = names.encode("utf-8", "surrogateescape")
+    for _, _, kind in secret_formats.hits(encoded, asked.secrets):
+        yield Finding(kind, "the name of a file", None)
+
+
+def _not_ascii(text: Added, files: Sequence[Change]) -> Iterator[Finding]:
+    for change in files:
+        if change.new_mode is not None and not change.path.isascii():
+            yield Finding("its name", change.path, None)
+    if not text.content.isascii():
+        for number, found in enumerate(re.finditer(rb"[\x80-\xff][^\n]*", text.content)):
+            if number >= MOST_FINDINGS:
+                return
+            yield Finding("added line", *text.place(found.start()))
+
+
+def _with_messages(
+    sealed: Sealed, base: str, head: str, evidence: Evidence, asked: _Asked
+) -> Evidence:
+    commits = history.commits(sealed, base, head)
+    if commits is None:
+        many = f"more than {history.MOST_COMMITS} commits lie between"
+        return evidence._replace(unread=(*evidence.unread, many))
+    texts = [(f"the message of {each.name[:12]}", each.text) for each in commits]
+    texts += [("a message", text) for text in asked.messages]
+    found = [
+        Finding(kind, where, None)
+        for where, text in texts
+        for _, _, kind in secret_formats.hits(
+            text.encode("utf-8", "surrogateescape"), asked.secrets
+        )
+    ]
+    return evidence._replace(
+        secrets=(*evidence.secrets, *found[:MOST_FINDINGS]),
+        issue=any(_ISSUE.search(text) for _, text in texts),
+    )
+
+
+# -- each commit by itself -------------------------------------------------------------------
+
+
+def _of_history(
+    sealed: Sealed, base: str, head: str, asked: _Asked, known: Iterable[Objection]
+) -> tuple[Objection, ...]:
+    """What is objected to in a commit between, and not in the whole: what comes and goes again
+    comes in with the history. Numbers count for the whole alone."""
+    whole = {(each.rule, each.layer) for each in known}
+    found: dict[tuple[str, str], Objection] = {}
+    numbers = ("max_files", "max_lines", "max_patch_bytes", "min_reviewers", "issue_ref")
+    layers = [
+        layer._replace(given={k: v for k, v in layer.given.items() if k not in numbers})
+        for layer in asked.policy.layers
+    ]
+    policy = Policy(tuple(layers))
+    for commit in history.commits(sealed, base, head) or ():
+        for parent in commit.parents or (history.empty_tree(sealed),):
+            facts = facts_in(sealed, parent, commit.name)
+            evidence = Evidence(facts, tuple(_breaches(sealed, commit.name, facts)))
+            evidence = _with_text(sealed, parent, commit.name, evidence, asked)
+            for each in judged(policy, evidence):
+                key = (each.rule, each.layer)
+                if key not in whole:
+                    text = f"{each.text} (in the commit {commit.name[:12]})"
+                    found.setdefault(key, each._replace(text=text))
+    return tuple(found.values())
