@@ -23,7 +23,7 @@ from ..patches import ledger
 from ..patches import policy as policies
 from ..patches import rows as patches
 from ..patches.examine import examine
-from ..patches.ledger import New
+from ..patches.ledger import New, Word
 from ..patches.model import Patch
 from ..patches.policy import Examined
 from ..runs import task_rows as tasks
@@ -219,9 +219,9 @@ def _built_on(
         if other.id == chosen.attempt.id or head is None or other.base_commit is None:
             continue
         there = repository.ref_commit(f"{head}^{{commit}}") is not None
-        if there and repository.contains(chosen.tip, head):
-            if about & _paths(repository, other.base_commit, head):
-                found.append(f"{keys[other.task_id]}/{other.number}")
+        came_in = there and repository.contains(chosen.tip, head)
+        if came_in and about & _paths(repository, other.base_commit, head):
+            found.append(f"{keys[other.task_id]}/{other.number}")
     return tuple(found)
 
 
@@ -257,17 +257,8 @@ def _handed_in(
         state = ledger.said_of(tx, patch)
         if state == "created":
             facts = {"objections": [each.as_json() for each in judged.objections]}
-            state = ledger.say(
-                tx,
-                desk,
-                run,
-                patch,
-                "policy",
-                judged.outcome,
-                reason=judged.reason,
-                facts=facts,
-                policy=policy,
-            )
+            word = Word("policy", judged.outcome, None, judged.reason, facts, policy)
+            state = ledger.say(tx, desk, run, patch, word)
     if state != "validated":
         raise _held(chosen, patch, state, judged)
     return patch
@@ -301,9 +292,9 @@ def _new(
 def _void_others(desk: Desk, tx: Transaction, run: Run, patch: Patch) -> None:
     """What was to undo the same on an earlier commit speaks of nothing that is there any more."""
     for other in patches.of_attempt(tx, patch.attempt_id):
-        if other.rollback_of == patch.rollback_of and other.id != patch.id:
-            if ledger.said_of(tx, other) in ("queued", "validated"):
-                ledger.say(tx, desk, run, other, "approval", "void")
+        same = other.rollback_of == patch.rollback_of and other.id != patch.id
+        if same and ledger.said_of(tx, other) in ("queued", "validated"):
+            ledger.say(tx, desk, run, other, Word("approval", "void"))
 
 
 def _held(chosen: _Chosen, patch: Patch, state: str, judged: Examined) -> InboxOrchError:

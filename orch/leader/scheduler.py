@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..council.ask import Asked
     from ..integration import compare
     from ..integration import integrate as integrating
+    from ..integration import roll_back as rolling_back
     from ..integration.pairs import Conflicts
     from ..runs import plan_import as plans
     from ..runs import planning
@@ -55,6 +56,7 @@ else:
     count = Later("inbox_orch.orch.council.count")
     views = Later("inbox_orch.orch.council.views")
     council_opening = Later("inbox_orch.orch.council.open")
+    rolling_back = Later("inbox_orch.orch.integration.roll_back")
     settling = Later("inbox_orch.orch.council.settling")
     sit = Later("inbox_orch.orch.council.sit")
     dispatching = Later("inbox_orch.orch.attempts.dispatch")
@@ -431,6 +433,14 @@ class Scheduler:
         return integrating.integrate(
             self.desk, run, onto=onto, checks=checks, dry_run=dry_run, within=within
         )
+
+    def patch_rollback(
+        self, run: Run, name: str, *, reason: str | None = None
+    ) -> rolling_back.RolledBack:
+        """Undo an accepted patch that was integrated. Errors: `usage`, `not_found`,
+        `invalid_state`, `patch_does_not_apply`, `policy_denied`, `approval_needed`,
+        `dirty_repository`, `busy`, and those of git."""
+        return rolling_back.roll_back(self.desk, run, name, reason=reason)
 
     def cleanup(
         self,

@@ -54,7 +54,7 @@ from .driving import (
 from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
-from .patches import PatchList
+from .patches import PatchList, PatchRolledBack, RollbackHeld
 from .plans import PlanExported, PlanImported
 from .reading import (
     Changed,
@@ -125,6 +125,7 @@ COMMANDS: dict[str, Contract] = {
     "checkpoint make": Contract((CheckpointMade,)),
     "checkpoint restore": Contract((CheckpointRestored,)),
     "patch list": Contract((PatchList,)),
+    "patch rollback": Contract((PatchRolledBack,), (RollbackHeld,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
     "graph": Contract((Graph,)),

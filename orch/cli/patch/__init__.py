@@ -10,6 +10,7 @@ from inbox_orch.shared.shell.commandline import Program
     cls=Program,
     commands_in={
         "list": (f"{__name__}.list", "The patches of a run, and how each stands."),
+        "rollback": (f"{__name__}.rollback", "Undo an accepted one where work comes together."),
     },
 )
 def command() -> None:
