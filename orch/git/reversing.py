@@ -2,16 +2,18 @@
 
 from typing import NamedTuple
 
+from .commands import output_of
 from .integrating import commit_time
 from .joining import merged_tree
 from .repository import Repository
 
 
 class Reversed(NamedTuple):
-    """The commit after the one that was given, without the change: None where the paths of
-    `conflicts` do not let go of it, or where nothing of it is left."""
+    """The commit after the one that was given, which has the tree `before`, without the change:
+    None where the paths of `conflicts` do not let go of it, or where nothing of it is left."""
 
     commit: str | None
+    before: str
     tree: str
     conflicts: tuple[str, ...]
 
@@ -24,12 +26,13 @@ def reversed_in(
     at = commit_time(repository, commit)
     # Both sides build on the tree after the change: one has all that came since, the other is
     # without it (git-merge-tree(1) takes commits).
+    present = output_of(repository.path, "rev-parse", "--verify", f"{commit}^{{tree}}")
     start = repository.commit_tree(after, (), "After the change", at)
-    with_all = repository.commit_tree(f"{commit}^{{tree}}", (start,), "With what came since", at)
+    with_all = repository.commit_tree(present, (start,), "With what came since", at)
     without = repository.commit_tree(before, (start,), "Without the change", at)
     tree, conflicts = merged_tree(repository.path, repository.common_directory, with_all, without)
     if conflicts:
-        return Reversed(None, tree, conflicts)
-    if tree == repository.ref_commit(f"{commit}^{{tree}}"):
-        return Reversed(None, tree, ())
-    return Reversed(repository.commit_tree(tree, (commit,), message, at), tree, ())
+        return Reversed(None, present, tree, conflicts)
+    if tree == present:
+        return Reversed(None, present, tree, ())
+    return Reversed(repository.commit_tree(tree, (commit,), message, at), present, tree, ())

@@ -252,7 +252,7 @@ def _handed_in(
         author=desk.actor(run),
     )
     with desk.database.transaction() as tx:
-        patch = ledger.hand_in(tx, _new(desk, run, repository, (chosen, found), judged))
+        patch = ledger.hand_in(tx, _new(desk, run, (chosen, found), judged))
         _void_others(desk, tx, run, patch)
         state = ledger.said_of(tx, patch)
         if state == "created":
@@ -264,25 +264,18 @@ def _handed_in(
     return patch
 
 
-def _new(
-    desk: Desk,
-    run: Run,
-    repository: Repository,
-    found: tuple[_Chosen, Reversed],
-    judged: Examined,
-) -> New:
+def _new(desk: Desk, run: Run, found: tuple[_Chosen, Reversed], judged: Examined) -> New:
     chosen, undone = found
-    tree = repository.ref_commit(f"{chosen.tip}^{{tree}}")
     return New(
         run.id,
         chosen.attempt.id,
         "reverse",
         chosen.tip,
-        str(tree),
+        undone.before,
         undone.tree,
         undone.commit,
         judged.summary,
-        sha256_hex(f"reverse of {chosen.patch.id}".encode()),
+        sha256_hex(f"{chosen.patch.id} undone on {chosen.tip}".encode()),
         desk.actor(run),
         author=desk.actor(run),
         rollback_of=chosen.patch.id,

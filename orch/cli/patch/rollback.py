@@ -22,8 +22,8 @@ from ..parts.base import chosen_run, open_scheduler, run_option
 @click.option("--reason", metavar="TEXT", help="Why; it stands in the commit and in the ledger.")
 @click.pass_context
 def command(context: click.Context, run_name: str | None, patch: str, reason: str | None) -> None:
-    """Undo an accepted patch on the branch orch/RUN/integration, in memory: what it changed is taken
-    out, and what came after it stays. Your checkout is not touched.
+    """Undo an accepted patch on the branch orch/RUN/integration, in memory: what it changed is
+    taken out, and what came after it stays. Your checkout is not touched.
 
     That is a patch of its own, judged by the policy; it can be rolled back in its turn. Exit 4 when
     later work changed the same places, which are named, or when the patch is in no integration yet:
@@ -36,8 +36,6 @@ def command(context: click.Context, run_name: str | None, patch: str, reason: st
     blocks: list[Block] = [Sentence(text, (done.name, done.reverse_name, done.branch, done.tip))]
     if done.builds_on:
         names = ", ".join(done.builds_on)
-        words = (
-            f"Built on it, and not integrated yet: {names}. Look at them before you bring them in."
-        )
+        words = f"Built on it, and not integrated yet: {names}. Look at them before they come in."
         blocks.append(Sentence(words, ("builds_on", *done.builds_on)))
     shell_of(context).output.result(done.as_json(), *blocks)
