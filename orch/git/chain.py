@@ -126,15 +126,16 @@ def made(
     parent: str | None,
     also: Sequence[str] = (),
     on: On | None = None,
+    tree: str | None = None,
 ) -> Snapshot:
-    """`also` are commits that are to be kept beside HEAD; `on` is given where it has been asked
-    for just now."""
+    """`also` are commits that are to be kept beside HEAD; `on` and `tree`, that of what was seen,
+    are given where they are known."""
     repository, worktree, ref = place.repository, place.worktree, place.ref
     here = names(worktree, ref)
     previous, at = _end_of_chain(repository, ref, parent, here.at)
     last = _last(repository, previous, here)
     likely = (here.head_tree, None if last is None else last.snapshot.tree)
-    tree = raw_trees.tree_of(repository, worktree, seen, likely)
+    tree = tree or raw_trees.tree_of(repository, worktree, seen, likely)
     head, branch = here.head, branch_of(worktree) if on is None else on.branch
     doing = begun(str(own_directory(worktree)), here.pseudo)
     condition = Condition(head, branch, (), (), tuple(seen.unmerged), (), (), (), (), (), "")

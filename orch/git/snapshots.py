@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import marks, mending, raw_trees, rewriting
+from . import marks, mending, raw_index, raw_trees, rewriting
 from .chain import On, Place, Snapshot, State, head_of, is_elsewhere, made, ref_of, state_of
 from .commands import git
 from .condition import begun
@@ -89,7 +89,8 @@ def restore(
     _refuse_unrestorable(repository, worktree, wanted)
     with hold.shared() as lock:
         place = Place(repository, worktree, known, wanted.ref, (lock,))
-        _add_to_index(place, {})  # before anything is changed: whether that is possible
+        # Before anything is changed: whether that is possible.
+        _add_to_index(place, {}, refresh=False)
         tip = None if wanted.branch is None else repository.ref_commit(wanted.branch)
         before = _changed_to(place, wanted.snapshot.tree, "Before going back", tip, always=True)[0]
         _end_unfinished(worktree)
@@ -158,9 +159,9 @@ def _changed_to(
                 raise Unfit(f"{shown(plan.in_the_way[0])} is in the way: move it away")
         if not plan.paths and not always:
             return "", ()
-        head = head_of(worktree)[0]
+        head, branch = head_of(worktree)
         also = () if tip is None or tip == head else (tip,)
-        before = made(place, seen, message, None, also)
+        before = made(place, seen, message, None, also, On(branch), present)
         rewriting.carry_out(sealed, worktree, plan)
     return before.commit, plan.paths
 
@@ -175,6 +176,8 @@ def _own(paths: Sequence[str], set_up: "raw_trees.SetUp") -> list[str]:
 def _left(place: Place, tree: str) -> list[str]:
     """Paths that are not as they were to be: something was at work there meanwhile."""
     repository, worktree = place.repository, place.worktree
+    if raw_trees.is_now(repository, worktree, place.known, tree):
+        return []
     set_up = raw_trees.set_up(worktree, place.known)
     seen = raw_trees.look(worktree, place.known)
     with sealed_folder(repository) as sealed:
@@ -236,6 +239,12 @@ def _end_unfinished(worktree: str) -> None:
 
 def _restore_index(place: Place, tree: str) -> None:
     worktree = place.worktree
+    # In a simple one no path is marked, and none is only meant to be added.
+    simple = raw_index.is_simple(str(own_directory(worktree)))
+    different = _different(worktree, tree) if simple else None
+    if different is not None:
+        _add_to_index(place, different)
+        return
     marked = [path for path in marked_paths(worktree) if _is_there(worktree, path)]
     wanted = _entries_of(_text_from(worktree, "ls-tree", "-r", "-z", "--full-tree", tree))
     present = _entries_of(_text_from(worktree, "ls-files", "-z", "--stage"))
@@ -244,14 +253,33 @@ def _restore_index(place: Place, tree: str) -> None:
     _add_to_index(place, gone | changed, marked)
 
 
+def _different(worktree: str, tree: str) -> dict[str, tuple[str, str]] | None:
+    """(mode, object id) that the tree has of each path in which the index differs from it; the mode
+    is "0" of what it does not have. None where a path has two versions (git-diff-index(1))."""
+    words = ("diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", tree, "--")
+    rows = iter(_text_from(worktree, *words).split("\0"))
+    found = {}
+    for facts in filter(None, rows):
+        mode, _, name, _, status = facts.removeprefix(":").split(" ")
+        if status == "U":
+            return None
+        found[next(rows)] = ("0" if set(mode) == {"0"} else mode, name)
+    return found
+
+
 def _add_to_index(
-    place: Place, entries: Mapping[str, tuple[str, str]], marked: Sequence[str] = ()
+    place: Place,
+    entries: Mapping[str, tuple[str, str]],
+    marked: Sequence[str] = (),
+    *,
+    refresh: bool = True,
 ) -> None:
     """Raises `Unfit` when a program has the index. `marked` are files whose marks go."""
     worktree, common = place.worktree, place.repository.common_directory
     index_lock = os.path.join(mending.admin_of(place.repository, worktree), "index.lock")
     with marks.marked(common, {index_lock: None}) as mark:
-        add_to_index(worktree, common, entries, (*place.locks, *mark.descriptors))
+        held = (*place.locks, *mark.descriptors)
+        add_to_index(worktree, common, entries, held, refresh=refresh)
         if marked:
             unmark(worktree, {}, marked)
 
