@@ -137,6 +137,12 @@ def test_a_task_with_a_blueprint_is_measured_beside_one_with_a_check(tmp_path):
     assert [crowd["tasks"] for crowd in figures["crowds"].values()] == [2, 2]
 
 
+def test_checkpoints_are_measured_beside_git_status(tmp_path):
+    jobs = bench("checkpoints", tmp_path)["jobs"]
+    assert list(jobs) == ["git status", "first checkpoint", "checkpoint", "going back"]
+    assert all(0 < cost["processor_seconds"] for cost in jobs.values())
+
+
 def test_worktrees_are_measured_beside_gits_own(tmp_path):
     figures = bench("worktrees", tmp_path)
     assert 0 < figures["salvage"]["look_ms"] < figures["salvage"]["salvage_ms"]
