@@ -33,6 +33,23 @@ _STATEMENTS = (
     """,
     "DROP TABLE intent_before",
     "CREATE INDEX intent_open ON intent (run_id) WHERE closed_at IS NULL",
+    # How what its workers have done comes in; null: as files in its worktree.
+    "ALTER TABLE task ADD COLUMN hands_in TEXT CHECK (hands_in IN ('text'))",
+    # Files beside the database that no thread has: what they are, and of what (the id of a patch,
+    # an attempt, a run). They stay as long as `over_at` is null, and then as what threads carry.
+    """
+    CREATE TABLE kept_file (
+        sha256 TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('handed_in', 'output')),
+        bytes INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        over_at INTEGER,
+        PRIMARY KEY (sha256, owner, kind)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX kept_file_by_owner ON kept_file (owner)",
+    "CREATE INDEX kept_file_over ON kept_file (over_at) WHERE over_at IS NOT NULL",
     # A policy as it was in force when something was judged by it, all its layers.
     """
     CREATE TABLE policy (

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import printable
+from inbox_orch.shared.store import kept_files
 from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..domain import limits
@@ -84,6 +85,8 @@ def prune(
         threads, files, file_bytes = threads + len(removals), files + number, file_bytes + size
         for removal in removals:
             total = total.plus(removal)
+    number, size = _collect(desk, _let_go(desk, before))
+    files, file_bytes = files + number, file_bytes + size
     number, size = _collect(desk, _unreferenced(desk), _UNREFERENCED_AGE_MS)
     return Pruned(
         False,
@@ -111,6 +114,12 @@ def _kept(desk: Desk, before_ms: int) -> tuple[int, tuple[str, ...]]:
 def _prune_keys(desk: Desk, before_ms: int) -> int:
     with desk.database.transaction() as tx:
         return pruning.remove_old_keys(tx, before_ms)
+
+
+def _let_go(desk: Desk, before_ms: int) -> list[str]:
+    """Files without a thread whose owners have been over since before then."""
+    with desk.database.transaction() as tx:
+        return kept_files.let_go(tx, before_ms)
 
 
 def _batches(desk: Desk, before_ms: int, unread: bool, actor: str) -> Iterator[list[Removal]]:
@@ -154,9 +163,13 @@ def _forecast(desk: Desk, age_ms: int, unread: bool) -> Pruned:
     now = desk.database.now().wall_ms
     with desk.database.snapshot() as snapshot:
         expected = pruning.forecast(snapshot, now - age_ms, unread=unread)
+        over = kept_files.to_let_go(snapshot, now - age_ms)
+        over = [sha256 for sha256 in over if not care.is_named(snapshot, sha256)]
     number = size = 0
-    for sha256 in _unreferenced(desk):
-        length = _size_of_old(desk.artifacts.path(sha256), now - _UNREFERENCED_AGE_MS)
+    looked: list[tuple[str, int | None]] = [(sha256, None) for sha256 in over]
+    looked += [(sha256, now - _UNREFERENCED_AGE_MS) for sha256 in _unreferenced(desk)]
+    for sha256, latest in looked:
+        length = _size_of_old(desk.artifacts.path(sha256), latest)
         if length is not None:
             number, size = number + 1, size + length
     return Pruned(

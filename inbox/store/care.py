@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.clock import Moment
+from inbox_orch.shared.store import kept_files
 from inbox_orch.shared.store.engine import Row, Session
 
 _Columns = Row | tuple[Any, ...]
@@ -49,15 +50,22 @@ def standing(tx: Session, now: Moment) -> Standing:
 
 
 def contents(tx: Session) -> Iterator[tuple[str, int]]:
-    """(digest, length) of everything that an artifact refers to and that was not pruned."""
+    """(digest, length) of everything that an artifact refers to and that was not pruned, and of
+    what is kept without a thread."""
     for row in tx.stream(
-        "SELECT DISTINCT sha256, bytes FROM artifact WHERE pruned = 0 ORDER BY sha256"
+        "SELECT sha256, bytes FROM artifact WHERE pruned = 0 UNION SELECT sha256, bytes FROM"
+        " kept_file ORDER BY sha256"
     ):
         yield row[0], row[1]
 
 
 def is_referenced(tx: Session, sha256: str) -> bool:
-    """Whether any artifact still needs this content."""
+    """Whether any artifact still needs this content, or it is kept without a thread."""
+    return is_named(tx, sha256) or kept_files.is_kept(tx, sha256)
+
+
+def is_named(tx: Session, sha256: str) -> bool:
+    """Whether a thread has an artifact of this content."""
     row = tx.one("SELECT 1 FROM artifact WHERE sha256 = ? AND pruned = 0 LIMIT 1", (sha256,))
     return row is not None
 

@@ -5,9 +5,9 @@ something else checked out, in a temporary one. The attempt stays as it ended.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from inbox_orch.shared.errors import InboxOrchError, not_found
+from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.store.engine import Transaction
 
@@ -15,7 +15,6 @@ from ..gates.checks import Checked, objection, report
 from ..gates.surroundings import command_environment
 from ..gates.turns import finished
 from ..git import borrowed, worktrees
-from ..git.heads import Heads, commits_beyond
 from ..git.repository import Found, Repository
 from ..git.worktrees import Place
 from ..journal import rows as journal_rows
@@ -25,25 +24,14 @@ from ..runs import task_rows as tasks
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import borrow, fold, harvesting, judge, keep, moving
+from . import borrow, fold, harvesting, judge, keep, moving, patches
 from . import rows as attempts
 from .equip import Equipment, SetupFailed, equip
-from .late import late_ref
+from .last_work import Work, choose
 from .rows import Adopted, Details, details_with
 from .verify import checks_of, objections, untracked_at_start
 
 ADOPTABLE = ("pending", "failed", "cancelled")
-
-
-class Work(NamedTuple):
-    """The commits of an ended attempt: where they were found, and the worktree if they are
-    checked out there; and why what is not committed there was not committed for the worker."""
-
-    head: str
-    commits_ahead: int
-    source: str
-    folder: str | None
-    obstacle: str | None = None
 
 
 def adopt(
@@ -54,8 +42,8 @@ def adopt(
 
     Errors: `not_found` (the task, the attempt); `invalid_state` (the task has accepted work or
     was skipped, or has no worktree; the run is closed or being cancelled; the attempt has not
-    ended); `live_attempt`; `work_rejected`, with what was found; `busy` (another process is
-    adopting it); those of git. SIGINT and SIGTERM leave everything as it was.
+    ended); `live_attempt`; `work_rejected`, with what was found; `approval_needed`; `busy` (another
+    process is adopting it); those of git. SIGINT and SIGTERM leave everything as it was.
     """
     judge.put_back_abandoned(desk, run)
     fold.fold(desk, run)
@@ -64,9 +52,10 @@ def adopt(
         ended = attempts.of_task(snapshot, task.id)
         _require_adoptable(runs.get(snapshot, run.id) or run, task, ended)
     repository = desk.repository(run)
-    attempt, work = _choose_work(repository, task, ended, number)
+    attempt, work = choose(repository, task, ended, number)
     attempt, work = _harvested(desk, run, repository, task, attempt, work)
     _require_sound(repository, task, attempt, work)
+    work = _allowed(desk, run, task, attempt, work)
     results: list[Checked] | None = None
     if checks and task.checks:
         results = _check_work(desk, run, repository, task, attempt, work)
@@ -100,31 +89,6 @@ def _require_adoptable(run: Run, task: Task, of_task: Sequence[Attempt]) -> None
         raise states.refuse("task", task.key, task.state, "adopt", hint)
 
 
-def _choose_work(
-    repository: Repository, task: Task, ended: Sequence[Attempt], number: int | None
-) -> tuple[Attempt, Work]:
-    candidates = [a for a in ended if a.branch is not None and a.base_commit is not None]
-    if number is not None:
-        candidates = [a for a in candidates if a.number == number]
-        if not candidates:
-            known = ", ".join(str(a.number) for a in ended) or "none"
-            raise not_found("attempt", f"{task.key}/{number}", hint=f"it has: {known}")
-    heads = Heads(repository)
-    found = [(a, _work_of(repository, heads, a)) for a in reversed(candidates)]
-    with_work = [(a, work) for a, work in found if work is not None]
-    with_commits = [(a, work) for a, work in with_work if work.commits_ahead > 0]
-    if with_commits:
-        return with_commits[0]
-    if with_work:
-        return with_work[0]  # it may be allowed to be empty
-    raise InboxOrchError(
-        "not_found",
-        f"no ended attempt of task {task.key} has commits that are still there",
-        hint=f"`orch task show {task.key}` shows its attempts",
-        details={"task": task.id, "key": task.key},
-    )
-
-
 # -- verifying ---------------------------------------------------------------------------
 
 
@@ -154,6 +118,29 @@ def _require_sound(repository: Repository, task: Task, attempt: Attempt, work: W
     reasons, details = objections(found, task.allow_empty, work.obstacle)
     if reasons:
         raise _rejected(task, attempt, work, "; ".join(reasons), details)
+
+
+def _allowed(desk: Desk, run: Run, task: Task, attempt: Attempt, work: Work) -> Work:
+    """The work, if the policy lets it in; what it says is written down, whatever that is. Errors:
+    `work_rejected`, `approval_needed`."""
+    judged = patches.judge(desk, run, task, attempt, work.head)
+    if judged is None or not (judged.denied or judged.asked):
+        return work._replace(judged=judged)
+    with desk.database.transaction() as tx:
+        patch, state = patches.record(desk, tx, run, judged)
+    if judged.denied:
+        raise _rejected(task, attempt, work, judged.rejection, Details())
+    if state == "queued":
+        name = f"{task.key}/{attempt.number}/{patch.number}"
+        raise InboxOrchError(
+            "approval_needed",
+            f"patch {name} has to be approved: {judged.examined.reason}",
+            hint=f"`orch patch show {name} --diff` shows it; `orch patch approve {name} --agent"
+            f" NAME`, by another than {patch.author}, and then `orch adopt {task.key}` again",
+            details={"task": task.id, "key": task.key, "attempt": attempt.id, "patch": patch.id},
+            data=_facts(task, attempt, work, str(judged.examined.reason), Details()),
+        )
+    return work._replace(judged=judged)
 
 
 def _require_passed(task: Task, attempt: Attempt, work: Work, results: Sequence[Checked]) -> None:
@@ -273,11 +260,11 @@ def _take(
 
     def begin(tx: Transaction) -> bool:
         _require_adoptable_now(tx, run, task)
-        _open_adoption(desk, tx, run, task, attempt, keep.facts_of(work.head, before))
+        _open_adoption(desk, tx, run, task, attempt, keep.facts_of(work.accepted, before))
         return True
 
     before = desk.repository(run).ref_commit(keep.ref_of(attempt))
-    if not keep.begin_and_accept(desk, run, attempt, work.head, begin, settled):
+    if not keep.begin_and_accept(desk, run, attempt, work.accepted, begin, settled):
         raise _changed(task, "another leader has taken it over")
     return taken
 
@@ -310,7 +297,7 @@ def _settle(
             f"attempt {attempt.number} is adopted",
             {
                 "accepted_attempt": attempt.id,
-                "accepted_head": work.head,
+                "accepted_head": work.accepted,
                 "next_base": None,
                 "next_base_source": None,
                 "not_before": None,
@@ -346,12 +333,17 @@ def _mark_adopted(
 ) -> Attempt:
     before = attempts.get(tx, attempt.id)
     assert before is not None
-    adopted = Adopted(work.head, work.source, desk.actor(run))
+    if work.judged is not None:
+        patches.record(desk, tx, run, work.judged)
+        patches.accepted(desk, tx, run, before, gates=bool(results))
+    adopted = Adopted(work.accepted, work.source, desk.actor(run))
     shown = tuple(results or checks_of(before))
-    details = details_with(before, Details(adopted=adopted, checks=shown))
+    made = work.accepted != work.head
+    handed_in = work.head if made else None
+    details = details_with(before, Details(adopted=adopted, checks=shown, handed_in=handed_in))
     columns = {
-        "head_commit": work.head,
-        "commits_ahead": work.commits_ahead,
+        "head_commit": work.accepted,
+        "commits_ahead": 1 if made else work.commits_ahead,
         "details": details,
         "updated_at": tx.now.wall_ms,
     }
@@ -360,37 +352,16 @@ def _mark_adopted(
     assert after is not None
     moving.record_attempt(desk, tx, run, after, "attempt_adopted", {"adopted": adopted._asdict()})
     if attempt.thread_id is not None:
-        told = f"Attempt {attempt.number} is adopted: {work.head}.\n\n{report(results or ())}"
+        told = f"Attempt {attempt.number} is adopted: {work.accepted}.\n\n{report(results or ())}"
         judge.tell(desk, run, attempt, told.strip(), results or ())
     return after
 
 
-def _work_of(repository: Repository, heads: Heads, attempt: Attempt) -> Work | None:
-    """The newest commits of an attempt: in its worktree, or kept because they came late, or on
-    its branch, or recorded; None when nothing of it is there."""
-    base, worktree = str(attempt.base_commit), str(attempt.worktree_path)
-    sources = {
-        "worktree": heads.of(worktree),
-        "late": repository.ref_commit(late_ref(attempt)),
-        "branch": repository.ref_commit(f"refs/heads/{attempt.branch}"),
-        "recorded": attempt.head_commit,
-    }
-    best: Work | None = None
-    for source, head in sources.items():
-        if head is None or repository.ref_commit(head) is None:
-            continue
-        folder = worktree if head == sources["worktree"] else None
-        work = Work(head, commits_beyond(repository, head, [base]), source, folder)
-        if work.commits_ahead > 0:
-            return work
-        best = best or work
-    return best
-
-
-def _rejected(
+def _facts(
     task: Task, attempt: Attempt, work: Work, reason: str, details: Details
-) -> InboxOrchError:
-    facts = {
+) -> dict[str, Any]:
+    """What was looked at, and what is in the way."""
+    return {
         "task": task.id,
         "key": task.key,
         "attempt": attempt.id,
@@ -402,10 +373,15 @@ def _rejected(
         "unpushed_submodules": list(details.unpushed_submodules or ()),
         "checks": [check.as_json() for check in details.checks or ()],
     }
+
+
+def _rejected(
+    task: Task, attempt: Attempt, work: Work, reason: str, details: Details
+) -> InboxOrchError:
     return InboxOrchError(
         "work_rejected",
         f"attempt {attempt.number} of task {task.key} cannot be adopted: {reason}",
         hint="put that right in its worktree and commit, or `orch retry` has it done again",
         details={"task": task.id, "key": task.key, "attempt": attempt.id},
-        data=facts,
+        data=_facts(task, attempt, work, reason, details),
     )

@@ -19,6 +19,7 @@ from ..runs.readiness import Heads, Picture, Slots, basis_of, taken_by
 from . import moving
 from . import named as named_tasks
 from . import rows as attempts
+from .rows import Text
 
 
 class Base(NamedTuple):
@@ -47,7 +48,8 @@ class Chosen(NamedTuple):
 class Asked(NamedTuple):
     """What the call says: the tasks that it names, and of all its attempts; the key of the call
     and what it stands for. `harvest`: whether what workers leave uncommitted is to be committed,
-    whatever a task says; `otherwise` of those that say nothing where it is None."""
+    whatever a task says; `otherwise` of those that say nothing where it is None. `text`: what was
+    handed in, so that no worker is needed."""
 
     names: tuple[str, ...]
     mailbox: str | None
@@ -57,6 +59,7 @@ class Asked(NamedTuple):
     digest: str
     harvest: bool | None = None
     otherwise: bool = False
+    text: Text | None = None
 
     def harvests(self, task: Task) -> bool:
         """Whether what the task's worker leaves uncommitted is to be committed for it."""

@@ -6,13 +6,14 @@ crash can finish it.
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.digests import digest_of
 from inbox_orch.shared.errors import InboxOrchError, not_found
 from inbox_orch.shared.ids import check_key, check_name, new_id
-from inbox_orch.shared.store import requests
+from inbox_orch.shared.store import kept_files, requests
+from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Transaction
 
 from ..journal import finishing
@@ -27,6 +28,7 @@ from . import choosing, fold, moving, provision, verify
 from . import named as named_tasks
 from . import rows as attempts
 from .choosing import Asked, Chosen, HeldBack
+from .rows import Details, Text, details_of_new
 
 _MOST_CHOICES = 10
 
@@ -35,6 +37,13 @@ class Repeated(NamedTuple):
     """The attempts that an earlier call with the same key has made."""
 
     attempt_ids: list[str]
+
+
+class HandedIn(NamedTuple):
+    """What was handed in without a worker; `require_fit` raises where it fits no base."""
+
+    text: Text
+    require_fit: Callable[[Sequence[Chosen]], None]
 
 
 class Dispatched(NamedTuple):
@@ -90,6 +99,7 @@ def dispatch(
     within: str | None = None,
     harvest: bool | None = None,
     unsaid_harvest: bool | None = None,
+    handed: "HandedIn | None" = None,
 ) -> Dispatched:
     """One attempt for each ready task, or for those named, in the order of urgency.
 
@@ -98,7 +108,8 @@ def dispatch(
     `key` a repeat finishes what the first call chose, and chooses nothing new; a dry run
     neither repeats anything nor stores its key. `harvest` is whether what the workers leave
     uncommitted is committed for them, by default as each task says; `unsaid_harvest` whether that
-    of tasks that say nothing is, by default as the run's config says.
+    of tasks that say nothing is, by default as the run's config says. `handed` is what was
+    handed in for the one task named, which then needs no worker.
     Errors: `usage`, `not_found`, `invalid_state` (a named task is not ready, the run is not
     open), `dep_not_in_base`, `base_conflict` (of a named task), `dirty_repository`,
     `key_conflict`, and those of git.
@@ -108,10 +119,12 @@ def dispatch(
     if key is not None:
         check_key(key)
     request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
-    digest = "" if key is None else digest_of({"dispatch": request + _said(harvest)})
+    text = None if handed is None else handed.text
+    said = [*_said(harvest), *([] if text is None else [text.sha256, text.replaces])]
+    digest = "" if key is None else digest_of({"dispatch": request + said})
     otherwise = config_of(run).harvest if unsaid_harvest is None else unsaid_harvest
     names = tuple(dict.fromkeys(task_names))
-    asked = Asked(names, mailbox, base, within, key, digest, harvest, otherwise)
+    asked = Asked(names, mailbox, base, within, key, digest, harvest, otherwise, text)
     begin = _look(desk, run, asked, repeats=not dry_run)
     if begin.earlier is not None:
         return _finish_all(desk, run, begin.earlier)
@@ -125,7 +138,7 @@ def dispatch(
     if dry_run:
         return _foreseen(desk, run, asked, picture, allow_dirty=allow_dirty)
     for _ in range(_MOST_CHOICES):
-        done = _once(desk, run, asked, picture, allow_dirty=allow_dirty)
+        done = _once(desk, run, asked, picture, handed, allow_dirty=allow_dirty)
         if done is not None:
             return done._replace(taken_over=taken_over)
         picture = None
@@ -148,10 +161,18 @@ def _foreseen(
 
 
 def _once(
-    desk: Desk, run: Run, asked: Asked, picture: Picture | None, *, allow_dirty: bool
+    desk: Desk,
+    run: Run,
+    asked: Asked,
+    picture: Picture | None,
+    handed: "HandedIn | None",
+    *,
+    allow_dirty: bool,
 ) -> Dispatched | None:
     """Choose and hand out; None when what was chosen builds on has changed meanwhile."""
     chosen, conflicts = choosing.choose(desk, run, asked, store=True, unmoved=picture)
+    if handed is not None:
+        handed.require_fit(chosen)
     dirty = choosing.refuse_dirty(desk, run, chosen, allow_dirty, asked.within)
     allocated = _allocate(desk, run, chosen, dirty, asked)
     if allocated is None:
@@ -212,19 +233,22 @@ def _allocate(
         if any(c.base is not None and c.base.heads != heads.basis(c.task) for c in still):
             return None
         made = [
-            _Made(
-                c.task,
-                _allocated(
-                    desk, tx, run, c, dirty, asked.harvests(c.task) or c.task.blueprint is not None
-                ),
-            )
+            _Made(c.task, _allocated(desk, tx, run, c, dirty, _details(asked, c.task)))
             for c in still
         ]
+        if asked.text is not None:
+            _keep_text(tx, asked.text, made)
         if asked.key is not None:
             request = requests.Request("dispatch", actor, asked.key, asked.digest)
             response = json.dumps([each.attempt.id for each in made])
             requests.store(tx, request, response, tx.now.wall_ms)
         return made
+
+
+def _keep_text(tx: Transaction, text: Text, made: Sequence["_Made"]) -> None:
+    stored = Stored(text.name, text.sha256, text.size)
+    for each in made:
+        kept_files.keep(tx, stored, each.attempt.id, "handed_in", tx.now.wall_ms)
 
 
 def _still_to_be_made(
@@ -252,7 +276,17 @@ def allocate_one(
     desk: Desk, tx: Transaction, run: Run, chosen: Chosen, dirty: tuple[str, ...]
 ) -> str:
     """An attempt at a task that was read in this transaction, with its intent; its id."""
-    return _allocated(desk, tx, run, chosen, dirty, harvest=False).id
+    return _allocated(desk, tx, run, chosen, dirty, None).id
+
+
+def _details(asked: Asked, task: Task) -> str | None:
+    """What is written down of an attempt from the beginning."""
+    harvest = asked.harvests(task) or task.blueprint is not None
+    text = asked.text is not None or task.hands_in == "text"
+    if not (harvest or text):
+        return None
+    found = Details(harvest=harvest or None, hands_in_text=text or None, text=asked.text)
+    return details_of_new(found)
 
 
 def _allocated(
@@ -261,7 +295,7 @@ def _allocated(
     run: Run,
     chosen: Chosen,
     dirty: tuple[str, ...],
-    harvest: bool,
+    details: str | None,
 ) -> Attempt:
     task = chosen.task
     number, attempt_id = task.attempts + 1, new_id()
@@ -284,7 +318,7 @@ def _allocated(
             "base_commit": chosen.base.commit,
             "base_source": chosen.base.source,
             "dirty_paths": json.dumps(list(dirty)) if dirty else None,
-            "details": json.dumps({"harvest": True}) if harvest else None,
+            "details": details,
         }
     made = attempts.insert(tx, values)
     journal_rows.open_intent(

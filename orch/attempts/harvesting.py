@@ -6,7 +6,6 @@ down that it is over, in one hold of the attempt's lock: what another leader's c
 then on must not be taken for the worker's. Decides nothing.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..git import harvest, worktrees
@@ -92,7 +91,7 @@ def _harvest(
     for _ in range(ROUNDS):
         if found is None or not found.dirty_paths or obstacle is not None:
             break
-        left = left or _left(desk, run, task, attempt, known)
+        left = left or left_by(desk, run, task, attempt)
         obstacle = _commit(repository, left, found, hold)
         if obstacle is None:
             found = repository.look_at(worktree, base, known)
@@ -111,8 +110,8 @@ def _commit(repository: Repository, left: harvest.Left, found: Found, hold: Hold
     return None
 
 
-def _left(desk: Desk, run: Run, task: Task, attempt: Attempt, known: Sequence[str]) -> harvest.Left:
-    """The commit that it is to become, in the worker's name and words."""
+def left_by(desk: Desk, run: Run, task: Task, attempt: Attempt) -> harvest.Left:
+    """The commit that what a worker has left is to become, in its name and words."""
     thread_id = attempt.thread_id
     last, lease = None, None
     if thread_id is not None:  # there is none before the first worker of a blueprint
@@ -126,7 +125,7 @@ def _left(desk: Desk, run: Run, task: Task, attempt: Attempt, known: Sequence[st
     return harvest.Left(
         str(attempt.worktree_path),
         str(attempt.branch),
-        known,
+        attempts.details_of(attempt).untracked_at_start or (),
         holder if last is None else last.sender,
         (attempt.updated_at if last is None else last.created_at) // 1000,
         texts.commit_message(masked(title, secrets), masked(words, secrets)),

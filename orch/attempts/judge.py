@@ -263,7 +263,10 @@ def _is_wanted(desk: Desk, attempt: Attempt) -> bool:
 
 
 def _conclude(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]) -> bool:
-    """Accept or reject, and tell it on the thread with the outputs, in one transaction."""
+    """Accept or reject, or ask whoever has to approve of it, and tell it on the thread with the
+    outputs, in one transaction."""
+    if objection(results) is None and _is_asked(desk, run, attempt):
+        return _ask(desk, run, attempt, results)
     if objection(results) is None and attempt.head_commit is not None:
         if not _note_head(desk, attempt, attempt.head_commit):
             return False
@@ -275,6 +278,32 @@ def _conclude(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]
     with desk.database.transaction() as tx:
         mine = close_verification(desk, tx, attempt, "done")
         return mine and _settle(desk, run, attempt, results, tx)
+
+
+def _is_asked(desk: Desk, run: Run, attempt: Attempt) -> bool:
+    """Whether its patch waits for an approval."""
+    if not run.patches or attempt.head_commit is None:
+        return False
+    from . import patches
+
+    with desk.database.snapshot() as snapshot:
+        return patches.open_patch(snapshot, attempt)[1] == "queued"
+
+
+def _ask(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]) -> bool:
+    with desk.database.transaction() as tx:
+        present = attempts.get(tx, attempt.id)
+        assert present is not None
+        mine = close_verification(desk, tx, attempt, "done")
+        if not mine or present.state != "verifying":
+            return False
+        text = f"Attempt {attempt.number} has passed its checks, and waits for an approval."
+        message = tell(desk, run, attempt, f"{text}\n\n{report(results)}", results)
+        changes = {"details": details_with(present, Details(verdict_message=message))}
+        move = moving.Move("submitted", "its change has to be approved", changes)
+        asking = moving.move_attempt(desk, tx, run, present, move)
+        kinds.of_stages().ask_approval(desk, tx, run, asking)
+        return True
 
 
 def _note_head(desk: Desk, attempt: Attempt, head: str) -> bool:
@@ -294,6 +323,10 @@ def _settle(
         return False
     reason = objection(results)
     verdict = "succeeded" if reason is None else "rejected"
+    if reason is not None and run.patches:
+        from . import patches
+
+        patches.checked(desk, tx, run, attempt, passed=False)
     text = f"Attempt {attempt.number} {'is accepted' if reason is None else verdict}."
     message = tell(desk, run, attempt, f"{text}\n\n{report(results)}", results)
     details = details_with(present, Details(verdict_message=message))

@@ -39,6 +39,10 @@ class Staged(Protocol):
         """Run the gates of one stage, with turns for the caller; returns whether it was decided,
         None when there are none to run."""
 
+    def ask_approval(self, desk: "Desk", tx: Transaction, run: Run, attempt: Attempt) -> None:
+        """Ask whoever has to approve of what a submitted attempt has handed in, though it goes by
+        no blueprint: it is blocked until then, and waits for that as one that goes by one does."""
+
     def due_ms(
         self, desk: "Desk", tx: Session, live: Sequence[Attempt], unanswered: NoAnswer | None
     ) -> int | None:

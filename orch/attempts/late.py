@@ -75,7 +75,8 @@ def _note_late(desk: Desk, run: Run, attempt: Attempt, head: str, count: int) ->
 
 def known_heads(attempt: Attempt) -> list[str]:
     """Commits of an attempt that are kept: its base, what was recorded, what came late."""
-    found = (attempt.base_commit, attempt.head_commit, _late_head(attempt))
+    handed_in = details_of(attempt).handed_in
+    found = (attempt.base_commit, attempt.head_commit, handed_in, _late_head(attempt))
     return [commit for commit in found if commit is not None]
 
 

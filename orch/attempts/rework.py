@@ -5,6 +5,7 @@ one is not taken out: nothing that was handed out is changed or lost.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.digests import digest_of
@@ -13,9 +14,10 @@ from inbox_orch.shared.ids import check_name, counted
 from inbox_orch.shared.store import events
 from inbox_orch.shared.store.engine import Transaction
 
-from ..runs import blueprint_rows, limits, states
+from ..runs import blueprint_rows, limits, policies, states
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
+from ..runs.config import config_of
 from ..runs.desk import Answer, Desk
 from ..runs.model import Limits, Run, Task
 from ..runs.readiness import Picture, Standing
@@ -32,7 +34,8 @@ _HINTS = {
 
 
 class Edit(NamedTuple):
-    """What is to be different in a task; None stays as it is, as does a limit that is None."""
+    """What is to be different in a task; None stays as it is, as does a limit that is None.
+    Of `policy` those rules that it has; one without any takes the task's away."""
 
     title: str | None = None
     body: str | None = None
@@ -43,12 +46,15 @@ class Edit(NamedTuple):
     checks: tuple[str, ...] | None = None
     limits: Limits = Limits()
     harvest: bool | None = None
+    policy: Mapping[str, Any] | None = None
 
     def as_asked(self) -> list[Any]:
-        """The change as a key stands for it: where it does not say `harvest`, as before there was
-        that."""
-        *values, harvest = json.loads(json.dumps(self))
-        return values if harvest is None else [*values, harvest]
+        """The change as a key stands for it: where it does not say `harvest` or `policy`, as before
+        there was that."""
+        values: list[Any] = json.loads(json.dumps(self))
+        while len(values) > Edit._fields.index("harvest") and values[-1] is None:
+            values.pop()
+        return values
 
     def values(self, task: Task) -> dict[str, Any]:
         """What differs from the task, by the names of its fields. Error `usage`."""
@@ -56,10 +62,21 @@ class Edit(NamedTuple):
             raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
         if self.harvest and not task.worktree:
             raise usage(limits.NOTHING_TO_HARVEST, hint="leave --harvest out")
+        if self.policy and not task.worktree:
+            raise usage(limits.NOTHING_TO_JUDGE, hint="leave the policy out")
         wanted = {name: value for name, value in self._asdict().items() if value is not None}
+        if "policy" in wanted:
+            wanted["policy"] = self.policy_for(task)
         given = {name: value for name, value in self.limits._asdict().items() if value is not None}
         wanted["limits"] = task.limits._replace(**given)
         return {name: value for name, value in wanted.items() if getattr(task, name) != value}
+
+    def policy_for(self, task: Task) -> str | None:
+        """The column of the policy that the task has then: with these rules instead of its own, or
+        without any where none is given."""
+        if not self.policy:
+            return None
+        return policies.column({**(policies.stored(task.policy) or {}), **self.policy})
 
 
 def edit_task(desk: Desk, run: Run, name: str, wanted: Edit, *, key: str | None = None) -> Answer:
@@ -78,6 +95,8 @@ def edit_task(desk: Desk, run: Run, name: str, wanted: Edit, *, key: str | None 
             return earlier
         task = _pending(desk, tx, run, name, "task edit")
         changed = wanted.values(task)
+        if "policy" in changed:
+            _check_policy(tx, run, task, changed["policy"])
         if changed:
             task = _store(desk, tx, run, task, changed)
         data = {"task": task.as_json(), "body": task.body, "changed": list(changed)}
@@ -87,9 +106,11 @@ def edit_task(desk: Desk, run: Run, name: str, wanted: Edit, *, key: str | None 
 def give_blueprint(desk: Desk, run: Run, picture: Picture, drawn: tuple[str, str]) -> int:
     """Let the tasks of a run that work in a worktree, name no blueprint and have not begun go by
     one, given by its id and its text; returns how many that are. What a task says of its attempts
-    stays. Errors: those of every write."""
+    stays. Errors: `constraint_weakened`, those of every write."""
     if not any(map(_could_have_one, picture.standings)):
         return 0
+    outer = policies.layers_of(config_of(run).policy, staged=True)
+    policies.require_tightening(outer, policies.of_stages(drawn[1]))
     with desk.database.transaction() as tx:
         blueprint_rows.keep(tx, run.id, *drawn, tx.now.wall_ms)
         could = [s.task.id for s in picture.standings if _could_have_one(s)]
@@ -137,6 +158,14 @@ def _check(wanted: Edit) -> None:
     if wanted.kind is not None:
         check_name(wanted.kind, "kind")
     limits.check_commands(wanted.checks or ())
+
+
+def _check_policy(tx: Transaction, run: Run, task: Task, policy: str | None) -> None:
+    """Error `constraint_weakened`."""
+    given = (task.key, policies.stored(policy))
+    outer = policies.layers_of(config_of(run).policy, given, staged=task.blueprint is not None)
+    drawn = task.blueprint and blueprint_rows.text_of(tx, run.id, task.blueprint)
+    policies.require_tightening(outer, policies.of_stages(drawn))
 
 
 def _pending(desk: Desk, tx: Transaction, run: Run, name: str, verb: str) -> Task:

@@ -51,6 +51,28 @@ class Start(NamedTuple):
     prove: bool
 
 
+class Text(NamedTuple):
+    """What was handed in as text, without a worker: the name, digest and size of the file that has
+    it, whether it is a diff or edits (`way`), by whom, and the refused patch that it is for."""
+
+    name: str
+    sha256: str
+    size: int
+    way: str
+    by: str
+    replaces: str | None = None
+
+
+class Brought(NamedTuple):
+    """What was made of a text that was handed in: the commit, the digest of the text, whether that
+    is a diff or edits, and what was done to make it."""
+
+    commit: str
+    sha256: str
+    way: str
+    notes: tuple[str, ...] = ()
+
+
 class Details(NamedTuple):
     """What is known of an attempt beyond its columns; None where nothing was written down.
 
@@ -61,6 +83,9 @@ class Details(NamedTuple):
     id of the message that told of the verdict. `harvest`: whether what its worker leaves is to be
     committed, False once that is over; `harvested`: what was. `start`: what it began with, where
     it goes by a blueprint; `unverified`: why accepted work was not judged as it should have been.
+    `handed_in`: the newest commit of its worker, where another one was made of that tree.
+    `hands_in_text`: what is changed stands in the result; `text`: what was handed in without a
+    worker; `brought`: what was made of such a text.
     """
 
     not_copied: "tuple[LeftOut, ...] | None" = None
@@ -76,6 +101,10 @@ class Details(NamedTuple):
     harvested: Harvested | None = None
     start: Start | None = None
     unverified: str | None = None
+    handed_in: str | None = None
+    hands_in_text: bool | None = None
+    text: Text | None = None
+    brought: Brought | None = None
 
 
 class Failure(NamedTuple):
@@ -242,6 +271,12 @@ def details_with(attempt: Attempt, more: Details) -> str:
     return json.dumps({**_stored(attempt), **{name: _plain(v) for name, v in given.items()}})
 
 
+def details_of_new(details: Details) -> str:
+    """The column `details` of an attempt that is made."""
+    given = {name: value for name, value in details._asdict().items() if value is not None}
+    return json.dumps({name: _plain(value) for name, value in given.items()})
+
+
 def failure_column(failure: Failure) -> str:
     """The column `details` of an attempt that was never handed out."""
     return json.dumps({"code": failure.code, **failure.facts})
@@ -268,6 +303,10 @@ def _value(name: str, plain: Any) -> Any:
         return Late(plain["head"], plain["commits"], plain["ref"])
     if name == "harvested":
         return Harvested(plain["commit"], plain["files"])
+    if name == "text":
+        return Text(**plain)
+    if name == "brought":
+        return Brought(**{**plain, "notes": tuple(plain["notes"])})
     if name == "start":
         return Start(plain["tree"], plain["commit"], plain["base_tree"], plain["prove"])
     return plain if isinstance(plain, (str, bool)) else tuple(plain)

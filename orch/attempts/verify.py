@@ -7,7 +7,7 @@ guarded by the state that it was found for.
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Transaction
@@ -24,17 +24,22 @@ from . import fold, keep, kinds, moving
 from . import rows as attempts
 from .rows import Details, details_with
 
+if TYPE_CHECKING:
+    from .patches import Judged, NotFitting
+
 # Another leader that harvests an attempt decides on it as well: nothing is to wait for that.
 _PATIENCE_SECONDS = 0.5
 _REPOSITORY_GONE = ("git_failed", "usage")
 
 
 class Verdict(NamedTuple):
-    """Whether a submitted attempt is accepted, and what was seen."""
+    """Whether a submitted attempt is accepted, and what was seen; `judged` is its change, where it
+    is a patch that is still to be written down."""
 
     state: str
     reason: str | None
     changes: dict[str, Any]
+    judged: "Judged | NotFitting | None" = None
 
 
 def verify(desk: Desk, run: Run) -> int:
@@ -93,6 +98,15 @@ def obstacle(desk: Desk, run: Run) -> str | None:
 def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
     if was_seen(attempt):
         return False  # only its checks are left
+    if attempt.hands_in_text:
+        brought = _brought_in(desk, run, attempt, task)
+        if brought is None or brought.state != "succeeded":
+            return brought is not None and decide(desk, run, attempt, brought)
+        attempt = attempt._replace(details=brought.changes["details"])
+    return _verify_work(desk, run, attempt, task)
+
+
+def _verify_work(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
     not_harvested = None
     if attempt.harvest:
         left = _harvested(desk, run, attempt, task)
@@ -104,10 +118,50 @@ def _verify_one(desk: Desk, run: Run, attempt: Attempt, task: Task) -> bool:
     verdict = _verdict(desk, run, attempt, task, not_harvested)
     if verdict is None:
         return False
+    if verdict.state == "succeeded":
+        verdict = _judged(desk, run, attempt, task, verdict)
     if verdict.state == "succeeded" and needs_checks(attempt, task):
-        _note_seen(desk, attempt, verdict)
+        _note_seen(desk, run, attempt, verdict)
         return False
     return decide(desk, run, attempt, verdict)
+
+
+def _judged(desk: Desk, run: Run, attempt: Attempt, task: Task, verdict: Verdict) -> Verdict:
+    """The verdict with what the policy says of the change. Nothing is written down of it yet."""
+    head = verdict.changes.get("head_commit")
+    if head is None or not run.patches:
+        return verdict
+    from . import patches  # what is judged by nobody needs none of it
+
+    judged = patches.judge(desk, run, task, attempt, head)
+    if judged is None:
+        return verdict
+    if judged.denied:
+        return verdict._replace(state="rejected", reason=judged.rejection, judged=judged)
+    if judged.head == head:
+        return verdict._replace(judged=judged)
+    details = details_with(
+        attempt._replace(details=verdict.changes["details"]), Details(handed_in=head)
+    )
+    changes = {"head_commit": judged.head, "commits_ahead": 1, "details": details}
+    return verdict._replace(changes={**verdict.changes, **changes}, judged=judged)
+
+
+def _brought_in(desk: Desk, run: Run, attempt: Attempt, task: Task) -> Verdict | None:
+    """What comes of a change that was handed in as text, once it is in the worktree or cannot be;
+    None when it cannot be told now."""
+    from . import text_work
+
+    if not is_there(str(attempt.worktree_path)):
+        return gone(desk, run, attempt)
+    try:
+        done = text_work.take_in(desk, run, task, attempt, _PATIENCE_SECONDS)
+    except InboxOrchError as error:
+        if error.code == "busy":
+            return None
+        raise
+    verdict = "succeeded" if done.reason is None else "rejected"
+    return Verdict(verdict, done.reason, {"details": done.details}, done.judged)
 
 
 def _harvested(
@@ -127,17 +181,28 @@ def _harvested(
         return attempt, None  # what looks at it comes to the same, and tells
 
 
-def _note_seen(desk: Desk, attempt: Attempt, verdict: Verdict) -> None:
+def _note_seen(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict) -> None:
     """Only the checks are left, and they may change the tree or move HEAD."""
     with desk.database.transaction() as tx:
         if _is_still(tx, attempt):
             columns = {**verdict.changes, "updated_at": tx.now.wall_ms}
             attempts.update(tx, attempt.id, columns, expected_state="submitted")
+            _record(desk, tx, run, verdict)
+
+
+def _record(desk: Desk, tx: Transaction, run: Run, verdict: Verdict) -> None:
+    if verdict.judged is not None:
+        from . import patches
+
+        patches.record(desk, tx, run, verdict.judged)
 
 
 def decide(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
-    """Write down what a submitted attempt has come to; False when another leader was
-    quicker."""
+    """Write down what a submitted attempt has come to, or ask whoever has to approve of it; False
+    when another leader was quicker."""
+    if verdict.state == "succeeded" and verdict.judged is not None and verdict.judged.asked:
+        with desk.database.transaction() as tx:
+            return _ask(desk, tx, run, attempt, verdict)
     settled = partial(_decided, desk, run, attempt, verdict)
     head = verdict.changes.get("head_commit")
     if verdict.state == "succeeded" and head is not None:
@@ -157,9 +222,22 @@ def _begin_accepting(desk: Desk, run: Run, attempt: Attempt, head: str, tx: Tran
     return True
 
 
+def _ask(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, verdict: Verdict) -> bool:
+    if not _is_still(tx, attempt):
+        return False
+    _record(desk, tx, run, verdict)
+    columns = {**verdict.changes, "updated_at": tx.now.wall_ms}
+    attempts.update(tx, attempt.id, columns, expected_state="submitted")
+    present = attempts.get(tx, attempt.id)
+    assert present is not None
+    kinds.of_stages().ask_approval(desk, tx, run, present)
+    return True
+
+
 def _decided(desk: Desk, run: Run, attempt: Attempt, verdict: Verdict, tx: Transaction) -> bool:
     if not _is_still(tx, attempt):
         return False
+    _record(desk, tx, run, verdict)
     moved = moving.move_attempt(
         desk, tx, run, attempt, moving.Move("verifying", "the worker is done")
     )
@@ -241,6 +319,11 @@ def gone(desk: Desk, run: Run, attempt: Attempt) -> Verdict | None:
 def _accept(
     desk: Desk, tx: Transaction, run: Run, attempt: Attempt, changes: dict[str, Any]
 ) -> None:
+    if run.patches:
+        from . import patches
+
+        checks = attempts.details_of(attempt).checks
+        patches.accepted(desk, tx, run, attempt, gates=bool(checks))
     accepted = moving.move_attempt(
         desk, tx, run, attempt, moving.Move("succeeded", "accepted", changes)
     )

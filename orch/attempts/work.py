@@ -9,6 +9,7 @@ from typing import NamedTuple
 from inbox_orch.inbox.services import sending
 from inbox_orch.inbox.services.desk import Draft
 from inbox_orch.shared.ids import new_id
+from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..gates.surroundings import command_environment
@@ -24,7 +25,7 @@ from . import moving, verify
 from . import rows as attempts
 from .equip import Equipment, equip
 from .kinds import FirstMessage
-from .rows import Details, details_with
+from .rows import Details, Text, details_with
 
 MAX_BRIEF_BYTES = 2048
 
@@ -41,13 +42,19 @@ Every call takes --db {database} --db-id {database_id} (or INBOX_DB, INBOX_DB_ID
 """
 _COMMITTING = "Commit there; what is not committed does not count."
 _READING = "Read, and change nothing there: what you change is taken back."
+_TEXTS = """\
+Change nothing there: hand it in. End with `inbox done --body TEXT --payload-file FILE`, as JSON:
+{"patch": DIFF}, {"patch": {"artifact": NAME}} (see --attach) or {"edits": [EDIT, ...]}, an EDIT
+being {"path", "old", "new"}, {"path", "content"} or {"path", "delete": true}.
+DIFF is what `git diff` prints and nothing else; `old` has to be in the file exactly once.\
+"""
 _HARVESTING = "What you leave uncommitted there is committed for you once you have ended."
 
 
 class Errand(NamedTuple):
     """What a worker has to know of an attempt: `run` is its name, `task` a key, `attempt` its
     number, `worktree` and `database` are paths. `harvest`: what it leaves is committed for it;
-    `reads`: it is to change nothing."""
+    `reads`: it is to change nothing; `hands_in_text`: what it changes stands in its result."""
 
     run: str
     task: str
@@ -61,6 +68,7 @@ class Errand(NamedTuple):
     database_id: str
     harvest: bool = False
     reads: bool = False
+    hands_in_text: bool = False
 
 
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
@@ -85,7 +93,8 @@ def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> A
     )
     if details == Details():
         return attempt
-    before = attempt if attempt.harvest else attempt._replace(details=None)
+    kept = attempt.harvest or attempt.hands_in_text
+    before = attempt if kept else attempt._replace(details=None)
     return attempt._replace(details=details_with(before, details))
 
 
@@ -107,7 +116,11 @@ def is_cancelled(desk: Desk, run: Run) -> bool:
 def offer(
     desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: FirstMessage
 ) -> Attempt:
-    """Send the thread and say so, in one transaction."""
+    """Send the thread and say so, in one transaction; where the change was handed in already, it
+    is done at once."""
+    handed = attempts.details_of(attempt).text if attempt.hands_in_text else None
+    if handed is not None:
+        return hand_over(desk, tx, run, task, attempt, handed)
     database, thread_id = desk.database, new_id()
     facts = {
         "run": run.name,
@@ -141,6 +154,31 @@ def offer(
     return moving.hand_out(desk, tx, run, attempt, thread_id)
 
 
+def hand_over(
+    desk: Desk, tx: Transaction, run: Run, task: Task, attempt: Attempt, text: Text
+) -> Attempt:
+    """The thread of what somebody has handed in without having been sent it: theirs, and done."""
+    from inbox_orch.inbox.services import claiming, holding
+
+    outgoing = sending.Outgoing(
+        to=text.by, subject=f"{task.key}: {task.title}"[:200], thread_id=new_id()
+    )
+    content = desk.bus.desk.draft(task.text)
+    thread_id = sending.open_thread(desk.bus.desk, tx, outgoing, content, agent=run.leader).id
+    token = claiming.claim(desk.bus.desk, thread_id, agent=text.by).lease.token
+    assert token is not None
+    key = "patch" if text.way == "diff" else "edits"
+    holding.done(
+        desk.bus.desk,
+        thread_id,
+        token,
+        body=f"Handed in as {text.name}.",
+        payload=json.dumps({key: {"artifact": text.name}}),
+        files=(Stored(text.name, text.sha256, text.size),),
+    )
+    return moving.hand_out(desk, tx, run, attempt, thread_id)
+
+
 def brief_of(
     desk: Desk, run: Run, task: Task, attempt: Attempt, thread_id: str, *, reads: bool = False
 ) -> str:
@@ -158,6 +196,7 @@ def brief_of(
         database_id=desk.database.id,
         harvest=attempt.harvest,
         reads=reads,
+        hands_in_text=attempt.hands_in_text,
     )
     return brief(errand)
 
@@ -179,6 +218,8 @@ def _written(errand: Errand) -> str:
         lines += ["Worktree: {worktree}", "Branch: {branch}, from {base_commit}"]
     rules = _RULES if errand.worktree is not None else _RULES.split("\n", 1)[1]
     committing = _HARVESTING if errand.harvest else _COMMITTING
+    if errand.hands_in_text:
+        committing = _TEXTS
     if errand.reads:
         committing = _READING
     return "\n".join([*lines, rules]).format(**errand._asdict(), committing=committing)

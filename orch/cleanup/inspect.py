@@ -125,7 +125,9 @@ def _proof(run: Run, repository: Repository, attempt: Attempt, head: str | None)
         return None
     own = f"refs/heads/{attempt.branch}"
     others = [t for t in targets(run, repository) if t.ref != own]
-    proof = merged.proof_of(repository, head, others)
+    proof = merged.proof_of(repository, head, others) or _by_accepted(
+        repository, attempt, head, others
+    )
     if proof is not None:
         return proof
     assert attempt.base_commit is not None
@@ -135,6 +137,21 @@ def _proof(run: Run, repository: Repository, attempt: Attempt, head: str | None)
     ):
         return Proof("no_commits", None)
     return None
+
+
+def _by_accepted(
+    repository: Repository, attempt: Attempt, head: str, others: Sequence[Target]
+) -> Proof | None:
+    """Where the commit is with which the work was accepted, if that has the very tree of HEAD: the
+    worker's own history was left out on purpose."""
+    accepted = attempt.head_commit
+    if accepted in (None, head, attempt.base_commit):
+        return None
+    trees = {repository.ref_commit(f"{commit}^{{tree}}") for commit in (accepted, head)}
+    if len(trees) > 1 or None in trees:
+        return None
+    found = merged.proof_of(repository, str(accepted), others)
+    return None if found is None else Proof("same_tree", found.target)
 
 
 def _inspect_absent(repository: Repository, place: Place) -> Inspected:

@@ -38,6 +38,7 @@ COMMANDS = {
     "checkpoint": (f"{_HERE}.checkpoint", "Keep states of a worktree; go back to one."),
     "patch": (f"{_HERE}.patch", "What was handed in: judged, and kept."),
     "gate": (f"{_HERE}.gate", "The gates that work has to pass; run them."),
+    "policy": (f"{_HERE}.policy", "What changes have to satisfy; show it, try it."),
     "retry": (f"{_HERE}.retry", "Try failed or cancelled tasks again."),
     "reassign": (f"{_HERE}.reassign", "Let other workers do tasks."),
     "cancel": (f"{_HERE}.cancel", "Cancel tasks, even while they are worked on."),

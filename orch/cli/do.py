@@ -38,6 +38,7 @@ from .parts.crewing import posts_wanted, with_option
 from .parts.database import ensure_database
 from .parts.deciding import unanswered_of, unanswered_options
 from .parts.documents import faults_told, plan_in
+from .parts.giving_policies import policy_of, policy_options
 from .parts.integrated import blocks_of
 from .parts.naming_blueprints import blueprint_option, resolved, with_blueprint
 from .parts.progress import Progress
@@ -104,6 +105,7 @@ _MOST_ROUNDS = 10
     "Commit what CMD leaves uncommitted in its name.  [default: as each task of a plan says, else "
     "--harvest]"
 )
+@policy_options()
 @notify_option
 @unanswered_options
 @click.option("--allow-dirty", is_flag=True, help="Also when HEAD lacks changes of yours.")
@@ -138,7 +140,9 @@ def command(
     """
     shell = shell_of(context)
     unanswered = unanswered_of(task.pop("on_no_answer"), task.pop("decide_within"))
+    policy = policy_of(shell, task)
     wanted = _staged(shell, _wanted(shell, words, plan_file, task), task)
+    wanted = wanted.with_policy(policy)
     posts = posts_wanted(shell.output, workers, adapters, wanted.command_line)
     if not posts:
         raise usage("it is not said who does it", hint=_WHO)
@@ -175,6 +179,14 @@ class _Wanted(NamedTuple):
     opening: Opening
     command_line: tuple[str, ...]
     source: "Source | None" = None
+
+    def with_policy(self, rules: dict[str, Any] | None) -> "_Wanted":
+        """With these rules in the config of the run, instead of those that it has."""
+        if rules is None:
+            return self
+        config = self.opening.config
+        config = config._replace(policy={**(config.policy or {}), **rules})
+        return self._replace(opening=self.opening._replace(config=config))
 
 
 def _wanted(

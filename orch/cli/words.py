@@ -2,7 +2,7 @@
 
 GROUPS = {
     "Start here": ("do", "drive", "status", "board", "demo"),
-    "Runs and tasks": ("run", "task", "dep", "plan", "blueprint", "show"),
+    "Runs and tasks": ("run", "task", "dep", "plan", "blueprint", "policy", "show"),
     "Have it done": (
         "ready",
         "dispatch",
@@ -83,14 +83,15 @@ MEANT = {
     "checkpoints": ("checkpoint list",),
     "review": ("council",),
     "vote": ("council",),
-    "check": ("gate run", "doctor"),
+    "check": ("gate run", "policy check", "doctor"),
     "gates": ("gate list",),
     "patches": ("patch list",),
-    "lint": ("gate run",),
+    "lint": ("gate run", "policy lint"),
     "test": ("gate run",),
     "validate": ("blueprint validate",),
     "stages": ("blueprint list",),
     "config": ("run init",),
+    "rules": ("policy show",),
     "version": ("--version",),
     "work": ("drive", "inbox work"),
     **{name: (f"inbox {name}",) for name in _OF_INBOX},

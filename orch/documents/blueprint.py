@@ -17,6 +17,7 @@ from inbox_orch.shared.shell.inputs import decode_body, read_input
 from ..stages.checking import MAX_GOAL_BYTES, MAX_TEXT_BYTES, MOST_NAMES, MOST_STAGES, Fault, faults
 from ..stages.model import ENDS, MAX_TOTAL_VISITS, ROUTES, Blueprint, Stage
 from .parts import Part, Seconds, keys_of
+from .policy import PolicyPart
 from .problems import Problem, near, problems_of
 from .reading import Source, read_document
 
@@ -50,6 +51,7 @@ class StagePart(Part):
     toolset: str | None = None
     writes: bool = True
     reviews: bool = False
+    hands_in: str | None = None
     inputs: Names = Field([])
     outputs: Names = Field([])
     gates: Names | None = None
@@ -61,12 +63,14 @@ class StagePart(Part):
     on_error: Target | None = None
     on_skip: Target | None = None
     on_reject: Target | None = None
+    policy: PolicyPart | None = None
 
     def value(self, goal: str | None) -> Stage:
         """The stage as a frozen value; `goal` is what its file says, or its own."""
-        given = self.model_dump(exclude={"goal", "goal_file"})
+        given = self.model_dump(exclude={"goal", "goal_file", "policy"})
         lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
-        return Stage(**{**given, **lists, "goal": goal})
+        policy = None if self.policy is None else self.policy.value()
+        return Stage(**{**given, **lists, "goal": goal, "policy": policy})
 
 
 class BlueprintPart(Part):

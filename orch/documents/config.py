@@ -29,6 +29,7 @@ from .parts import (
     checked,
     validated,
 )
+from .policy import PolicyPart
 from .reading import read_document
 
 MAX_CONFIG_BYTES = 256 * 1024
@@ -156,6 +157,7 @@ class ConfigPart(Part):
         ["setup", "gates"]
     )
     decisions: DecisionsPart = DecisionsPart()
+    policy: PolicyPart | None = None
 
     @model_validator(mode="after")
     def _each_once(self) -> "ConfigPart":

@@ -14,6 +14,7 @@ from ..runs.names import check_task_key
 from ..runs.plan import Link, Opening, Plan, TaskSpec
 from .config import ConfigPart, Mailbox
 from .parts import Commands, LimitsPart, Part, Tries, checked, validated
+from .policy import PolicyPart
 from .reading import Source, read_document
 
 MAX_PLAN_BYTES = 128 * 1024 * 1024
@@ -80,6 +81,8 @@ class TaskPart(Part):
     result_schema: Annotated[ResultSchema | None, Field(alias="schema")] = None
     harvest: bool | None = None
     blueprint: Annotated[str, Field(min_length=1, max_length=MOST_BLUEPRINT)] | None = None
+    policy: PolicyPart | None = None
+    hands_in: Literal["text"] | None = None
 
     def value(self) -> TaskSpec:
         return TaskSpec(
@@ -99,6 +102,8 @@ class TaskPart(Part):
             self.result_schema,
             self.harvest,
             self.blueprint,
+            policy=None if self.policy is None else self.policy.value(),
+            hands_in=self.hands_in,
         )
 
 

@@ -4,13 +4,14 @@ folder where nothing that is configured has a say. Writes nothing.
 
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple, cast
 
 from inbox_orch.shared.store.temporary import temporary_place
 
 from .commands import git_bytes
 from .failures import named_failures
+from .restoring import BATCH_BYTES, batches, contents, sized
 from .sealed import Sealed
 
 _DIFF = (
@@ -53,7 +54,8 @@ def added(sealed: Sealed, before: str, after: str, most_bytes: int) -> Added:
             environment=sealed.reading,
         )
         file.seek(0)
-        found = parsed(file.read())
+        content = file.read()
+    found = parsed(content[: content.rfind(b"\n") + 1])
     if bounded.total <= most_bytes:
         return found
     return found._replace(text_bytes=max(found.text_bytes, bounded.total), whole=False)
@@ -137,3 +139,29 @@ def _unquoted(name: bytes) -> bytes:
             found.append(int(name[at + 1 : at + 4], 8))
             at += 4
     return bytes(found)
+
+
+_BLOCK_BYTES = 8 * 1024 * 1024
+_OVERLAP_BYTES = 64 * 1024
+
+
+def pieces(sealed: Sealed, names: Iterable[str], most_bytes: int) -> Iterator[tuple[str, bytes]]:
+    """The contents of some blobs, each with its name, up to so many bytes of all: one that is large
+    in pieces that overlap. Errors: `git_failed`, `disk_full`, `io_error`."""
+    entries, left = [], most_bytes
+    for entry in sized(sealed.folder, names, sealed.reading):
+        if entry.size <= left:
+            entries.append(entry)
+            left -= entry.size
+    for batch in batches(entries):
+        read = contents(sealed.folder, batch, sealed.reading)
+        yield from zip((entry.name for entry in batch), read, strict=True)
+    for entry in (each for each in entries if each.size > BATCH_BYTES):
+        place, last = temporary_place(), b""
+        with named_failures(place), tempfile.TemporaryFile(dir=place) as file:
+            words = ("cat-file", "blob", entry.name)
+            git_bytes(sealed.folder, *words, output=file, environment=sealed.reading)
+            file.seek(0)
+            while block := file.read(_BLOCK_BYTES):
+                yield entry.name, last + block
+                last = block[-_OVERLAP_BYTES:]

@@ -159,6 +159,21 @@ def made(
     return found._replace(commit=commit)
 
 
+def keep(repository: Repository, ref: str, commits: Sequence[str], message: str) -> None:
+    """Keep commits at the end of a chain, the first with its tree, without a look at any worktree;
+    what the chain has already is not kept twice. Errors: `git_failed`, those of every write."""
+    at = repository.ref_commit(ref)
+    missing = [each for each in commits if at is None or not repository.contains(at, each)]
+    if not missing:
+        return
+    tree = output_of(repository.path, "rev-parse", f"{missing[0]}^{{tree}}")
+    kept = [("Kept", each) for each in missing]
+    text = _text_of(message, [("Ref", ref), ("Head", missing[0]), ("Index-tree", tree), *kept])
+    parents = dict.fromkeys(filter(None, (at, *missing)))
+    commit = _commit_of(repository.path, tree, list(parents), text)
+    _advance(Place(repository, repository.path, (), ref, ()), commit, at)
+
+
 def _last(repository: Repository, previous: str | None, here: Names) -> State | None:
     """What the chain ends with."""
     if previous is None:

@@ -160,6 +160,24 @@ def git_bytes(
     return content
 
 
+def git_told(
+    folder: str,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    given: bytes | None = None,
+) -> str:
+    """Run a git that changes something, and return what it says of it beside its output.
+
+    Errors as of `git`.
+    """
+    command = ["git", "-C", folder, *_OPTIONS, *_meant(folder), *_LASTING, *arguments]
+    variables = {**(environment or {}), "LC_ALL": "C"}
+    status, _, complaint = _execute(_Call(folder, command, variables, given=given))
+    if status != 0:
+        raise _failed(folder, arguments, status, complaint.strip(), reads=False)
+    return complaint
+
+
 def exact_names(working_tree: str) -> tuple[str, ...]:
     """Options without which git may take a new file for a tracked one whose name differs in the
     case of letters alone: a setting that came with a copy from a disk where that is so. Where

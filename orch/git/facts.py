@@ -98,6 +98,14 @@ def diff_text(repository: Repository, before: str, after: str, most_bytes: int) 
     return content.decode("utf-8", "backslashreplace")
 
 
+def whole_diff(repository: Repository, before: str, after: str) -> bytes:
+    """The change as a diff that `git apply` takes, with the content of binary files. Errors:
+    `git_failed`, `disk_full`, `io_error`."""
+    with sealed_folder(repository) as sealed:
+        words = (*_TEXT, "--binary", before, after)
+        return git_bytes(sealed.folder, *words, environment=sealed.reading)
+
+
 # -- what git tells --------------------------------------------------------------------------
 
 

@@ -321,6 +321,11 @@ class Repository:
                 raise
             return ()
 
+    def paths_at(self, commit: str) -> tuple[str, ...]:
+        """The paths of a commit. Error `git_failed`."""
+        words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
+        return tuple(git(self.path, *words, reads=True)[1].split("\0")[:-1])
+
     def changed_paths(self, commit: str, since: str) -> tuple[str, ...]:
         """The paths in which two commits differ, at most 100; nothing when one is gone."""
         status, text = git(

@@ -63,6 +63,14 @@ class Sealed:
 
 
 @contextlib.contextmanager
+def scratch(repository: Repository) -> Iterator[Repository]:
+    """A repository that has all that another one has, and whose new objects are gone after the
+    block. Errors as of `sealed_folder`."""
+    with sealed_folder(repository) as sealed:
+        yield Repository(sealed.folder)
+
+
+@contextlib.contextmanager
 def sealed_folder(repository: Repository) -> Iterator[Sealed]:
     """A folder that is gone after the block. Errors: `disk_full`, `read_only`, `io_error`."""
     common = repository.common_directory

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from inbox_orch.shared.errors import InboxOrchError
 
 from . import marks, mending, raw_index, raw_trees, rewriting
-from .chain import On, Place, Snapshot, State, head_of, is_elsewhere, made, ref_of, state_of
+from .chain import On, Place, Snapshot, State, head_of, is_elsewhere, keep, made, ref_of, state_of
 from .commands import git
 from .condition import begun
 from .facts import differences
@@ -30,6 +30,7 @@ __all__ = [
     "Snapshot",
     "Unfit",
     "is_elsewhere",
+    "keep",
     "put_back",
     "ref_of",
     "restore",

@@ -95,9 +95,11 @@ def open_wish(desk: Desk, wish: Wish) -> tuple[Run, bool]:
 
 def _as_asked(task: TaskSpec) -> Sequence[object]:
     """A task as it is recognised by: where it says nothing of a blueprint, as before there were
-    any."""
+    any, and where nothing of a policy, as before there was that."""
     values = list(task)
-    return values if task.blueprint is not None else values[: TaskSpec._fields.index("blueprint")]
+    if task.policy is not None:
+        return values
+    return values[: TaskSpec._fields.index("blueprint" if task.blueprint is None else "policy")]
 
 
 def try_again(desk: Desk, run: Run) -> tuple[str, ...]:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.ids import printable
 
 from ..git import history
-from ..git.added import Added, added
+from ..git.added import Added, added, pieces
 from ..git.changes import Change, Facts
 from ..git.commands import NO_ANSWER
 from ..git.facts import facts_in
-from ..git.failures import shown
 from ..git.repository import Repository
 from ..git.sealed import Sealed, sealed_folder
 from . import floor, secret_formats
@@ -23,6 +23,8 @@ from .rules import Evidence, Finding, judged
 
 MOST_TEXT_BYTES = 64 * 1024 * 1024
 """So much of a diff is looked through."""
+MOST_BINARY_BYTES = 64 * 1024 * 1024
+"""So much of what is not text is looked through for keys."""
 MOST_FINDINGS = 200
 _ISSUE = re.compile(r"(?<![\w#])(?:#[0-9]{1,9}|[A-Z][A-Z0-9]{1,9}-[0-9]{1,9})(?!\w)|/issues/[0-9]")
 # What a fault of ours raises.
@@ -30,12 +32,24 @@ _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Recursi
            ValueError)  # fmt: skip
 
 
+_NO_CONTENT = (None, floor.LINK, floor.MODULE)
+
+
+class Told(NamedTuple):
+    """What is known of a change beside its trees: the values of the run's secrets, who wrote it,
+    who cannot approve of it, and texts that will come with it, beside the messages of the commits
+    between."""
+
+    secrets: Sequence[str] = ()
+    author: str | None = None
+    messages: Sequence[str] = ()
+
+
 class _Asked(NamedTuple):
     """What is looked for, and by which policy."""
 
     policy: Policy
-    secrets: Sequence[str]
-    messages: Sequence[str]
+    told: Told
 
 
 def examine(
@@ -46,16 +60,20 @@ def examine(
     *,
     secrets: Sequence[str] = (),
     author: str | None = None,
-    messages: Sequence[str] = (),
 ) -> Examined:
-    """Judge the change from one commit (or tree) to another, by their whole names. `secrets` are
-    the values of the run's secrets; `author` is who wrote it, who cannot approve of it; `messages`
-    are texts that will come with it, beside those of the commits between.
+    """`examine_told` for what has no texts but the messages of its commits."""
+    return examine_told(repository, base, head, policy, Told(secrets, author))
+
+
+def examine_told(
+    repository: Repository, base: str, head: str, policy: Policy, told: Told
+) -> Examined:
+    """Judge the change from one commit (or tree) to another, by their whole names.
 
     What goes wrong while it is judged is an objection that says so. Errors: `git_failed` of a git
     that gave no answer, `git_missing`, `disk_full`, `read_only`, `io_error`.
     """
-    asked = _Asked(policy, secrets, messages)
+    asked = _Asked(policy, told)
     try:
         with sealed_folder(repository) as sealed:
             evidence = _evidence(sealed, base, head, asked)
@@ -63,8 +81,8 @@ def examine(
             if policy.keeps_history:
                 objections += _of_history(sealed, base, head, asked, objections)
         return Examined(
-            _summary(evidence.facts, secrets),
-            tuple(_told(each, secrets, author) for each in objections),
+            _summary(evidence.facts, told.secrets),
+            tuple(_shown(each, told) for each in objections),
         )
     except InboxOrchError as error:
         if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
@@ -75,30 +93,31 @@ def examine(
 
 
 def _unjudged(why: str) -> Examined:
-    evidence = Evidence(Facts((), 0, 0), unread=(shown(why)[:500],))
+    evidence = Evidence(Facts((), 0, 0), unread=(printable(why, 500),))
     return Examined(Summary(0, 0, 0, 0, ()), judged(Policy(), evidence))
 
 
 def _summary(facts: Facts, secrets: Sequence[str]) -> Summary:
-    paths = [secret_formats.hidden(shown(each.path), secrets) for each in facts.files[:MOST_PATHS]]
+    paths = [_plain(each.path, secrets) for each in facts.files[:MOST_PATHS]]
     size = sum(each.size for each in facts.files)
     return Summary(len(facts.files), facts.insertions, facts.deletions, size, tuple(paths))
 
 
-def _told(objection: Objection, secrets: Sequence[str], author: str | None) -> Objection:
+def _shown(objection: Objection, told: Told) -> Objection:
     """As it is stored and shown: without secrets, and without what drives a terminal."""
-
-    def plain(text: str) -> str:
-        return secret_formats.hidden(shown(text), secrets)
-
     remedy = objection.remedy
-    if objection.outcome == "asked" and author is not None:
-        remedy = remedy.replace("whoever wrote it", author)
+    secrets = told.secrets
+    if objection.outcome == "asked" and told.author is not None:
+        remedy = remedy.replace("whoever wrote it", told.author)
     return objection._replace(
-        paths=tuple(map(plain, objection.paths)),
-        text=plain(objection.text)[:1000],
-        remedy=plain(remedy),
+        paths=tuple(_plain(path, secrets) for path in objection.paths),
+        text=_plain(objection.text, secrets, 1000),
+        remedy=_plain(remedy, secrets),
     )
+
+
+def _plain(text: str, secrets: Sequence[str], most: int = 4096) -> str:
+    return printable(secret_formats.hidden(text, secrets), most)
 
 
 # -- what is read ----------------------------------------------------------------------------
@@ -145,11 +164,13 @@ def _with_text(sealed: Sealed, base: str, head: str, evidence: Evidence, asked: 
     unread = evidence.unread
     if not text.whole:
         unread += (f"it has {text.text_bytes} bytes of text; {MOST_TEXT_BYTES} can be read",)
-    secrets = [*_secrets_in(text, asked.secrets), *_secret_names(evidence.facts.files, asked)]
+    files = evidence.facts.files
+    secrets = [*_secrets_in(text, asked.told.secrets), *_secret_names(files, asked)]
+    secrets += _secrets_beside(sealed, files, asked.told.secrets)
     return evidence._replace(
         text_bytes=text.text_bytes,
         secrets=tuple(secrets[:MOST_FINDINGS]),
-        not_ascii=tuple(_not_ascii(text, evidence.facts.files)),
+        not_ascii=tuple(_not_ascii(text, files)),
         unread=unread,
     )
 
@@ -159,10 +180,23 @@ def _secrets_in(text: Added, secrets: Sequence[str]) -> Iterator[Finding]:
         yield Finding(kind, *text.place(start))
 
 
+def _secrets_beside(
+    sealed: Sealed, files: Iterable[Change], secrets: Sequence[str]
+) -> Iterator[Finding]:
+    """Those in what git takes for binary; also in letters of two bytes."""
+    new = {c.new_blob: c.path for c in files if c.binary and c.new_mode not in _NO_CONTENT}
+    names = [name for name in new if name is not None]
+    for name, content in pieces(sealed, names, MOST_BINARY_BYTES) if names else ():
+        narrow = content.replace(b"\0", b"")
+        kinds = dict.fromkeys(kind for _, _, kind in secret_formats.hits(narrow, secrets))
+        for kind in kinds:
+            yield Finding(kind, new[name], None)
+
+
 def _secret_names(files: Iterable[Change], asked: _Asked) -> Iterator[Finding]:
     names = "\n".join(change.path for change in files if change.new_mode is not None)
     encoded = names.encode("utf-8", "surrogateescape")
-    for _, _, kind in secret_formats.hits(encoded, asked.secrets):
+    for _, _, kind in secret_formats.hits(encoded, asked.told.secrets):
         yield Finding(kind, "the name of a file", None)
 
 
@@ -185,12 +219,12 @@ def _with_messages(
         many = f"more than {history.MOST_COMMITS} commits lie between"
         return evidence._replace(unread=(*evidence.unread, many))
     texts = [(f"the message of {each.name[:12]}", each.text) for each in commits]
-    texts += [("a message", text) for text in asked.messages]
+    texts += [("a message", text) for text in asked.told.messages]
     found = [
         Finding(kind, where, None)
         for where, text in texts
         for _, _, kind in secret_formats.hits(
-            text.encode("utf-8", "surrogateescape"), asked.secrets
+            text.encode("utf-8", "surrogateescape"), asked.told.secrets
         )
     ]
     return evidence._replace(

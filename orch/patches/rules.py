@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.ids import counted
 
 from ..git.changes import Change, Facts
-from ..runs.policies import RULES, WORDS, Rule
+from ..runs.policies import BUILT_IN, RULES, WORDS, Rule, whose
 from . import floor
 from .patterns import Patterns
 from .policy import Layer, Objection, Policy
@@ -277,16 +277,11 @@ def _objection(
                      outcome))  # fmt: skip
 
 
-def whose(layer: str) -> str:
-    """A layer, as a sentence names it."""
-    return {"built-in": "the built-in policy", "run": "the run"}.get(layer, layer)
-
-
 def remedy(rule: Rule, layer: str, outcome: str) -> str:
     """How what breaks a rule could be allowed."""
     if outcome == "asked":
         return "`orch patch approve` lets it in; whoever wrote it cannot"
-    if layer == "built-in":
+    if layer == BUILT_IN:
         return f"`{rule.name}` under `policy` of the run's config says otherwise for all of a run"
     once = f"`orch patch release --rule {rule.name}` lets this one in"
     return f"change what is handed in; or {once}, with a reason"

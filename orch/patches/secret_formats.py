@@ -79,13 +79,13 @@ FORMATS = (
     Format(
         "JSON web token",
         (b"eyJ",),
-        rb"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+",
+        _BEFORE + rb"eyJ[A-Za-z0-9_-]{10,1000}+\.eyJ[A-Za-z0-9_-]{10,9000}+\.[A-Za-z0-9_-]{10,}+",
     ),
     Format("Azure storage key", (b"AccountKey=",), rb"AccountKey=[A-Za-z0-9+/]{86}=="),
     Format(
         "Azure client secret",
         (b"7Q~", b"8Q~"),
-        rb"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])",
+        rb"(?<![A-Za-z0-9~.-])[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])",
     ),
     _key("Twilio key", "SK", r"[0-9a-f]{32}"),
     _key("SendGrid key", "SG.", r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}+"),

@@ -12,7 +12,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
 from inbox_orch.shared.ids import check_name, printable
 from inbox_orch.shared.shell.nearest import did_you_mean
-from inbox_orch.shared.store import events, requests
+from inbox_orch.shared.store import events, kept_files, requests
 from inbox_orch.shared.store.engine import Engine, Session, Transaction
 
 from ..git.commands import keep_secret
@@ -125,6 +125,8 @@ class Desk:
         columns = {**(changes or {}), "state": target}
         changed = runs.update(tx, run.id, columns, expected_state=run.state)
         assert changed, "the run changed under the write lock"
+        if "closed" in (run.state, target):
+            kept_files.set_over(tx, run.id, tx.now.wall_ms if target == "closed" else None)
         facts = {"from": run.state, "to": target, "cause": cause}
         events.append(tx, f"run_{target}", self.actor(run), facts, events.About(run_id=run.id))
         after = runs.get(tx, run.id)

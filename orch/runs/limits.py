@@ -26,7 +26,11 @@ MOST_CHECKS = 50
 MAX_COMMAND_BYTES = 16 * 1024
 NO_PLACE_FOR_CHECKS = "a check runs in the worktree, and this task has none"
 NO_PLACE_FOR_STAGES = "a task without a worktree has nothing that stages could work on"
+NOTHING_TO_JUDGE = "a task without a worktree changes no files, so a policy says nothing"
 NOTHING_TO_HARVEST = "what is harvested lies in the worktree, and this task has none"
+NO_PLACE_FOR_TEXT = (
+    "what is handed in as text comes into a worktree, and stages of a blueprint say so themselves"
+)
 MOST_MISSING_WORKTREES = 3
 """With more of them missing at once, what holds them has gone away, and no work is lost."""
 FOREIGN_SECONDS = 600.0

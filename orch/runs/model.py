@@ -88,7 +88,8 @@ class Task(NamedTuple):
     computed base; `result_schema` the text of the JSON Schema that its result has to satisfy;
     `harvest` whether what its workers leave uncommitted is committed for them, None where it does
     not say; `blueprint` the id of the one that its attempts go by; `policy` what it forbids beyond
-    its run, as JSON."""
+    its run, as JSON; `hands_in` is `text` where its workers have no worktree, and what they change
+    stands in their result."""
 
     id: str
     number: int
@@ -121,6 +122,7 @@ class Task(NamedTuple):
     harvest: bool | None = None
     blueprint: str | None = None
     policy: str | None = None
+    hands_in: str | None = None
 
     @property
     def text(self) -> str:
@@ -157,6 +159,7 @@ class Task(NamedTuple):
             **({} if self.harvest is None else {"harvest": self.harvest}),
             **({} if self.blueprint is None else {"blueprint": self.blueprint}),
             **({} if self.policy is None else {"policy": json.loads(self.policy)}),
+            **({} if self.hands_in is None else {"hands_in": self.hands_in}),
         }
 
     @property
@@ -259,6 +262,11 @@ class Attempt(NamedTuple):
         if self.details is None or self.worktree_path is None:
             return False
         return bool(json.loads(self.details).get("harvest"))
+
+    @property
+    def hands_in_text(self) -> bool:
+        """Whether its worker changes nothing itself: what it hands in is brought in for it."""
+        return self.details is not None and bool(json.loads(self.details).get("hands_in_text"))
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..git.masking import masked
-from . import graph, limits
+from . import graph, limits, policies
 from .config import Config
 from .model import Limits
 
@@ -26,7 +26,9 @@ class TaskSpec(NamedTuple):
     is accepted. What is None is as the run's config says; `mailbox` is then the default one, and
     `harvest`, whether what is left uncommitted is committed, as the dispatch says. `result_schema`
     is the text of a JSON Schema, as `accepting.checked` gives it back. `blueprint` is the id of the
-    one that its attempts go by, `drawn` its text, as `Blueprint.canonical` gives it."""
+    one that its attempts go by, `drawn` its text, as `Blueprint.canonical` gives it. `policy` is
+    what its changes have to satisfy beyond what the run asks for, as `policies` has it.
+    `hands_in` is that of `Task`."""
 
     key: str
     title: str
@@ -45,6 +47,8 @@ class TaskSpec(NamedTuple):
     harvest: bool | None = None
     blueprint: str | None = None
     drawn: str | None = None
+    policy: Mapping[str, Any] | None = None
+    hands_in: str | None = None
 
     def with_masked(self, secrets: Collection[str]) -> "TaskSpec":
         """The task with these values masked wherever they stand in its texts."""
@@ -88,8 +92,11 @@ class Fault(NamedTuple):
     cycle: tuple[str, ...] = ()
 
 
-def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fault]:
-    """What speaks against adding a plan to a run that has tasks with the keys `present`."""
+def faults(
+    plan: Plan, present: Collection[str], *, repository: bool, config: Config | None = None
+) -> list[Fault]:
+    """What speaks against adding a plan to a run that has tasks with the keys `present`, and this
+    config."""
     found = list(_of_keys(plan.tasks, present))
     found += _of_links(plan.tasks, present)
     if not repository:
@@ -114,17 +121,25 @@ def faults(plan: Plan, present: Collection[str], *, repository: bool) -> list[Fa
         for number, task in enumerate(plan.tasks)
         if task.blueprint and not task.worktree
     ]
+    found += _of_policies(plan.tasks, config or Config())
+    found += [
+        Fault(("tasks", number, "hands_in"), limits.NO_PLACE_FOR_TEXT, "leave `hands_in` out")
+        for number, task in enumerate(plan.tasks)
+        if task.hands_in and (not task.worktree or task.blueprint)
+    ]
     return found + list(_of_cycles(plan.tasks))
 
 
 def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
     """A planned task with the defaults of its run, by the names of `Task`. `result_schema`,
-    `harvest` and `blueprint` are there where the task says them: a key stands for the same as
-    before there was such a thing."""
+    `harvest`, `blueprint`, `policy` and `hands_in` are there where the task says them: a key stands
+    for the same as before there was such a thing."""
     said = {
         "result_schema": task.result_schema,
         "harvest": task.harvest,
         "blueprint": task.blueprint,
+        "policy": policies.column(task.policy),
+        "hands_in": task.hands_in,
     }
     return {
         "key": task.key,
@@ -146,6 +161,25 @@ def columns(task: TaskSpec, config: Config, mailbox: str) -> dict[str, Any]:
 def attempts_by_default(blueprint: str | None, config: Config) -> int:
     """How often work may fail: a blueprint mends inside of its attempt, which is one."""
     return config.max_attempts if blueprint is None else 1
+
+
+def _of_policies(tasks: Sequence[TaskSpec], config: Config) -> Iterator[Fault]:
+    for number, task in enumerate(tasks):
+        path = ("tasks", number, "policy")
+        if task.policy is not None and not task.worktree:
+            yield Fault(path, limits.NOTHING_TO_JUDGE, "leave `policy` out")
+        for each in loosened(task, config):
+            at = path if each.layer.startswith("stage ") else (*path, each.rule)
+            yield Fault(at, each.text, each.instead, "constraint_weakened")
+
+
+def loosened(task: TaskSpec, config: Config) -> list[policies.Weakened]:
+    """What a task, or the stages that it goes by, let in and its run does not."""
+    if task.policy is None and task.drawn is None:
+        return []
+    staged = task.blueprint is not None
+    layers = policies.layers_of(config.policy, (task.key, task.policy), staged=staged)
+    return policies.loosened(layers, policies.of_stages(task.drawn))
 
 
 def _of_keys(tasks: Sequence[TaskSpec], present: Collection[str]) -> Iterator[Fault]:
@@ -234,4 +268,5 @@ def planned(
         own["checks"] = None
     pairs = zip(own["limits"], config.limits, strict=True)
     own["limits"] = Limits(*(here if here != default else None for here, default in pairs))
+    own["policy"] = policies.stored(own["policy"])
     return TaskSpec(**own, depends_on=tuple(links))

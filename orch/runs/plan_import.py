@@ -92,7 +92,8 @@ def plan_check(desk: Desk, run: Run | None, plan: Plan, *, repository: bool) -> 
         with desk.database.snapshot() as snapshot:
             desk.require_open(snapshot, run)
             known = tasks.ids_by_key(snapshot, run.id)
-    _refuse(plan, known, repository)
+    config = config_of(run) if run is not None else plan.run.config if plan.run else None
+    _refuse(plan, known, repository, config)
     return {**_done(run, plan, opened=run is None), "dry_run": True}
 
 
@@ -126,7 +127,7 @@ def plan_export(desk: Desk, run: Run) -> Plan:
 
 def _insert_plan(desk: Desk, tx: Transaction, run: Run, plan: Plan) -> None:
     known = tasks.ids_by_key(tx, run.id)
-    _refuse(plan, known, run.repository is not None)
+    _refuse(plan, known, run.repository is not None, config_of(run))
     for task in plan.tasks:
         planning.keep_blueprint(desk, tx, run, task)
     rows = _rows(run, plan, known, tx.now.wall_ms)
@@ -135,13 +136,19 @@ def _insert_plan(desk: Desk, tx: Transaction, run: Run, plan: Plan) -> None:
     events.append_many(tx, rows.events, desk.actor(run), run_id=run.id)
 
 
-def _refuse(plan: Plan, known: Mapping[str, str], repository: bool) -> None:
-    found = plans.faults(plan, known.keys(), repository=repository)
+def _refuse(plan: Plan, known: Mapping[str, str], repository: bool, config: Config | None) -> None:
+    found = plans.faults(plan, known.keys(), repository=repository, config=config)
     if found:
         raise Refused(found)
 
 
-_UNSAID = {"result_schema": None, "harvest": None, "blueprint": None}
+_UNSAID = {
+    "result_schema": None,
+    "harvest": None,
+    "blueprint": None,
+    "policy": None,
+    "hands_in": None,
+}
 
 
 def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:

@@ -15,7 +15,7 @@ from inbox_orch.shared.store.engine import Transaction
 from ..git.recognising import has_begun
 from ..git.repository import Repository
 from ..git.settings import check_version
-from . import blueprint_rows, graph, limits
+from . import blueprint_rows, graph, limits, policies
 from . import plan as plans
 from . import run_rows as runs
 from . import task_rows as tasks
@@ -123,8 +123,16 @@ def _columns(run: Run, spec: TaskSpec) -> dict[str, Any]:
         raise usage(limits.NO_PLACE_FOR_CHECKS, hint="leave --check out")
     if spec.harvest and not spec.worktree:
         raise usage(limits.NOTHING_TO_HARVEST, hint="leave --harvest out")
+    if spec.hands_in and (not spec.worktree or spec.blueprint):
+        raise usage(limits.NO_PLACE_FOR_TEXT, hint="leave --hands-in out")
     if spec.blueprint and not spec.worktree:
         raise usage(limits.NO_PLACE_FOR_STAGES, hint="leave --blueprint or --no-worktree out")
+    if spec.policy is not None and not spec.worktree:
+        raise usage(limits.NOTHING_TO_JUDGE, hint="leave the policy or --no-worktree out")
+    if spec.policy is not None or spec.drawn is not None:
+        given = (spec.key, spec.policy)
+        outer = policies.layers_of(config_of(run).policy, given, staged=spec.blueprint is not None)
+        policies.require_tightening(outer, policies.of_stages(spec.drawn))
     del columns["key"], columns["mailbox"]
     return columns | {"checks": json.dumps(list(checks)), "limits": json.dumps(clocks.as_json())}
 

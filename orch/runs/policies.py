@@ -168,52 +168,71 @@ def is_looser(rule: Rule, value: Any, than: Any) -> bool:
     return False
 
 
-def unsaid(rule: Rule) -> Any:
-    """What a rule is where no layer says anything; None where it limits nothing."""
-    return {"word": "allow", "history": "squash"}.get(rule.kind)
-
-
-def weakened(layers: Sequence[Named]) -> Iterator[tuple[str, str, Any, str, Any]]:
-    """(rule, inner layer, its value, outer layer, its value) of each value that is looser than what
-    a layer around it says. The first layer, if it is the built-in one, is as the run leaves it."""
+def weakened(layers: Sequence[Named]) -> Iterator["Weakened"]:
+    """Each value of a layer that is looser than what a layer around it says. The built-in layer is
+    as the run leaves it."""
     for place, (inner, given) in enumerate(layers):
         for name, value in given.items():
             rule = RULES[name]
-            around = [(outer, o[name]) for outer, o in layers[:place] if name in o]
+            around = [(outer, said[name]) for outer, said in layers[:place] if name in said]
             if not around and rule.kind == "history" and inner != RUN:
-                around = [(BUILT_IN, unsaid(rule))]
+                around = [(BUILT_IN, HISTORIES[-1])]
             looser = [each for each in around if is_looser(rule, value, each[1])]
             if looser:
-                yield name, inner, value, *looser[0]
+                yield Weakened(name, inner, value, *looser[0])
 
 
-def require_tightening(layers: Sequence[Named]) -> None:
+def of_stages(drawn: str | None) -> list[Named]:
+    """The layers that the stages of a blueprint give, by its text."""
+    stages = [] if drawn is None else json.loads(drawn)["stages"]
+    return [(f"stage {each['id']}", each["policy"]) for each in stages if each.get("policy")]
+
+
+class Weakened(NamedTuple):
+    """A value that lets in what a layer around it does not."""
+
+    rule: str
+    layer: str
+    value: Any
+    outer: str
+    limit: Any
+
+    @property
+    def text(self) -> str:
+        return (
+            f"`{self.rule}: {_shown(self.value)}` of {whose(self.layer)} is looser than"
+            f" `{_shown(self.limit)}`, which {whose(self.outer)} says"
+        )
+
+    @property
+    def instead(self) -> str:
+        """What to do about it."""
+        where = "the run's config" if self.outer in (BUILT_IN, RUN) else self.outer
+        return f"leave it out, or change it in {where}: inner layers only tighten"
+
+
+def loosened(outer: Sequence[Named], stages: Sequence[Named] = ()) -> list[Weakened]:
+    """Every value of some layers, and of each stage within them, that is looser than one around."""
+    found = [*weakened(outer)]
+    for stage in stages:
+        found += [each for each in weakened([*outer, stage]) if each.layer == stage[0]]
+    return found
+
+
+def require_tightening(outer: Sequence[Named], stages: Sequence[Named] = ()) -> None:
     """Error `constraint_weakened` where a layer lets in what one around it does not."""
-    found = list(weakened(layers))
-    if not found:
-        return
-    told = [
-        f"`{name}: {_shown(value)}` of {_whose(inner)} is looser than `{_shown(other)}`, which"
-        f" {_whose(outer)} says"
-        for name, inner, value, outer, other in found
-    ]
-    name, inner, _, outer, _ = found[0]
-    where = "the run's config" if outer in (BUILT_IN, RUN) else outer
-    raise InboxOrchError(
-        "constraint_weakened",
-        "; ".join(told[:5]),
-        hint=f"leave `{name}` of {_whose(inner)} out, or say it in {where}: inner layers only"
-        " tighten",
-        details={
-            "weakened": [
-                {"rule": rule, "layer": layer, "value": value, "outer": around, "limit": limit}
-                for rule, layer, value, around, limit in found[:20]
-            ]
-        },
-    )
+    found = loosened(outer, stages)
+    if found:
+        raise InboxOrchError(
+            "constraint_weakened",
+            "; ".join(each.text for each in found[:5]),
+            hint=found[0].instead,
+            details={"weakened": [each._asdict() for each in found[:20]]},
+        )
 
 
-def _whose(layer: str) -> str:
+def whose(layer: str) -> str:
+    """A layer, as a sentence names it."""
     return {BUILT_IN: "the built-in policy", RUN: "the run"}.get(layer, layer)
 
 

@@ -6,7 +6,7 @@ from .states import ATTEMPT_STATES, RUN_STATES, TASK_STATES
 
 ERRORS = {
     "constraint_weakened": Code(
-        2, 20, "a task or a stage allows what its run, or the built-in policy, does not"
+        2, 30, "a task or a stage allows what its run, or the built-in policy, does not"
     ),
     "cycle": Code(4, 60, "the dependency would close a circle"),
 }

@@ -54,8 +54,19 @@ from .driving import (
 from .envelope import Contract
 from .gates import GateList, GatesRun
 from .integration import Conflicts, Integrated
-from .patches import PatchList, PatchRolledBack, RollbackHeld
+from .patches import (
+    PatchChecked,
+    PatchExported,
+    PatchList,
+    PatchLog,
+    PatchRolledBack,
+    PatchSaid,
+    PatchShown,
+    PatchSubmitted,
+    RollbackHeld,
+)
 from .plans import PlanExported, PlanImported
+from .policies import PolicyChecked, PolicyExplained, PolicyLinted, PolicyShown
 from .reading import (
     Changed,
     EventsTold,
@@ -120,14 +131,27 @@ COMMANDS: dict[str, Contract] = {
     "attempt list": Contract((AttemptList,)),
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),
+    "patch check": Contract((PatchChecked,), (PatchChecked,)),
+    "patch submit": Contract((PatchSubmitted,), (PatchSubmitted,)),
+    "patch list": Contract((PatchList,)),
+    "patch show": Contract((PatchShown,)),
+    "patch log": Contract((PatchLog,)),
+    "patch approve": Contract((PatchSaid,)),
+    "patch refuse": Contract((PatchSaid,)),
+    "patch release": Contract((PatchSaid,)),
+    "patch drop": Contract((PatchSaid,)),
+    "patch export": Contract((PatchExported,)),
     "checkpoint list": Contract((CheckpointList,)),
     "checkpoint show": Contract((CheckpointShown,)),
     "checkpoint make": Contract((CheckpointMade,)),
     "checkpoint restore": Contract((CheckpointRestored,)),
-    "patch list": Contract((PatchList,)),
     "patch rollback": Contract((PatchRolledBack,), (RollbackHeld,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
+    "policy show": Contract((PolicyShown,)),
+    "policy explain": Contract((PolicyExplained,)),
+    "policy check": Contract((PolicyChecked,), (PolicyChecked,)),
+    "policy lint": Contract((PolicyLinted,)),
     "graph": Contract((Graph,)),
     "critical-path": Contract((CriticalPath,)),
     "show": Contract((RunShown, steering.TaskShown, AttemptShown, Shown)),

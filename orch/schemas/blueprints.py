@@ -1,6 +1,6 @@
 """Blueprints in JSON."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from inbox_orch.inbox.schemas import Count, Seconds, Shape, Ulid
 
@@ -18,6 +18,7 @@ class BlueprintStage(Shape):
     goal: str | None
     role: str | None
     toolset: str | None
+    hands_in: str | None = None
     writes: bool
     reviews: bool
     inputs: list[str]
@@ -31,6 +32,7 @@ class BlueprintStage(Shape):
     on_error: str
     on_skip: str
     on_reject: str | None
+    policy: dict[str, Any] | None = None
 
 
 class Blueprint(Shape):

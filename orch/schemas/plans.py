@@ -47,8 +47,8 @@ class Role(Shape):
 
 class Config(Shape):
     """What a run was opened with. `environment`: for set-up and checks; the values of
-    `secrets` are masked. `harvest`, `notify`, `otel`, `gates`, `finds` and `roles` are there
-    where they are used. `finds`: what is looked for in the repository for blueprints."""
+    `secrets` are masked. `harvest`, `notify`, `otel`, `gates`, `finds`, `roles` and `policy`
+    are there where they are used. `finds`: what is looked for in the repository for blueprints."""
 
     copied: list[str] = Field(alias="copy")
     setup: Setup | None
@@ -68,6 +68,7 @@ class Config(Shape):
     gates: list[Gate] = Field([])
     finds: list[Literal["setup", "gates"]] = Field(["setup", "gates"])
     roles: dict[Name, Role] = Field({})
+    policy: dict[str, Any] = Field({})
 
 
 class PlanImported(Shape):

@@ -88,8 +88,10 @@ class IntegrationConflict(Shape):
 
 class Task(Shape):
     """One piece of work of a run. `harvest`, whether what its workers leave uncommitted is
-    committed for them, `blueprint`, the id of the one that its attempts go by, and `result_schema`,
-    what its result has to satisfy, are there where the task says them; the schema not in lists."""
+    committed for them, `blueprint`, the id of the one that its attempts go by, `policy`, what
+    its changes have to satisfy beyond what its run asks for, and `result_schema`, what its result
+    has to satisfy, are there where the task says them; the schema not in lists.
+    `hands_in` is there where what its workers change stands in their result."""
 
     id: Ulid
     key: Key
@@ -118,6 +120,8 @@ class Task(Shape):
     result_schema: dict[str, Any] | None = None
     harvest: bool = False
     blueprint: str | None = None
+    policy: dict[str, Any] | None = None
+    hands_in: Literal["text"] | None = None
 
 
 class Standing(Task):
@@ -298,7 +302,7 @@ class Dependency(Shape):
 class Decision(Shape):
     """A decision that a blueprint asks for. `visit` is its number; `sentence` says why, `about` in
     which stage; `answers` may be given, `meanings` says what each does; `resume` is the stage at
-    which a plain yes goes on."""
+    which a plain yes goes on. `patches` are there where a policy asks for it: those to approve."""
 
     visit: Positive
     cause: str
@@ -307,6 +311,7 @@ class Decision(Shape):
     answers: list[str]
     resume: str | None
     meanings: dict[str, str]
+    patches: list[Ulid] | None = None
 
 
 class Question(Shape):

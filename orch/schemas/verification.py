@@ -37,8 +37,8 @@ class Adopted(Shape):
 
 
 class WorkRejected(Shape):
-    """`adopt` beside the error `work_rejected`: what was looked at, and why it cannot be
-    accepted."""
+    """`adopt` beside the errors `work_rejected` and `approval_needed`: what was looked at, and why
+    it cannot be accepted, or not yet."""
 
     task: Ulid
     key: Key

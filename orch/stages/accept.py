@@ -108,8 +108,10 @@ def give_up(desk: Desk, course: Course, step: Step) -> bool:
         present = attempts.get(tx, course.attempt.id)
         if present is None or present.state != course.attempt.state:
             return False
-        changes: dict[str, Any] = {"reason": reason_of(step), "fatal": int(_is_final(step))}
-        move = moving.Move("failed", reason_of(step), changes)
+        reason = reason_of(step) if not _is_refused(course) else _refusal(course)
+        changes: dict[str, Any] = {"reason": reason, "fatal": int(_is_final(step))}
+        to = "rejected" if _is_refused(course) else "failed"
+        move = moving.Move(to, reason, changes)
         fold.end_attempt(desk, tx, course.run, _verifying(desk, tx, course, present), move)
         return True
 
@@ -117,6 +119,17 @@ def give_up(desk: Desk, course: Course, step: Step) -> bool:
 def _verifying(desk: Desk, tx: Transaction, course: Course, present: Attempt) -> Attempt:
     moved = moving.Move("verifying", "its stages are over")
     return moving.move_attempt(desk, tx, course.run, present, moved)
+
+
+def _is_refused(course: Course) -> bool:
+    """Whether somebody who was asked has refused what an attempt without a blueprint handed in."""
+    return course.plain and course.visits[-1].verdict == "refuse"
+
+
+def _refusal(course: Course) -> str:
+    last = course.visits[-1]
+    hint = last.found.get("hint")
+    return f"policy: {last.worker} refuses it" + (f": {hint}" if hint else "")
 
 
 def _is_final(step: Step) -> bool:

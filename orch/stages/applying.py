@@ -5,25 +5,21 @@ Each begins at the tree that was judged last, and ends with a commit on the atte
 attempt's lock; done again after a crash it comes to the same.
 """
 
-import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
-from inbox_orch.inbox.domain.model import Message
-
-from ..attempts import harvesting, verify
-from ..git import applying, snapshots, worktrees
-from ..git.applying import Edit
+from ..attempts import bring_in, harvesting, verify
+from ..attempts.rows import Brought
+from ..git import snapshots, worktrees
 from ..git.facts import facts
 from ..git.failures import shown
 from ..git.repository import Repository
-from ..git.snapshots import Unfit, ref_of
+from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
 from ..patches.floor import LINK, MODULE, is_gits, leads_out
 from ..runs.desk import Desk, place_of
-from . import patch_text
 from .course import Course
-from .patch_text import Refused
 
 
 class Applied(NamedTuple):
@@ -47,20 +43,23 @@ def apply_patch(desk: Desk, course: Course) -> Applied:
     """Apply the patch or the edits of the last result, and commit them. Raises and errors as
     `commit_changes`."""
     repository, attempt = desk.repository(course.run), course.attempt
-    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
-    before = str(course.last_tree)
-    try:
-        tree = _tree_wanted(desk, course, repository, before)
-    except (Refused, Unfit) as refused:
-        return Applied(str(refused)[:1000], {})
-    if tree == before:
-        return Applied("the patch changes nothing", {})
+    before = course.last_head or str(attempt.base_commit)
+    last = next((v for v in reversed(course.visits) if v.kind == "agent" and v.thread_id), None)
+    if last is None:
+        return Applied("no worker has handed in anything", {})
+    about = (course.run, course.task, attempt._replace(thread_id=last.thread_id))
+    judged = partial(_unsafe, repository, before)
     with worktrees.alone(repository, place_of(desk, attempt)) as hold:
-        paths = snapshots.put_back(repository, worktree, tree, known, ref_of(attempt.id))
+        brought = bring_in.bring_in(desk, about, before, (repository, hold), judged)
+        if brought.code is not None or brought.made is None:
+            return Applied(str(brought.reason), {"code": brought.code})
         done = _committed(desk, course, (repository, hold))
-        if done.obstacle is not None and course.last_snapshot is not None:
-            snapshots.restore(repository, worktree, hold, course.last_snapshot, known)
-    return done._replace(facts={**done.facts, "paths": [shown(path) for path in paths[:100]]})
+    changed = facts(repository, before, brought.made.commit).files
+    notes = list(brought.made.notes)
+    more = {"paths": [shown(each.path) for each in changed[:100]]} | (
+        {"notes": notes} if notes else {}
+    )
+    return done._replace(facts={**done.facts, **more})
 
 
 def _committed(desk: Desk, course: Course, held: tuple[Repository, Hold]) -> Applied:
@@ -79,51 +78,14 @@ def _committed(desk: Desk, course: Course, held: tuple[Repository, Hold]) -> App
     return Applied(None, about, now)
 
 
-# -- what was handed in --------------------------------------------------------------------
-
-
-def _tree_wanted(desk: Desk, course: Course, repository: Repository, before: str) -> str:
-    handed = _handed_in(desk, course)
-    patch, edits = handed.get("patch"), handed.get("edits")
-    if (patch is None) == (edits is None):
-        raise Refused("the last result has not either `patch` or `edits` in its payload")
-    if edits is not None:
-        wanted = [Edit(*each) for each in patch_text.edits_of(edits)]
-        tree = applying.edited(repository, before, wanted)
-    else:
-        if not isinstance(patch, str):
-            raise Refused("`patch` is the text of a unified diff")
-        patch_text.check_patch(patch)
-        tree = applying.patched(repository, before, patch.encode("utf-8", "surrogateescape"))
-    _refuse_unsafe(repository, before, tree)
-    return tree
-
-
-def _handed_in(desk: Desk, course: Course) -> dict[str, Any]:
-    last = next((v for v in reversed(course.visits) if v.kind == "agent" and v.thread_id), None)
-    if last is None:
-        raise Refused("no worker has handed in anything")
-    for text in _texts_of(desk.bus.last_message(str(last.thread_id), "result")):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and ("patch" in value or "edits" in value):
-            return value
-    return {}
-
-
-def _texts_of(said: Message | None) -> list[str]:
-    return [] if said is None else [text for text in (said.payload, said.body) if text]
-
-
-def _refuse_unsafe(repository: Repository, before: str, after: str) -> None:
+def _unsafe(repository: Repository, before: str, made: Brought) -> str | None:
     """By what the trees have, whatever the patch has said."""
-    for change in facts(repository, before, after).files:
+    for change in facts(repository, before, made.commit).files:
         path = shown(change.path)
         if any(map(is_gits, change.path.split("/"))):
-            raise Refused(f"{path} belongs to git itself")
+            return f"{path} belongs to git itself"
         if MODULE in (change.old_mode, change.new_mode):
-            raise Refused(f"{path} is a submodule, or was one")
+            return f"{path} is a submodule, or was one"
         if change.new_mode == LINK and leads_out(change.path, change.link_target or ""):
-            raise Refused(f"{path} is a link that leads out of the repository")
+            return f"{path} is a link that leads out of the repository"
+    return None

@@ -21,7 +21,7 @@ from . import accept, begin, course, decide, enter, gating, seats
 from . import settle as settling
 from .course import Course
 from .machine import Step, has_to_wait
-from .model import SURROUNDINGS
+from .model import FIRST_STAGE, SURROUNDINGS
 
 _OVERDUE_LOOK_MS = 500
 AT_HAND = ("provisioned", "submitted")
@@ -99,6 +99,20 @@ def end_unanswered(
         if attempt.deciding and decide.end_unanswered(desk, run, attempt.id, policy)
     ]
     return len(ended) + sum(_advance(desk, run, attempt) for attempt in ended)
+
+
+def ask_approval(desk: Desk, tx: Transaction, run: Run, attempt: Attempt) -> None:
+    """Ask whoever has to approve of what an attempt without a blueprint has handed in. Its one
+    visit is over, and what comes next follows from that as for every other."""
+    staged = attempts.move(tx, attempt.id, {"stage": FIRST_STAGE}, expected_state=attempt.state)
+    assert staged is not None, "the attempt changed under the write lock"
+    now = course.read(tx, run, attempt.id)
+    visit, patch = now.live, now.waiting[-1].patch
+    assert visit is not None
+    columns = {"tree_after": patch.tree, "head": attempt.head_commit, "worker": patch.author}
+    settling.end(desk, tx, now, visit, settling.Outcome("succeeded"), columns)
+    again = course.read(tx, run, attempt.id)
+    decide.ask(desk, tx, again, again.step())
 
 
 def due_ms(

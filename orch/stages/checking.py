@@ -39,7 +39,7 @@ MAX_TEXT_BYTES = 4 * 1024 * 1024
 """Of the goals and commands of all stages together: a run keeps the whole of it."""
 MOST_NAMES = 100
 MOST_NAMED = 8
-_OF_AGENTS = ("role", "toolset", "writes", "reviews")
+_OF_AGENTS = ("role", "toolset", "writes", "reviews", "hands_in")
 _DEFAULTS = Stage("", "")
 
 
@@ -186,6 +186,10 @@ def _of_one_that_judges(stage: Stage) -> Iterator[Fault]:
     elif stage.reviews and stage.writes:
         text = "a review does not change what it judges"
         yield _fault("reviews", text, "write `writes: false` beside it")
+    if stage.hands_in not in (None, "text"):
+        yield _fault("hands_in", f"must be text, not {quoted(stage.hands_in)}")
+    elif stage.hands_in is not None and not stage.writes:
+        yield _fault("hands_in", "nothing is handed in where nothing is written", "leave it out")
     yield from _no_reject(stage)
 
 
@@ -331,4 +335,5 @@ def _weight_of_part(part: Sequence[Stage], edges: loops.Edges, most: int, levels
         return most
     inner = [stage for stage in part if stage is not closing]
     once = _weight(inner, edges, most, levels - 1)
-    return min(most, closing.max_visits + (closing.max_visits + 1) * once)
+    total: int = closing.max_visits + (closing.max_visits + 1) * once
+    return min(most, total)

@@ -8,22 +8,31 @@ from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
 from ..gates.results import GateResult
+from ..patches import approvals
+from ..patches.approvals import Waiting
 from ..runs import blueprint_rows
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.model import Attempt, Run, Task
 from .machine import CHECKS, Past, Seen, Step, next_step
-from .model import SURROUNDINGS, Blueprint, Stage, from_canonical
+from .model import PLAIN, SURROUNDINGS, Blueprint, Stage, from_canonical
 
 
 class Course(NamedTuple):
-    """Read in one look; what is done about it is guarded by the number of its last visit."""
+    """Read in one look; what is done about it is guarded by the number of its last visit.
+    `waiting` are the patches of it that somebody has to approve of."""
 
     run: Run
     task: Task
     attempt: Attempt
     blueprint: Blueprint
     visits: tuple[Visit, ...]
+    waiting: tuple[Waiting, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether its task has no blueprint, so that only an approval is waited for."""
+        return self.task.blueprint is None
 
     @property
     def live(self) -> Visit | None:
@@ -56,7 +65,8 @@ class Course(NamedTuple):
     def seen(self) -> Seen:
         """What the machine decides by."""
         past = tuple(_past(v) for v in self.visits if not v.live)
-        return Seen(self.blueprint, past, bool(self.task.checks) and not self._checked())
+        unchecked = bool(self.task.checks) and not self.plain and not self._checked()
+        return Seen(self.blueprint, past, unchecked, bool(self.waiting))
 
     def step(self) -> Step:
         """What comes next."""
@@ -78,10 +88,12 @@ def read(tx: Session, run: Run, attempt_id: str) -> Course:
     assert attempt is not None
     run = runs.get(tx, run.id) or run  # roles may have been given mailboxes since
     task = tasks.by_id(tx, attempt.task_id)
-    assert task.blueprint is not None
-    text = blueprint_rows.text_of(tx, run.id, task.blueprint)
+    blueprint = PLAIN
+    if task.blueprint is not None:
+        blueprint = from_canonical(blueprint_rows.text_of(tx, run.id, task.blueprint))
     every = tuple(visits.of_attempt(tx, attempt_id))
-    return Course(run, task, attempt, from_canonical(text), every)
+    waiting = approvals.waiting(tx, attempt_id) if run.patches else ()
+    return Course(run, task, attempt, blueprint, every, waiting)
 
 
 def results_of(visit: Visit) -> list[GateResult]:

@@ -24,6 +24,7 @@ from ..git.facts import facts
 from ..git.failures import shown
 from ..git.repository import Repository, is_there
 from ..git.worktrees import Hold
+from ..patches import approvals
 from ..runs.config import NoAnswer
 from ..runs.desk import Desk, place_of
 from ..runs.model import DECISION, Attempt, Run
@@ -42,7 +43,8 @@ _MOST_NAMED = 5
 
 class Decision(NamedTuple):
     """An open decision: the number of its visit, why it is asked (a key of `packet.SENTENCES`, and
-    in words), in which stage, what may be answered, and the stage that a plain yes goes on at."""
+    in words), in which stage, what may be answered, and the stage that a plain yes goes on at;
+    where a policy asks for it, the ids of the `patches` that it is about."""
 
     visit: int
     cause: str
@@ -50,9 +52,16 @@ class Decision(NamedTuple):
     about: str
     answers: tuple[str, ...]
     resume: str | None
+    patches: tuple[str, ...] = ()
+
+    @property
+    def by_policy(self) -> bool:
+        """Whether a policy asks for it."""
+        return bool(self.patches)
 
     def as_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "answers": list(self.answers)}
+        facts = {**self._asdict(), "answers": list(self.answers), "patches": list(self.patches)}
+        return facts if self.patches else {k: v for k, v in facts.items() if k != "patches"}
 
 
 class Lying(NamedTuple):
@@ -86,7 +95,10 @@ def ask(
     the worktree, if that is not what was judged last."""
     seen = seen or Lying(course.last_tree)
     thread_id, cause = new_id(), str(step.cause)
-    about = {"cause": cause, "about": step.stage, "resume": step.resume}
+    about: dict[str, Any] = {"cause": cause, "about": step.stage, "resume": step.resume}
+    if step.by_policy:
+        step = step._replace(reason="; ".join(each.sentence for each in course.waiting)[:1000])
+        about["patches"] = [each.patch.id for each in course.waiting]
     told = packet.of(course, step, answers_to(cause), seen.tree)
     outgoing = sending.Outgoing(
         to=OPERATOR,
@@ -162,6 +174,7 @@ def answer(
     if thread.finished_at is not None:
         raise _none_open(course)  # an agent was quicker
     checked = check(given, answers_to(str(visit.found.get("cause"))))
+    _require_other(course, visit, checked, desk.actor(run))
     desk.bus.cancel(thread.id, body=f"decided: {checked.answer}", agent=run.leader)
     _close(desk, tx, course, visit, (checked, desk.actor(run)))
     place = {"stage": visit.found.get("about") or attempt.stage}
@@ -190,6 +203,12 @@ def check(given: Answered, allowed: Sequence[str]) -> Answered:
     return given
 
 
+def _require_other(course: Course, visit: Visit, given: Answered, by: str) -> None:
+    """Nobody approves what they wrote. Errors: `policy_denied`, `invalid_state`."""
+    if given.answer == "approve" and "patches" in visit.found:
+        approvals.require_other(course.waiting, settling.authors_of(course), by)
+
+
 def _none_open(course: Course) -> InboxOrchError:
     return InboxOrchError(
         "invalid_state",
@@ -213,13 +232,15 @@ def settle(desk: Desk, course: Course) -> bool:
         if present is None or present.state != "submitted":
             return False
         given = _given(said.payload, said.body) if said is not None else None
+        why = f"its thread ended as {thread.state}, without an answer"
         try:
             checked = None if given is None else check(given, answers_to(visit.found["cause"]))
-        except InboxOrchError:
-            checked = None
+            if checked is not None and said is not None:
+                _require_other(read(tx, course.run, present.id), visit, checked, said.sender)
+        except InboxOrchError as error:
+            checked, why = None, error.message
         if said is None or checked is None:
-            void = Outcome("void", reason=f"its thread ended as {thread.state}, without an answer")
-            return settling.end(desk, tx, course, visit, void, {})
+            return settling.end(desk, tx, course, visit, Outcome("void", reason=why), {})
         return _close(desk, tx, course, visit, (checked, said.sender))
 
 
@@ -243,9 +264,22 @@ def _close(
     facts = {**visit.found, "answer": given.answer, "hint": given.hint, "by": by}
     if given.mailbox is not None:
         facts["mailbox"] = given.mailbox
+    if "patches" in facts:
+        _tell_the_ledger(desk, tx, course, given, by)
     outcome = Outcome("succeeded", given.answer, given.hint or visit.reason)
     columns = {"worker": by, "result": json.dumps(facts, ensure_ascii=False)}
     return settling.end(desk, tx, course, visit, outcome, columns)
+
+
+def _tell_the_ledger(desk: Desk, tx: Transaction, course: Course, given: Answered, by: str) -> None:
+    """What was answered about patches, that is said of them; the machine sees whether more have to
+    approve."""
+    asked = approvals.waiting(tx, course.attempt.id)
+    said = (by, given.hint or None)
+    if given.answer == "approve":
+        approvals.approve(desk, tx, course.run, asked, said)
+    else:
+        approvals.refuse(desk, tx, course.run, asked, said)
 
 
 # -- answered by nobody --------------------------------------------------------------------
@@ -286,7 +320,7 @@ def holds_up(desk: Desk, course: Course) -> bool:
     """Whether what was decided last cannot be carried out: it speaks of a tree, and another lies in
     the worktree by now. Then it is void, and asked for anew. True also when that cannot be told
     now. Errors: those of git and of every write."""
-    last = course.visits[-1] if course.visits else None
+    last = course.visits[-1] if course.visits and not course.plain else None
     if last is None or last.kind != "decision" or last.live:
         return False
     attempt = course.attempt
@@ -345,5 +379,8 @@ def open_in(tx: Session, attempt: Attempt) -> Decision | None:
         return None
     found = visit.found
     cause, about = str(found["cause"]), str(found["about"])
-    why = packet.why(cause, about, visit.reason)
-    return Decision(visit.number, cause, why, about, answers_to(cause), found.get("resume"))
+    why = packet.why("policy" if "patches" in found else cause, about, visit.reason)
+    answers, resume = answers_to(cause), found.get("resume")
+    return Decision(
+        visit.number, cause, why, about, answers, resume, tuple(found.get("patches", ()))
+    )

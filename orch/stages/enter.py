@@ -115,7 +115,9 @@ def offer(
     if not has_room(tx, course, mailbox):
         return None
     thread_id = new_id()
-    details = details_with(course.attempt, Details(harvest=stage.writes))
+    text = True if stage.hands_in else False if course.attempt.hands_in_text else None
+    more = Details(harvest=stage.writes, hands_in_text=text)
+    details = details_with(course.attempt, more)
     attempt = course.attempt._replace(mailbox=mailbox, details=details)
     entered = (stage, step, change or Change())
     send(desk, tx, course._replace(attempt=attempt), entered, thread_id)

@@ -20,6 +20,8 @@ FIRST_PAUSE_MS, MOST_PAUSE_MS = 2_000, 120_000
 _MOST_NAMED = 3
 RENEWING = ("continue", "change_role")
 """Answers after which the loops' counters start anew."""
+AS_IT_IS = "as it is"
+"""Where an approval goes on at after somebody has decided to accept the work as it is."""
 ANSWERS = ("continue", "change_role", "accept", "abandon")
 APPROVAL_ANSWERS = ("approve", "refuse", "abandon")
 
@@ -44,19 +46,22 @@ class Past(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """All that decides: the blueprint, the visits that are over, and whether the task has checks
-    that no visit has run on the last tree."""
+    """All that decides: the blueprint, the visits that are over, whether the task has checks that
+    no visit has run on the last tree, and whether a policy asks for an approval of what is there
+    (`unapproved`)."""
 
     blueprint: Blueprint
     visits: Sequence[Past]
     unchecked: bool = False
+    unapproved: bool = False
 
 
 class Step(NamedTuple):
     """What to do. `do`: `offer` (an agent), `gates`, `action`, `council`, `decide`, `accept`, or
     `end`. `stage` is the one that is entered, or that a decision is about. `cause` and `reason` say
     why it is not simply the next one; `told` is what the next worker is told of how it converges;
-    `resume` the stage that a decision may go on at. Not before `at_ms`."""
+    `resume` the stage that a decision may go on at. Not before `at_ms`. `by_policy`: it is a policy
+    that asks for the decision, before the work comes in."""
 
     do: str
     stage: str | None = None
@@ -65,6 +70,7 @@ class Step(NamedTuple):
     told: str | None = None
     resume: str | None = None
     at_ms: int = 0
+    by_policy: bool = False
 
 
 def has_to_wait(step: Step, now_ms: int) -> bool:
@@ -199,7 +205,9 @@ def _after_decision(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
     resume = last.resume or seen.blueprint.first
     if last.verdict == "abandon":
         return Step("end", last.about, "abandoned", last.reason)
-    if last.verdict == "accept":
+    if last.verdict == "accept" or (last.verdict == "approve" and resume == AS_IT_IS):
+        if seen.unapproved:
+            return _approval(last.about or seen.blueprint.first, AS_IT_IS)
         return Step("accept", last.about, "accepted", last.reason)
     if last.verdict == "refuse":
         stage = _stage(seen.blueprint, last.about or resume)
@@ -214,6 +222,8 @@ def _go(seen: Seen, begun: Sequence[Past], last: Past, target: str) -> Step:
     if target == "done":
         if seen.unchecked and last.stage != CHECKS:
             return Step("gates", CHECKS)
+        if seen.unapproved:
+            return _approval(_last_writing(seen, begun), "done")
         return Step("accept")
     if target == "fail":
         return Step("end", last.stage, "failed", last.reason)
@@ -223,6 +233,20 @@ def _go(seen: Seen, begun: Sequence[Past], last: Past, target: str) -> Step:
             "decide", last.about or last.stage, cause, last.reason, resume=_again(seen, last)
         )
     return _enter(seen, begun, target)
+
+
+def _approval(about: str, resume: str) -> Step:
+    return Step("decide", about, "approval", resume=resume, by_policy=True)
+
+
+def _last_writing(seen: Seen, begun: Sequence[Past]) -> str:
+    """The stage that has changed something last: a refusal goes the way of its failure."""
+    stages = seen.blueprint.by_id
+    for visit in reversed(begun):
+        stage = stages.get(visit.stage)
+        if stage is not None and stage.type == "agent" and stage.writes:
+            return stage.id
+    return seen.blueprint.first
 
 
 def _why_it_pauses(last: Past) -> str:

@@ -34,9 +34,11 @@ SURROUNDINGS = "surroundings"
 
 class Stage(NamedTuple):
     """One stage. `type` is of `TYPES`; a deterministic one has an `action` or a `run` (a line for
-    the shell), an agent one a `goal`. `reviews`: its result is a verdict. `gates` are names; None
+    the shell), an agent one a `goal`. `reviews`: its result is a verdict. `hands_in` is `text`
+    where its workers have no files: what they change is in their result. `gates` are names; None
     are those that the action means. `max_visits` is how often it may be entered in a row of its
-    loop, None: not bounded by itself. Routes are ids of stages, or of `ENDS`; None is the default:
+    loop, None: not bounded by itself. `policy` is what its change has to satisfy beyond what its
+    task asks for. Routes are ids of stages, or of `ENDS`; None is the default:
     see `target`.
     """
 
@@ -49,6 +51,7 @@ class Stage(NamedTuple):
     toolset: str | None = None
     writes: bool = True
     reviews: bool = False
+    hands_in: str | None = None
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     gates: tuple[str, ...] | None = None
@@ -60,6 +63,7 @@ class Stage(NamedTuple):
     on_error: str | None = None
     on_skip: str | None = None
     on_reject: str | None = None
+    policy: Mapping[str, Any] | None = None
 
     @property
     def runs_gates(self) -> bool:
@@ -130,6 +134,14 @@ class Blueprint(NamedTuple):
     def canonical(self) -> str:
         """The one text that a run keeps; equal for equal blueprints."""
         return json.dumps(self.as_json(), sort_keys=True, ensure_ascii=False)
+
+
+PLAIN = Blueprint(
+    FIRST_STAGE,
+    (Stage(FIRST_STAGE, "agent", goal="Do the task.", on_failure="fail"),),
+    "The task, and nothing else",
+)
+"""What an attempt without a blueprint goes by once somebody has to approve of it."""
 
 
 def from_canonical(text: str) -> Blueprint:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.ids import counted
 
 from ..attempts.visits import Visit
+from ..patches.approvals import Waiting
 from ..runs.costs import Cost
 from .course import Course, results_of
 from .machine import Step
@@ -16,6 +17,7 @@ _MOST_VISITS, _MOST_FAILURES, _MOST_OUTPUT = 40, 20, 2000
 
 SENTENCES = {
     "approval": "stage {stage} has to be approved",
+    "policy": "the change has to be approved",
     "error": "what came of stage {stage} cannot be judged",
     "exhausted": "stage {stage} goes no further",
     "stalled": "stage {stage} does not get better",
@@ -53,7 +55,8 @@ class Packet(NamedTuple):
 
 def sentence(course: Course, step: Step) -> str:
     """Why it is asked, on one line."""
-    return why(str(step.cause), str(step.stage), step.reason)
+    cause = "policy" if step.by_policy else str(step.cause)
+    return why(cause, str(step.stage), step.reason)
 
 
 def why(cause: str, stage: str, reason: str | None) -> str:
@@ -62,11 +65,18 @@ def why(cause: str, stage: str, reason: str | None) -> str:
     return f"{said}: {reason.rstrip('.')}" if reason else said
 
 
+def meaning_of(answer: str, resume: str | None, by_policy: bool = False) -> str:
+    """What an answer does, of a decision that goes on at `resume` after a yes."""
+    if by_policy and answer == "approve":
+        return "let this change come in, as it lies there; another one is asked about anew"
+    return MEANINGS[answer].format(resume=resume)
+
+
 def of(course: Course, step: Step, answers: Sequence[str], tree: str | None) -> Packet:
     """The packet of a decision, which speaks of a tree."""
     task, attempt, resume = course.task, course.attempt, step.resume
     visits = course.visits[-_MOST_VISITS:]
-    meanings = {answer: MEANINGS[answer].format(resume=resume) for answer in answers}
+    meanings = {answer: meaning_of(answer, resume, step.by_policy) for answer in answers}
     lines = [
         f"Task {task.key} of run {course.run.name}, attempt {attempt.number}: "
         + sentence(course, step)
@@ -77,6 +87,7 @@ def of(course: Course, step: Step, answers: Sequence[str], tree: str | None) -> 
         "What has happened:",
         *(f"- {visit_line(v)}" for v in visits),
         *_failures(course),
+        *_asked(course, step),
         "",
         OFFERED,
         *(f"- {answer}: {meaning}" for answer, meaning in meanings.items()),
@@ -98,6 +109,7 @@ def of(course: Course, step: Step, answers: Sequence[str], tree: str | None) -> 
         "base_commit": attempt.base_commit,
         "answers": meanings,
         "visits": [brief_json(v) for v in visits],
+        **({"patches": [_asked_json(each) for each in course.waiting]} if step.by_policy else {}),
     }
     return Packet(bounded("\n".join(lines), MAX_PACKET_BYTES), facts)
 
@@ -131,6 +143,33 @@ def brief_json(visit: Visit) -> dict[str, Any]:
     }
     del shape["result"]
     return shape
+
+
+def _asked(course: Course, step: Step) -> list[str]:
+    """What the policy asks about, patch by patch."""
+    if not step.by_policy:
+        return []
+    lines = ["", "What has to be approved:"]
+    for each in course.waiting:
+        name = f"{course.task.key}/{course.attempt.number}/{each.patch.number}"
+        lines.append(f"- patch {name}, by {each.patch.author}: {each.sentence}")
+        lines += [f"  {path}" for path in each.patch.summary.paths[:_MOST_FAILURES]]
+    first = f"{course.task.key}/{course.attempt.number}/{course.waiting[0].patch.number}"
+    return [*lines, f"`orch patch show {first} --diff` shows it."]
+
+
+def _asked_json(each: Waiting) -> dict[str, Any]:
+    return {
+        "id": each.patch.id,
+        "number": each.patch.number,
+        "author": each.patch.author,
+        "tree": each.patch.tree,
+        "head": each.patch.head,
+        "facts": each.patch.summary.as_json(),
+        "objections": list(each.objections),
+        "needs": each.needs,
+        "given": list(each.given),
+    }
 
 
 def _failures(course: Course) -> list[str]:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from inbox_orch.inbox.domain.model import Message, Thread
 from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.store import kept_files
+from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Transaction
 
 from ..attempts import fold, harvesting, moving, verify
@@ -25,7 +27,7 @@ from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
 from ..runs.costs import cost_in
 from ..runs.desk import Desk, place_of
-from . import ahead
+from . import ahead, text_visit
 from .course import Course
 from .documents_only import not_documents
 from .model import Stage
@@ -106,6 +108,10 @@ def _of_agent(desk: Desk, course: Course, visit: Visit, stage: Stage, held: Held
     columns = {"worker": worker, "worked_ms": _worked_ms(desk, thread)}
     if outcome.state == "succeeded" and stage.writes:
         try:
+            refused = text_visit.refusal(desk, course, stage, held) if stage.hands_in else None
+            if refused is not None:
+                failed = Outcome("failed", reason=refused[:_MOST_REASON], put_back=True)
+                return Ending(failed, columns, said)
             outcome = _harvested(desk, course, outcome, held)
         except (snapshots.Unfit, InboxOrchError) as error:
             outcome = unreadable(course, error)
@@ -398,6 +404,7 @@ def end(
     }
     if not visits.update(tx, visit, values):
         return False
+    _keep_output(tx, course.run.id, columns.get("result"))
     present = attempts.get(tx, course.attempt.id)
     assert present is not None
     facts = {
@@ -412,6 +419,16 @@ def end(
     }
     moving.record_attempt(desk, tx, course.run, present, "visit_ended", facts)
     return True
+
+
+def _keep_output(tx: Transaction, run_id: str, result: str | None) -> None:
+    """Keep the files that a visit has put out until its run is over, and as long as what threads
+    carry from then on."""
+    found = json.loads(result or "{}")
+    files = [Stored(*each["artifact"]) for each in found.get("gates", ()) if each.get("artifact")]
+    files += [Stored(**each) for each in found.get("artifacts", ())]
+    for stored in files:
+        kept_files.keep(tx, stored, run_id, "output", tx.now.wall_ms)
 
 
 def _end_attempt(desk: Desk, tx: Transaction, course: Course, outcome: Outcome) -> None:

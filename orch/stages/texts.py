@@ -24,6 +24,10 @@ Work in this worktree, and look first at what lies here: `git status`. A worker 
 been lost in the middle. When this step is done, stop: what you leave here is committed for you.
 What you found besides, say in your last message. If the step itself cannot be done, say why with
 `inbox fail --body WHY`: what you changed is then taken back."""
+_TEXT = """\
+Change nothing in the worktree: hand in what is to be changed, in the payload of your result
+(`inbox done --payload-file FILE`), as a diff or as edits. It is judged, brought in and committed
+for you. What you found besides, say in your last message."""
 _GATES = """\
 This step has to get past: {names}. `orch gate run {words}` runs that here, as often as you like,
 and prints only what counts. Exit 0: all is well. Exit 11: there is something to mend. A gate that
@@ -87,7 +91,8 @@ def for_visit(
 def _rules(stage: Stage, gates: Sequence[str], base: str | None) -> list[str]:
     if stage.writes:
         told = _GATES.format(names=", ".join(gates), words=" ".join(gates))
-        return [_WRITE, told] if gates else [_WRITE]
+        rules = [_WRITE] if stage.hands_in is None else [_TEXT]
+        return [*rules, told] if gates else rules
     if not stage.reviews:
         return [_READ]
     judged = (

@@ -3,15 +3,23 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from inbox_orch.shared.errors import not_found
 from inbox_orch.shared.ids import counted
 
+from ..git import diffs
+from ..git.diffs import Span
 from ..patches import ledger, states
 from ..patches import rows as patches
 from ..patches.model import Entry, Patch
 from ..patches.rows import Where
+from ..patches.secret_formats import hidden
 from ..runs import run_rows as runs
+from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Run
+from ..runs.secrets import secrets_of
+
+MOST_DIFF_BYTES = 1024 * 1024
 
 
 class Listed(NamedTuple):
@@ -41,6 +49,20 @@ class Listed(NamedTuple):
         """How much it changes, in words."""
         summary = self.patch.summary
         return f"{counted(summary.files, 'file')}, +{summary.insertions} -{summary.deletions}"
+
+    @property
+    def objections(self) -> list[dict[str, Any]]:
+        """What the policy has against it, with rule, layer, and how it could be allowed."""
+        judged = (e.found for e in self.entries if e.kind == "policy")
+        return [each for found in judged for each in found.get("objections", ())]
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each thing that was said."""
+        return [
+            f"{e.kind} {e.outcome} by {e.by}" + (f": {e.reason}" if e.reason else "")
+            for e in self.entries
+        ]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -75,3 +97,22 @@ def named(
         assert its_run is not None
         where = patches.where(snapshot, patch.attempt_id)
         return its_run, Listed(patch, where, tuple(patches.entries_of(snapshot, patch.id)))
+
+
+def diff_of(desk: Desk, run: Run, listed: Listed) -> tuple[str, bool]:
+    """What a patch changes, as git prints it, with secrets masked; and whether it is cut. Errors:
+    `not_found` where there is nothing to compare, `git_failed`."""
+    patch = listed.patch
+    if patch.head is None:
+        hint = f"`orch patch show {listed.name}` says why; what was handed in is its artifact"
+        raise not_found("change", listed.name, hint=hint)
+    repository = desk.repository(run)
+    kept = bytearray()
+
+    def keep(piece: bytes) -> None:
+        if len(kept) <= MOST_DIFF_BYTES:
+            kept.extend(piece)
+
+    diffs.write_diff(Span(repository.path, patch.base, patch.head), keep, stat=False)
+    text = bytes(kept[:MOST_DIFF_BYTES]).decode("utf-8", "backslashreplace")
+    return hidden(text, secrets_of(config_of(run))), len(kept) > MOST_DIFF_BYTES

@@ -131,7 +131,8 @@ def why_of(visit: Visit) -> str | None:
         return visit.reason
     hint = visit.found.get("hint")
     reason = None if hint else visit.reason
-    asked = why(str(visit.found["cause"]), str(visit.found["about"]), reason)
+    cause = "policy" if "patches" in visit.found else str(visit.found["cause"])
+    asked = why(cause, str(visit.found["about"]), reason)
     return f"{asked}; hint: {hint}" if hint else asked
 
 
@@ -146,9 +147,10 @@ def threads_of(found: Mapping[str, Sequence[Visit]], attempt: Attempt) -> list[s
 
 def meanings_of(decision: "Decision") -> dict[str, str]:
     """What each answer to a decision does, in words."""
-    from ..stages.packet import MEANINGS
+    from ..stages.packet import meaning_of
 
-    return {name: MEANINGS[name].format(resume=decision.resume) for name in decision.answers}
+    by_policy = decision.by_policy
+    return {name: meaning_of(name, decision.resume, by_policy) for name in decision.answers}
 
 
 def without_answers(packet: str) -> str:

@@ -20,6 +20,8 @@ LOOKING = (
     "attempt list",
     "gate list",
     "checkpoint list",
+    "policy show",
+    "policy explain a.py",
     "patch list",
 )
 CHANGING = (

@@ -1,59 +1,19 @@
 """The facts of a change are read on its result, and nothing that comes with it has a say."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from inbox_orch.orch.git import facts as reading
-from inbox_orch.orch.git.facts import Change, diff_text, facts
-from inbox_orch.orch.git.repository import Repository
+from inbox_orch.orch.git.facts import diff_text, facts
 from inbox_orch.shared.errors import InboxOrchError
-from support.runs import git, make_repository
-
-
-class Trees:
-    """A repository, and trees of what is written into a folder of its own."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.folder = folder / "project"
-        if options:
-            subprocess.run(["git", "init", "-q", *options, str(self.folder)], check=True)
-        else:
-            make_repository(self.folder)
-        self.repository = Repository(str(self.folder))
-
-    def write(self, files: dict[str, tuple[str, bytes]]) -> str:
-        """The tree that has (mode, content) at each path."""
-        lines = b""
-        for path, (mode, content) in files.items():
-            words = ["git", "-C", str(self.folder), "hash-object", "-w", "--stdin"]
-            done = subprocess.run(words, input=content, stdout=subprocess.PIPE, check=True)
-            name = content.decode() if mode == "160000" else done.stdout.decode().strip()
-            lines += f"{mode} {name}\t".encode() + os.fsencode(path) + b"\0"
-        within = {**os.environ, "GIT_INDEX_FILE": str(self.folder / ".git" / "other")}
-        base = ["git", "-C", str(self.folder)]
-        subprocess.run([*base, "read-tree", "--empty"], env=within, check=True)
-        adding = [*base, "update-index", "-z", "--index-info"]
-        subprocess.run(adding, input=lines, env=within, check=True)
-        done = subprocess.run([*base, "write-tree"], env=within, stdout=subprocess.PIPE, check=True)
-        return done.stdout.decode().strip()
-
-    def facts(self, before: str, after: str) -> dict[str, Change]:
-        found = facts(self.repository, before, after)
-        assert found.insertions == sum(f.insertions for f in found.files)
-        assert found.deletions == sum(f.deletions for f in found.files)
-        return {change.path: change for change in found.files}
+from support.runs import git
+from support.trees import Trees, plain
 
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Trees:
     return Trees(tmp_path)
-
-
-def plain(content: str) -> tuple[str, bytes]:
-    return ("100644", content.encode())
 
 
 def test_each_kind_of_change(trees: Trees):

@@ -204,6 +204,9 @@ def test_a_submodule_that_was_never_fetched_is_no_objection(site: Site, run):
     entry = f"160000,{item['base_commit']},elsewhere"
     Path(item["worktree"], "elsewhere").mkdir()
     git(item["worktree"], "update-index", "--add", "--cacheinfo", entry)
+    declared = '[submodule "elsewhere"]\n\tpath = elsewhere\n\turl = ../elsewhere\n'
+    Path(item["worktree"], ".gitmodules").write_text(declared)
+    git(item["worktree"], "add", ".gitmodules")
     git(item["worktree"], "commit", "-q", "-m", "Name a commit of another repository")
     site.done(item)
 

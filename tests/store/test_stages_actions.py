@@ -173,9 +173,9 @@ TWICE = [
 @pytest.mark.parametrize(
     "payload, said",
     [
-        ({"patch": f"Here it is:\n{PATCH}"}, "line 1 is no part of a unified diff"),
+        ({"patch": f"Here it is:\n{PATCH}"}, "line 1: this is no part of a unified diff"),
         ({"patch": PATCH.replace("A project", "Another project")}, "README.md"),
-        ({}, "either `patch` or `edits`"),
+        ({}, "neither `patch` nor `edits`"),
         ({"edits": TWICE}, "is there 2 times"),
         ({"edits": [{"path": "README.md/x", "content": "y"}]}, "which is no folder"),
         ({"patch": LINK}, "out is a link that leads out of the repository"),
@@ -236,3 +236,63 @@ def test_commit_changes_commits_what_a_gate_has_left(site: Site, run, course: Co
     assert site.states(run) == {"a": "succeeded"}
     head = course.attempt.head_commit
     assert git(site.repository, "show", f"{head}:b.txt") == "written by a tool"
+
+
+# -- a stage whose workers have no files -----------------------------------------------------
+
+
+def written(site: Site, run, course: Course, payload, **options) -> None:
+    stages = (
+        agent("write", hands_in="text", on_success="look", max_visits=2, **options),
+        gates("look", run="grep -q better README.md"),
+    )
+    started(site, run, course, *stages)
+    course.work(payload=payload)
+    course.lead()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"patch": PATCH},
+        {"edits": [{"path": "README.md", "old": "A project", "new": "A better project"}]},
+    ],
+)
+def test_what_a_stage_hands_in_as_text_is_brought_in_and_judged(
+    site: Site, run, course: Course, payload
+):
+    written(site, run, course, payload)
+
+    assert course.way() == [("write", "succeeded"), ("look", "passed")] or course.way()[-1] == (
+        "look",
+        "succeeded",
+    )
+    assert site.states(run) == {"a": "succeeded"}
+    head = course.attempt.head_commit
+    assert git(site.repository, "show", f"{head}:README.md") == "A better project."
+    assert git(site.repository, "show", "-s", "--format=%an", head) == "w1"
+
+
+def test_a_stage_is_told_how_text_is_handed_in_and_why_it_was_refused(
+    site: Site, run, course: Course
+):
+    written(site, run, course, {"patch": f"So:\n{PATCH}"}, on_failure="write")
+
+    assert course.way() == [("write", "failed"), ("write", "live")]
+    assert "patch_format: line 1" in str(course.visits()[1].reason)
+    assert "hand in what is to be changed" in course.text() and "patch_format" in course.text()
+    assert git(course.worktree, "rev-parse", "HEAD") == course.attempt.base_commit
+    course.work(payload={"patch": PATCH})
+    course.lead()
+
+    assert site.states(run) == {"a": "succeeded"}
+
+
+def test_what_a_stage_may_not_change_is_never_in_its_worktree(site: Site, course: Course):
+    config = Config(roles={"reviewer": "reviewers"}, policy={"forbid_paths": ["README.md"]})
+    run = course.run = site.open_run(config=config, title="Later")
+    written(site, run, course, {"patch": PATCH})
+
+    (visit,) = [v for v in course.visits() if v.stage == "write"]
+    assert visit.state == "failed" and str(visit.reason).startswith("policy: forbid_paths")
+    assert git(course.worktree, "rev-parse", "HEAD") == course.attempt.base_commit

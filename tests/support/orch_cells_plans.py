@@ -5,7 +5,7 @@ from typing import Any
 from inbox_orch.orch.stages.model import Blueprint, Stage
 from support.matrix import NO_BASE, NO_STATE, NO_WAIT, Cell, Never, given, plain, read_while_busy
 from support.orch_cells_cleanup import ended
-from support.orch_matrix import NO_TOKEN, Enterprise, after, reader, with_tasks
+from support.orch_matrix import NO_TOKEN, Enterprise, after, in_worktree, reader, with_tasks
 from support.runs import add_task
 
 PLAN = """\
@@ -16,13 +16,13 @@ tasks:
 """
 
 
-def with_plan(text: str, *arguments: str) -> Cell:
-    """`plan import` of this plan into a run that has a task `old`."""
+def with_plan(text: str, *arguments: str, verb: tuple[str, ...] = ("plan", "import")) -> Cell:
+    """A command that is given this file, where a run has a task `old`."""
 
     def arranged(project: Enterprise) -> tuple[str, ...]:
         project.tasks("old")
         (project.folder / "plan.yaml").write_text(text)
-        return ("plan", "import", "plan.yaml", *arguments)
+        return (*verb, "plan.yaml", *arguments)
 
     return given(arranged)
 
@@ -98,6 +98,28 @@ CELLS: dict[str, dict[str, Any]] = {
         "no_database": plain("blueprint", "explain", "a"),
         "stale": NO_TOKEN,
         "timeout": NO_WAIT,
+    },
+    "policy show": reader("policy", "show"),
+    "policy explain": {
+        **reader("policy", "explain", "a.py"),
+        "usage": after(with_tasks("a"), "policy", "explain", "../a.py"),
+    },
+    "policy check": {
+        "ok": after(in_worktree, "policy", "check"),
+        "usage": after(in_worktree, "policy", "check", ".."),
+        "not_found": after(with_tasks("a"), "policy", "check"),
+        "conflict": NO_STATE,
+        "busy": read_while_busy(after(in_worktree, "policy", "check")),
+        "no_database": plain("policy", "check"),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
+    },
+    "policy lint": {
+        "ok": with_plan("max_lines: 3", verb=("policy", "lint")),
+        "usage": with_plan("max_lines: x", verb=("policy", "lint")),
+        "not_found": Never("a file that is not there is a wrong call"),
+        "conflict": NO_STATE,
+        **WITHOUT_A_BASE,
     },
     "plan import": {
         "ok": with_plan(PLAN, "--key", "k"),

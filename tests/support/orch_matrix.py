@@ -226,10 +226,6 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
         "timeout": NO_WAIT,
     },
     "gate list": reader("gate", "list"),
-    "patch list": {
-        **reader("patch", "list"),
-        "usage": plain("patch", "list", "--state", "no-such-state"),
-    },
     "gate run": {
         "ok": after(in_worktree, "gate", "run", "fine"),
         "usage": after(in_worktree, "gate", "run", "no-such-gate"),
@@ -297,6 +293,7 @@ from support import (  # noqa: E402
     orch_cells_council,
     orch_cells_drive,
     orch_cells_integrate,
+    orch_cells_patches,
     orch_cells_plans,
     orch_cells_reading,
     orch_cells_steer,
@@ -307,6 +304,7 @@ CELLS |= orch_cells_cleanup.CELLS
 CELLS |= orch_cells_council.CELLS
 CELLS |= orch_cells_drive.CELLS
 CELLS |= orch_cells_integrate.CELLS
+CELLS |= orch_cells_patches.CELLS
 CELLS |= orch_cells_plans.CELLS
 CELLS |= orch_cells_reading.CELLS
 CELLS |= orch_cells_steer.CELLS

@@ -17,7 +17,7 @@ VERBS = {
     *("restore", "revert", "rm", "sparse-checkout", "stash", "submodule", "switch"),
     *("update-index", "worktree"),
 }
-CALLS = {"git", "git_bytes", "output_of", "_output_of", "_done"}
+CALLS = {"git", "git_bytes", "git_told", "output_of", "_output_of", "_done"}
 RUNS = "Child.start"
 GUARDS = {"require_here"}
 GUARDED = {
@@ -37,9 +37,10 @@ GUARDED = {
     "gates/running.py _started",
 }
 NO_FILES = {
-    "git/applying.py _fill": "reads a tree into an index of our own",
-    "git/applying.py edited": "writes an index of our own",
-    "git/applying.py patched": "applies to an index of our own",
+    "git/applying.py _apply": "applies to an index of our own",
+    "git/applying.py edited": "reads a tree into an index of our own",
+    "git/applying.py patched": "reads a tree into an index of our own",
+    "git/applying.py store": "writes an index of our own",
     "git/filters.py brought_in": "reads a commit into an index of our own",
     "git/hidden.py _differing": "refreshes a copy of the index",
     "git/hidden.py unmark": "writes a copy of the index",

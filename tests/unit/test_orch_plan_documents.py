@@ -43,6 +43,15 @@ SECONDS = st.one_of(st.none(), st.integers(1, 10**6), st.floats(1, 1e6))
 LIMITS = st.builds(Limits, SECONDS, SECONDS, SECONDS, SECONDS, SECONDS)
 COMMANDS = st.lists(BODIES.filter(str.strip), max_size=3).map(tuple)
 
+POLICIES = st.sampled_from(
+    [
+        None,
+        {},
+        {"allow_paths": ["src/**", "!no #"], "max_lines": 3, "symlinks": "ask", "ascii_only": True},
+        {"forbid_paths": [], "tests_for": {"no": "yes", "*": ["on", "{"]}, "max_files": 0},
+    ]
+)
+
 
 @st.composite
 def plans(draw) -> Plan:
@@ -69,6 +78,7 @@ def plans(draw) -> Plan:
                 draw(LIMITS),
                 draw(st.sampled_from([None, '{"type":"object","title":"no"}'])),
                 draw(st.sampled_from([None, False, True])),
+                policy=draw(POLICIES),
             )
         )
     opening = st.builds(
@@ -97,6 +107,7 @@ def plans(draw) -> Plan:
             gates=st.sampled_from([(), ({"name": "no", "run": ["a", "b"]},)]),
             roles=st.dictionaries(st.sampled_from(["yes", "r"]), st.just("m"), max_size=2),
             finds=st.sampled_from([FINDS, (), ("gates",)]),
+            policy=POLICIES,
             decisions=st.sampled_from([NoAnswer(), NoAnswer("abandon", 60.0)]),
         ),
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox_orch.orch.stages import pack, patch_text
+from inbox_orch.orch.stages import pack
 from inbox_orch.orch.stages.model import Stage
 from inbox_orch.orch.stages.pack import packed
 from inbox_orch.orch.stages.texts import MAX_TEXT_BYTES, for_visit, size
@@ -104,44 +104,3 @@ def test_what_fits_is_told_whole():
     text = for_visit("T", stage, ["one", "two"], background=["known"])
 
     assert text.startswith("T\n\nknown\n\nThis step: mend\n\nMend it.\n\none\n\ntwo\n\n")
-
-
-# -- patches -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text, said",
-    [
-        ("", "is empty"),
-        ("```diff\n--- a/x\n+++ b/x\n```\n", "line 1"),
-        ("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n", "middle of a hunk"),
-        ("--- a/x\n+++ b/x\n@@ nonsense\n", "no head of a hunk"),
-        ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n*b\n", "no line of a hunk"),
-        ("--- a/.GIT/config\n+++ b/.GIT/config\n", "belongs to git itself"),
-        ("--- a/x\n+++ b/../x\n", "line 2"),
-        ("rename from a\nrename to ../b\n", "line 2"),
-        ("diff --git a/x b/x\nGIT binary patch\n", "binary"),
-    ],
-)
-def test_what_is_no_patch_is_refused_with_its_line(text, said):
-    with pytest.raises(patch_text.Refused, match=said):
-        patch_text.check_patch(text)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        [],
-        "x",
-        [{"path": "a"}],
-        [{"path": "a", "delete": False}],
-        [{"path": "a", "content": 1}],
-        [{"path": "a", "old": "", "new": "b"}],
-        [{"path": "/a", "content": "x"}],
-        [{"path": "a/./b", "content": "x"}],
-        [{"path": "a", "content": "x", "mode": "120000"}],
-    ],
-)
-def test_what_is_no_list_of_edits_is_refused(given):
-    with pytest.raises(patch_text.Refused):
-        patch_text.edits_of(given)

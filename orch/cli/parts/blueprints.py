@@ -44,6 +44,8 @@ def as_json(blueprint: Blueprint) -> dict[str, Any]:
 def _stage(stage: Stage) -> dict[str, Any]:
     can = routes_of(stage)
     facts = {**stage._asdict(), **{r: stage.target(r) if r in can else None for r in ROUTES}}
+    if stage.policy is None:
+        del facts["policy"]
     return {key: list(v) if isinstance(v, tuple) else v for key, v in facts.items()}
 
 

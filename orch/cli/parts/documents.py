@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.shell.commandline import Shell
@@ -10,6 +10,7 @@ from inbox_orch.shared.shell.commandline import Shell
 from ...runs.config import Config
 from ...runs.plan import Plan
 from ...runs.plan_import import Refused
+from ...runs.policies import Named
 
 if TYPE_CHECKING:
     from ...documents.reading import Source
@@ -21,6 +22,22 @@ def config_in(shell: Shell, path: str) -> Config:
 
     with problems_told(shell):
         return read_config(path)
+
+
+def policy_in(shell: Shell, path: str) -> dict[str, Any]:
+    """The policy in a file; error `usage` as above."""
+    from ...documents.policy import read_policy
+
+    with problems_told(shell):
+        return read_policy(path)
+
+
+def policies_in(shell: Shell, path: str) -> list[Named]:
+    """The policies that a file gives, each with its layer's name; error `usage` as above."""
+    from ...documents.layers import read_layers
+
+    with problems_told(shell):
+        return read_layers(path)
 
 
 def plan_in(shell: Shell, path: str) -> tuple[Plan, "Source"]:

@@ -1,6 +1,7 @@
 """`orch task add`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -23,9 +24,11 @@ from ..parts.base import (
     read_body,
     run_option,
 )
+from ..parts.giving_policies import policy_of, policy_options
 from ..parts.naming_blueprints import blueprint_option, folder_of, with_blueprint
 
 CLOCK = Number(1, limits.MAX_CLOCK_SECONDS, seconds=True)
+HANDED_IN = ("text",)
 ATTEMPTS = Number(1, limits.MOST_ATTEMPTS, whole=True)
 
 
@@ -105,10 +108,18 @@ def clock_option(name: str, when: str) -> Callable[[Command], Command]:
 @harvest_option(
     "Commit for its workers what they leave uncommitted.  [default: as the dispatch says]"
 )
+@policy_options()
+@click.option(
+    "--hands-in",
+    type=click.Choice(HANDED_IN),
+    metavar="text",
+    help="Its workers have no files: a diff, or edits, in the result is brought in for them.",
+)
 @key_option
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     run_name: str | None,
     key_name: str,
     title: str,
@@ -132,7 +143,9 @@ def command(
     allow_empty: bool,
     blueprint: str | None,
     harvest: bool | None,
+    hands_in: str | None,
     key: str | None,
+    **policy: Any,
 ) -> None:
     """Add a task to a run. What is not given is as the run's config says."""
     if checks and no_checks:
@@ -155,6 +168,8 @@ def command(
         limits=Limits(queue_timeout, timeout, silent_timeout, block_timeout, check_timeout),
         result_schema=given_document(schema, MAX_SCHEMA_BYTES),
         harvest=harvest,
+        policy=policy_of(shell_of(context), policy),
+        hands_in=hands_in,
     )
     spec = with_blueprint(shell_of(context), spec, blueprint, folder_of(run))
     answer = scheduler.add_task(run, spec, key=key)

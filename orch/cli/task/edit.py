@@ -19,6 +19,7 @@ from ..parts.base import (
     read_body,
     run_option,
 )
+from ..parts.giving_policies import policy_of, policy_options
 from .add import ATTEMPTS, CLOCK, clock_option
 
 _CLOCKS = ("queue_timeout", "timeout", "silent_timeout", "block_timeout", "check_timeout")
@@ -65,6 +66,8 @@ _CLOCKS = ("queue_timeout", "timeout", "silent_timeout", "block_timeout", "check
     "--check-timeout", type=CLOCK, metavar="SECONDS", help="At most so long for each check."
 )
 @harvest_option("Commit for its workers what they leave uncommitted.")
+@policy_options("Instead of these rules: ")
+@click.option("--no-policy", is_flag=True, help="Without a policy of its own.")
 @key_option
 @click.pass_context
 def command(
@@ -74,6 +77,7 @@ def command(
     task: str,
     checks: tuple[str, ...],
     no_checks: bool,
+    no_policy: bool,
     key: str | None,
     **options: Any,
 ) -> None:
@@ -84,9 +88,16 @@ def command(
     if checks and no_checks:
         raise usage("give either --check or --no-checks, not both")
     body = read_body(options.pop("body"), options.pop("body_file"))
+    policy = policy_of(shell_of(context), options)
+    if policy and no_policy:
+        raise usage("give either rules of a policy or --no-policy, not both")
     clocks = Limits(*(options.pop(name) for name in _CLOCKS))
     wanted = Edit(
-        body=body, checks=checks if checks or no_checks else None, limits=clocks, **options
+        body=body,
+        checks=checks if checks or no_checks else None,
+        limits=clocks,
+        policy={} if no_policy else policy,
+        **options,
     )
     scheduler = open_scheduler(context)
     answer = edit_task(scheduler.desk, chosen_run(scheduler, run_name), task, wanted, key=key)

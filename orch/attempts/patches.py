@@ -1,0 +1,285 @@
+"""The change of an attempt as a patch: judged by what is in force for its task, and written down.
+
+Git is asked by `judge`, before any transaction; `record` and what follows it only write.
+"""
+
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.digests import sha256_hex
+from inbox_orch.shared.store.engine import Session, Transaction
+
+from ..git import snapshots, squashing
+from ..git.repository import Repository
+from ..git.squashing import Signed
+from ..patches import ledger, rows, states
+from ..patches.examine import examine
+from ..patches.ledger import New, Waiver, Word
+from ..patches.model import Patch, Summary
+from ..patches.policy import Examined, Objection, Policy, of_task
+from ..patches.rules import FLOOR, approvals_needed
+from ..runs.config import config_of
+from ..runs.desk import Desk
+from ..runs.model import Attempt, Run, Task
+from ..runs.secrets import secrets_of
+from . import harvesting
+from . import rows as attempts
+
+_MOST_REASON = 1000
+
+
+class Judged(NamedTuple):
+    """A change as it is handed in, what the policy says of it, the waivers that count for it, and
+    the commit with which it is accepted."""
+
+    new: New
+    examined: Examined
+    policy: Policy
+    waivers: tuple[Waiver, ...]
+    head: str
+
+    @property
+    def denied(self) -> bool:
+        """Whether it may not come in."""
+        return self.examined.outcome == "denied"
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody has to approve of it first."""
+        return self.examined.outcome == "asked"
+
+    @property
+    def rejection(self) -> str:
+        """Why it may not come in, and how it could, in a line."""
+        told = [o for o in self.examined.objections if o.outcome == "denied"]
+        return f"policy: {'; '.join(map(in_words, told))}"[:_MOST_REASON]
+
+
+class NotFitting(NamedTuple):
+    """A text that was handed in and fits nothing, and why."""
+
+    new: New
+    reason: str
+
+    @property
+    def asked(self) -> bool:
+        """Nobody is asked about it."""
+        return False
+
+
+def in_words(objection: Objection) -> str:
+    """What is objected to: by which rule of which layer, and how it could be allowed."""
+    return f"{objection.rule} ({objection.layer}): {objection.text}; {objection.remedy}"
+
+
+# -- judging ---------------------------------------------------------------------------------
+
+
+def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judged | None:
+    """What is to be thought of the commits of an attempt from its base to `head`; None where there
+    are none, or nothing of the run is judged. Errors: those of git where this machine is the cause,
+    and of every write."""
+    base = str(attempt.base_commit)
+    if not run.patches or head == base:
+        return None
+    repository = desk.repository(run)
+    policy = of_task(config_of(run), task, staged=task.blueprint is not None)
+    left = harvesting.left_by(desk, run, task, attempt)
+    signed = Signed(left.author, left.at, left.message)
+    secrets = secrets_of(config_of(run))
+    squashes = policy.is_more_than_the_floor and not policy.keeps_history
+    messages = (signed.message,) if squashes else ()
+    examined = examine(
+        repository, base, head, policy, secrets=secrets, author=left.author, messages=messages
+    )
+    base_tree, tree = squashing.trees_of(repository, base, head)
+    with desk.database.snapshot() as snapshot:
+        released = ledger.waivers_for(snapshot, task.id, tree)
+    examined, waivers = let_in(examined, released)
+    handed = _handed_in(attempt, head)
+    new = New(
+        run.id,
+        attempt.id,
+        handed.way,
+        base,
+        base_tree,
+        tree,
+        head,
+        examined.summary._replace(notes=handed.notes),
+        sha256_hex(f"{base_tree} {tree}".encode()),
+        left.author,
+        author=left.author,
+        text=handed.text,
+        replaces=waivers[0].patch.id if waivers else handed.replaces,
+    )
+    accepted = head
+    if squashes and examined.outcome != "denied":
+        accepted = squashing.squashed(repository, tree, base, signed)
+    if policy.is_more_than_the_floor or examined.outcome == "denied":
+        keep(repository, attempt, (head, accepted))
+    return Judged(new, examined, policy, waivers, accepted)
+
+
+def author_of(desk: Desk, attempt: Attempt) -> str:
+    """Who has handed in the last result of an attempt."""
+    said = desk.bus.last_message(str(attempt.thread_id), "result")
+    return attempt.mailbox if said is None else said.sender
+
+
+class _Handed(NamedTuple):
+    """How a change came: its way, of `model.WAYS`; the text that it came as, what was done to bring
+    that in, and the patch that it is for."""
+
+    way: str
+    text: str | None = None
+    notes: tuple[str, ...] = ()
+    replaces: str | None = None
+
+
+def _handed_in(attempt: Attempt, head: str) -> _Handed:
+    found = attempts.details_of(attempt)
+    brought, replaces = found.brought, None if found.text is None else found.text.replaces
+    if brought is not None and brought.commit == head:
+        return _Handed(brought.way, brought.sha256, brought.notes, replaces)
+    harvested = found.harvested is not None and found.harvested.commit == head
+    return _Handed("harvest" if harvested else "commits")
+
+
+def not_fitting(
+    desk: Desk, run: Run, attempt: Attempt, text: tuple[str, str, str], reason: str
+) -> NotFitting | None:
+    """A text that fits nothing, for its base: its way, its digest and who wrote it. None where
+    nothing of the run is recorded. Errors: those of git where this machine is the cause."""
+    if not run.patches:
+        return None
+    way, sha256, author = text
+    base = str(attempt.base_commit)
+    (base_tree,) = squashing.trees_of(desk.repository(run), base)
+    found = attempts.details_of(attempt).text
+    new = New(
+        run.id,
+        attempt.id,
+        way,
+        base,
+        base_tree,
+        None,
+        None,
+        Summary(0, 0, 0, 0, ()),
+        sha256,
+        author,
+        author=author,
+        text=sha256,
+        replaces=None if found is None else found.replaces,
+    )
+    return NotFitting(new, reason)
+
+
+def let_in(examined: Examined, released: list[Waiver]) -> tuple[Examined, tuple[Waiver, ...]]:
+    """What is still objected to where some of it was released, and the waivers that count. The
+    floor is never released."""
+    left: list[Objection] = []
+    used: dict[str, Waiver] = {}
+    for objection in examined.objections:
+        waiver = next((each for each in released if _covers(each, objection)), None)
+        if waiver is None:
+            left.append(objection)
+        else:
+            used[waiver.patch.id] = waiver
+    still_denied = any(objection.outcome == "denied" for objection in left)
+    if still_denied:
+        return examined, ()
+    return examined._replace(objections=tuple(left)), tuple(used.values())
+
+
+def _covers(waiver: Waiver, objection: Objection) -> bool:
+    if waiver.rule != objection.rule or objection.layer == FLOOR:
+        return False
+    return not waiver.paths or set(objection.paths) <= set(waiver.paths)
+
+
+def keep(repository: Repository, attempt: Attempt, commits: tuple[str, ...]) -> None:
+    """Keep what was handed in, whatever becomes of the branch; it proves of no work that it is
+    elsewhere, and is never merged. Errors: those of git."""
+    ref = snapshots.ref_of(attempt.id)
+    snapshots.keep(repository, ref, tuple(dict.fromkeys(commits)), "Handed in")
+
+
+# -- writing it down -------------------------------------------------------------------------
+
+
+def record(desk: Desk, tx: Transaction, run: Run, judged: Judged | NotFitting) -> tuple[Patch, str]:
+    """The patch, and what the policy says of it; one that may come in lies in the worktree. What
+    was written down before is not written again. Returns it with its state, however its attempt
+    stands."""
+    if isinstance(judged, NotFitting):
+        patch = ledger.hand_in(tx, judged.new)
+        state = ledger.said_of(tx, patch)
+        if state == "created":
+            word = Word("format", "failed", reason=judged.reason)
+            state = ledger.say(tx, desk, run, patch, word)
+        return patch, state
+    patch, state = _fitting(tx, judged)
+    if state != "created":
+        return patch, state
+    examined = judged.examined
+    facts: dict[str, Any] = {"objections": [each.as_json() for each in examined.objections]}
+    if judged.asked:
+        facts["needed"] = approvals_needed(judged.policy)
+    verdict = Word(
+        "policy",
+        examined.outcome,
+        reason=judged.rejection.removeprefix("policy: ") if judged.denied else examined.reason,
+        facts=facts if examined.objections else None,
+        policy=judged.policy,
+    )
+    state = ledger.say(tx, desk, run, patch, verdict)
+    for waiver in {each.patch.id: each for each in judged.waivers}.values():
+        ledger.say(tx, desk, run, waiver.patch, Word("waiver", "used", facts={"by": patch.id}))
+    if examined.outcome == "allowed":
+        state = ledger.say(tx, desk, run, patch, Word("apply", "applied"))
+    return patch, state
+
+
+_FITTING = {
+    "denied": ("created", "quarantined"),
+    "asked": ("created", "queued", "validated", "applied", "verified"),
+    "allowed": ("created", "validated", "applied", "verified"),
+}
+
+
+def _fitting(tx: Transaction, judged: Judged) -> tuple[Patch, str]:
+    """The patch of this change, and its state. One of which something else was said before (it was
+    refused, say, and the task has another policy now) is replaced."""
+    new = judged.new
+    while True:
+        patch = ledger.hand_in(tx, new)
+        state = ledger.said_of(tx, patch)
+        if state in _FITTING[judged.examined.outcome]:
+            return patch, state
+        new = new._replace(replaces=patch.id)
+
+
+def checked(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, passed: bool) -> None:
+    """Note what the checks have come to on the tree of the attempt's patch."""
+    patch, state = open_patch(tx, attempt)
+    if patch is not None and state == "applied":
+        ledger.say(tx, desk, run, patch, Word("gates", "passed" if passed else "failed"))
+
+
+def accepted(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, gates: bool) -> None:
+    """The attempt is accepted with its patch. `gates`: whether some have passed on it."""
+    patch, state = open_patch(tx, attempt)
+    if patch is None:
+        return
+    words = [("apply", "applied")] if state == "validated" else []
+    words += [("gates", "passed")] if gates and state != "verified" else []
+    for kind, outcome in (*words, ("acceptance", "accepted")):
+        ledger.say(tx, desk, run, patch, Word(kind, outcome))
+
+
+def open_patch(tx: Session, attempt: Attempt) -> tuple[Patch | None, str | None]:
+    """The newest patch of an attempt of which something is still to be said, and its state."""
+    for patch in reversed(rows.of_attempt(tx, attempt.id)):
+        state = ledger.said_of(tx, patch)
+        if state not in states.ENDED:
+            return patch, state
+    return None, None

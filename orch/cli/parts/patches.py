@@ -1,0 +1,42 @@
+"""What the commands that say something of a patch have in common."""
+
+from collections.abc import Callable
+
+import click
+
+from inbox_orch.shared.ids import counted
+from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.commandline import shell_of
+
+from ...leader.patches import Said
+from ...patches.model import Patch
+from ...runs.desk import Desk
+from ...runs.model import Run
+from ...views import patches as views
+from .base import Command, lead_on, open_scheduler, run_option
+
+
+def patch_argument(command: Command) -> Command:
+    """`[--run R] PATCH`."""
+    return run_option(click.argument("patch", metavar="PATCH")(command))
+
+
+def say(
+    context: click.Context,
+    about: tuple[str | None, str],
+    words: str,
+    act: Callable[[Desk, Run, Patch], Said],
+) -> None:
+    """Find the patch that is named, by the run's name and its own; let `act` say something of it,
+    and tell what that came to."""
+    run_name, name = about
+    scheduler = open_scheduler(context)
+    run, found = views.named(scheduler.desk, name, run_name)
+    said = act(scheduler.desk, run, found.patch)
+    text = f"{words} patch {said.name}: it is {said.state}"
+    if said.missing:
+        text += f", and waits for {counted(said.missing, 'more approval')}"
+    if said.denied_by:
+        text += f", and still denied by {', '.join(said.denied_by)}"
+    shell_of(context).output.result(said.as_json(), Sentence(text, (said.name, said.state)))
+    lead_on(context, scheduler, run)

@@ -1,0 +1,118 @@
+"""`orch patch check`."""
+
+import os
+from typing import NamedTuple
+
+import click
+
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.shell.blocks import Block, Sentence, Table
+from inbox_orch.shared.shell.commandline import PATH, TEXT, Verb, shell_of
+from inbox_orch.shared.shell.inputs import read_input
+
+from ...attempts.submit import read, refusal
+from ...git.repository import Repository
+from ...git.unfit import NotApplied
+from ...git.unified import MAX_TEXT_BYTES
+from ...patches.policy import Layer, Policy, of_task
+from ...runs.config import config_of
+from ...runs.policies import layers_of
+from ...runs.secrets import secrets_of
+from ...views.patch_check import CheckedText, check
+from ..parts.base import open_scheduler, run_option, shown_run
+
+
+class Ground(NamedTuple):
+    """What a change is judged on: the repository, and by what."""
+
+    repository: Repository
+    policy: Policy
+    secrets: tuple[str, ...] = ()
+
+
+@click.command(
+    "check",
+    cls=Verb,
+    agent=True,
+    examples=("git diff | orch patch check -", "orch patch check fix.diff --task parser --json"),
+)
+@run_option
+@click.option("--task", "task_name", metavar="TASK", help="By what is in force for this task.")
+@click.option("--base", type=TEXT, metavar="REV", help="What it is for.  [default: HEAD, here]")
+@click.argument("file", type=PATH, metavar="FILE|-")
+@click.pass_context
+def command(
+    context: click.Context,
+    run_name: str | None,
+    task_name: str | None,
+    base: str | None,
+    file: str,
+) -> None:
+    """Say what would become of a diff, or of edits as JSON, without handing it in. Stores nothing.
+
+    Without --run and --task it is judged by what is built in. Exit 0: it can go in. Exit 4: it is
+    no patch, or does not apply. Exit 9: the policy does not allow it. Exit 11: somebody has to
+    approve of it.
+    """
+    given = read(content_of(file))
+    ground = _ground(context, run_name, task_name)
+    commit = ground.repository.commit_of(base or "HEAD", os.getcwd())
+    try:
+        checked = check(ground.repository, commit, given, ground.policy, ground.secrets)
+    except NotApplied as refused:
+        raise refusal(refused) from refused
+    output, failed = shell_of(context).output, _failure(checked)
+    if failed is None:
+        output.result(checked.as_json(), *_blocks(checked))
+    else:
+        output.outcome(failed, *_blocks(checked))
+
+
+def content_of(file: str) -> bytes:
+    """What is handed in. Error `usage`."""
+    content = read_input(file, MAX_TEXT_BYTES)
+    if len(content) > MAX_TEXT_BYTES:
+        raise usage(f"it has more than {MAX_TEXT_BYTES} bytes", hint="hand it in in parts")
+    return content
+
+
+def _ground(context: click.Context, run_name: str | None, task_name: str | None) -> Ground:
+    if run_name is None and task_name is None:
+        layers = layers_of({})
+        return Ground(Repository.at(os.getcwd()), Policy(tuple(Layer(*each) for each in layers)))
+    scheduler = open_scheduler(context, looks=True)
+    desk, run = scheduler.desk, shown_run(context, scheduler, run_name)
+    config = config_of(run)
+    if task_name is None:
+        policy = Policy(tuple(Layer(*each) for each in layers_of(config.policy)))
+    else:
+        with desk.database.snapshot() as snapshot:
+            task = desk.task(snapshot, run, task_name)
+        policy = of_task(config, task, staged=task.blueprint is not None)
+    return Ground(desk.repository(run), policy, tuple(secrets_of(config)))
+
+
+def _failure(checked: CheckedText) -> InboxOrchError | None:
+    outcome, reason = checked.examined.outcome, checked.examined.reason or ""
+    if outcome == "allowed":
+        return None
+    if outcome == "denied":
+        hint = "each objection says how it could be allowed"
+        return InboxOrchError("policy_denied", reason, hint=hint, data=checked.as_json())
+    hint = "once it is handed in, `orch patch approve` lets it go on"
+    return InboxOrchError("approval_needed", reason, hint=hint, data=checked.as_json())
+
+
+def _blocks(checked: CheckedText) -> list[Block]:
+    facts = checked.examined.summary
+    size = f"{facts.files} files, +{facts.insertions} -{facts.deletions}"
+    shown = (checked.examined.outcome, facts.files, facts.insertions, facts.deletions)
+    blocks: list[Block] = [Sentence(f"{checked.examined.outcome}: {size}", shown)]
+    blocks += [Sentence(note) for note in facts.notes]
+    rows = tuple(
+        (o.outcome, o.rule, o.layer, o.text, o.remedy) for o in checked.examined.objections
+    )
+    headings = ("SAYS", "RULE", "LAYER", "WHY", "HOW IT COULD BE ALLOWED")
+    if rows:
+        blocks.append(Table(headings, rows, "", (0, 1, 2), (3, 4)))
+    return blocks

@@ -1,0 +1,228 @@
+"""What people say of patches: approve, refuse, release, give up. Each in one transaction.
+
+A patch that a decision asks about is answered through that, so that it does not matter where it is
+said.
+"""
+
+from typing import Any, NamedTuple
+
+from inbox_orch.shared.errors import InboxOrchError, usage
+from inbox_orch.shared.store.engine import Transaction
+
+from ..attempts import rows as attempts
+from ..patches import approvals, ledger, states
+from ..patches import rows as patches
+from ..patches.ledger import Word
+from ..patches.model import Entry, Patch
+from ..patches.rules import FLOOR
+from ..runs.desk import Desk
+from ..runs.model import Attempt, Run
+from ..stages import decide
+from ..stages.decide import Answered
+
+
+class Said(NamedTuple):
+    """What a call has come to: the patch, its name and its state, and what is still missing: names
+    of people (how many), or rules that deny it."""
+
+    patch: Patch
+    name: str
+    state: str
+    missing: int = 0
+    denied_by: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "patch": self.patch.id,
+            "name": self.name,
+            "state": self.state,
+            "missing": self.missing,
+            "denied_by": list(self.denied_by),
+        }
+
+
+class _Seen(NamedTuple):
+    """A patch as it stands in the transaction."""
+
+    patch: Patch
+    attempt: Attempt
+    where: patches.Where
+    entries: tuple[Entry, ...]
+
+    @property
+    def name(self) -> str:
+        return self.where.name_of(self.patch)
+
+    @property
+    def state(self) -> str:
+        """However its attempt stands."""
+        return states.state_of(self.entries)
+
+
+def _seen(tx: Transaction, patch: Patch) -> _Seen:
+    attempt = attempts.get(tx, patch.attempt_id)
+    assert attempt is not None
+    entries = tuple(patches.entries_of(tx, patch.id))
+    return _Seen(patch, attempt, patches.where(tx, patch.attempt_id), entries)
+
+
+def _told(tx: Transaction, seen: _Seen, **more: Any) -> Said:
+    over = seen.where.given_up
+    state = states.state_of(patches.entries_of(tx, seen.patch.id), attempt_over=over)
+    return Said(seen.patch, seen.name, state, **more)
+
+
+# -- approving -------------------------------------------------------------------------------
+
+
+def approve(desk: Desk, run: Run, patch: Patch, reason: str = "") -> Said:
+    """Approve of a patch that a policy asks about. Errors: `invalid_state` (nothing is asked, or
+    the caller has approved already), `policy_denied` (whoever wrote it)."""
+    return _answer(desk, run, patch, Answered("approve", reason))
+
+
+def refuse(desk: Desk, run: Run, patch: Patch, reason: str = "") -> Said:
+    """Refuse a patch that a policy asks about. Error `invalid_state`."""
+    return _answer(desk, run, patch, Answered("refuse", reason))
+
+
+def _answer(desk: Desk, run: Run, patch: Patch, given: Answered) -> Said:
+    with desk.database.transaction() as tx:
+        seen = _seen(tx, patch)
+        if seen.state != "queued":
+            raise _not_asked(seen, given.answer)
+        decision = decide.open_in(tx, seen.attempt)
+        if decision is not None and patch.id in decision.patches:
+            decide.answer(desk, tx, run, seen.attempt, given)
+        else:
+            _say(desk, tx, run, seen, given)
+        left = [each for each in approvals.waiting(tx, patch.attempt_id) if each.patch == patch]
+        missing = left[0].needs - len(left[0].given) if left else 0
+        return _told(tx, seen, missing=missing)
+
+
+def _say(desk: Desk, tx: Transaction, run: Run, seen: _Seen, given: Answered) -> None:
+    """Of an attempt that is over, or still under way, so that nobody asks yet."""
+    waiting = approvals.waiting(tx, seen.attempt.id)
+    asked = tuple(each for each in waiting if each.patch == seen.patch)
+    by = desk.actor(run)
+    if given.answer == "approve":
+        approvals.require_other(asked, set(), by)
+        approvals.approve(desk, tx, run, asked, (by, given.hint or None))
+    else:
+        approvals.refuse(desk, tx, run, asked, (by, given.hint or None))
+
+
+def _not_asked(seen: _Seen, verb: str) -> InboxOrchError:
+    hint = f"`orch patch log {seen.name}` shows what was said of it"
+    if seen.state == "quarantined":
+        hint = f"`orch patch release {seen.name} --rule RULE --reason TEXT` lets it be handed in"
+    return InboxOrchError(
+        "invalid_state",
+        f"patch {seen.name} is {seen.state}: `{verb}` does not apply to it",
+        hint=hint,
+        details={"patch": seen.patch.id, "state": seen.state},
+    )
+
+
+# -- releasing -------------------------------------------------------------------------------
+
+
+def release(desk: Desk, run: Run, patch: Patch, rule: str, reason: str) -> Said:
+    """Let a refused patch be handed in once more though it breaks a rule: this rule, of these
+    paths, with this tree. Doing it again does nothing. Errors: `invalid_state` (it was not
+    refused), `usage` (it breaks no such rule), `policy_denied` (the floor, or whoever wrote it)."""
+    if not reason.strip():
+        raise usage(
+            "a release needs a reason", hint="give --reason TEXT: it is kept with the patch"
+        )
+    with desk.database.transaction() as tx:
+        seen = _seen(tx, patch)
+        if seen.state != "quarantined":
+            raise _not_asked(seen, "release")
+        by = desk.actor(run)
+        objections = _objections(seen)
+        met = [each for each in objections if each["rule"] == rule]
+        _require_releasable(seen, rule, met, objections, by)
+        opened = {each.rule for each in _open_of(tx, seen)}
+        if rule not in opened:
+            paths = sorted({path for each in met for path in each["paths"]})
+            facts = {"rule": rule, "paths": paths, "tree": patch.tree}
+            ledger.say(tx, desk, run, patch, Word("waiver", "given", by, reason, facts))
+        left = {each["rule"] for each in objections} - opened - {rule}
+        return _told(tx, seen, denied_by=tuple(sorted(left)))
+
+
+def _open_of(tx: Transaction, seen: _Seen) -> list[ledger.Waiver]:
+    every = ledger.waivers_for(tx, seen.attempt.task_id, str(seen.patch.tree))
+    return [each for each in every if each.patch == seen.patch]
+
+
+def _objections(seen: _Seen) -> list[dict[str, Any]]:
+    """What the policy had against it: what it denied, or else what it asked about."""
+    found = [
+        each
+        for entry in seen.entries
+        if entry.kind == "policy"
+        for each in entry.found.get("objections", ())
+    ]
+    return [each for each in found if each["outcome"] == "denied"] or found
+
+
+def _require_releasable(
+    seen: _Seen, rule: str, met: list[dict[str, Any]], every: list[dict[str, Any]], by: str
+) -> None:
+    if not met:
+        rules = ", ".join(sorted({each["rule"] for each in every})) or "none"
+        raise usage(
+            f"patch {seen.name} was not refused for {rule[:60]!r}",
+            hint=f"the rules that it breaks: {rules}",
+        )
+    details = {"patch": seen.patch.id, "rule": rule}
+    if any(each["layer"] == FLOOR for each in met):
+        raise InboxOrchError(
+            "policy_denied",
+            f"{rule} is not released: it holds whatever a policy says",
+            hint=met[0]["remedy"],
+            details=details,
+        )
+    if by == seen.patch.author:
+        raise InboxOrchError(
+            "policy_denied",
+            f"{by} has written patch {seen.name}, and cannot release it",
+            hint="somebody else has to: `--agent NAME` says who does",
+            details=details,
+        )
+
+
+# -- giving up -------------------------------------------------------------------------------
+
+
+def drop(desk: Desk, run: Run, patch: Patch, reason: str | None = None) -> Said:
+    """Give a patch up that is refused, does not apply, or whose attempt is over; it is kept. Doing
+    it again does nothing. Error `invalid_state`."""
+    with desk.database.transaction() as tx:
+        seen = _seen(tx, patch)
+        if seen.state == "dropped":
+            return _told(tx, seen)
+        _require_droppable(seen)
+        ledger.say(tx, desk, run, patch, Word("drop", "dropped", reason=reason))
+        return _told(tx, seen)
+
+
+def _require_droppable(seen: _Seen) -> None:
+    if seen.state in ("quarantined", "apply_failed") or (
+        seen.where.given_up and seen.state not in states.ENDED
+    ):
+        return
+    hint = f"`orch cancel {seen.where.key}` ends its attempt"
+    if seen.state == "queued":
+        hint = f"`orch patch refuse {seen.name}` says no to it"
+    if seen.state == "committed":
+        hint = "what was accepted is undone by another patch, not given up"
+    raise InboxOrchError(
+        "invalid_state",
+        f"patch {seen.name} is {seen.state}: it cannot be given up",
+        hint=hint,
+        details={"patch": seen.patch.id, "state": seen.state},
+    )
