@@ -37,7 +37,8 @@ class Snapshot(NamedTuple):
 class State(NamedTuple):
     """What a snapshot says of itself: `branch` is the ref that HEAD named, None when it was
     detached; `doing` what was begun in the worktree, `ref` that of the chain; `previous` is the one
-    before it, None at the beginning of the chain."""
+    before it, None at the beginning of the chain. `only_commits`: it is of no worktree, and keeps
+    commits alone."""
 
     snapshot: Snapshot
     branch: str | None
@@ -45,6 +46,7 @@ class State(NamedTuple):
     ref: str
     staged: bool
     previous: str | None = None
+    only_commits: bool = False
 
 
 class Kept(NamedTuple):
@@ -90,9 +92,9 @@ def with_one(repository: Repository) -> set[str]:
 
 
 def history(repository: Repository, ref: str, base: str | None) -> list[Kept]:
-    """The snapshots of a chain, oldest first; empty where there is none. `base` is a commit that
-    was there before them. Only what the chain itself names is of it, whatever the commit that it
-    was made on says. Error `git_failed`."""
+    """The snapshots of a worktree in a chain, oldest first; empty where there is none. `base` is a
+    commit that was there before them. Only what the chain itself names is of it, whatever the
+    commit that it was made on says. Error `git_failed`."""
     if repository.ref_commit(ref) is None:
         return []
     form = "%H%n%T%n%ct%n%B"
@@ -101,12 +103,15 @@ def history(repository: Repository, ref: str, base: str | None) -> list[Kept]:
     asking = (*words, "--encoding=UTF-8", f"--format={form}", ref, *limits, "--")
     _, text = git(repository.path, *asking, reads=True)
     found: list[Kept] = []
+    following: str | None = ref  # the commit that the next one has to be
     for record in filter(None, text.split("\0")):
         name, tree, made_at, message = record.split("\n", 3)
-        if found and found[-1].state.previous != name:
+        if following not in (name, ref):
             break
         state = _state(name, tree, name, message)
-        found.append(Kept(state, message.strip().split("\n", 1)[0], int(made_at)))
+        following = state.previous
+        if not state.only_commits:
+            found.append(Kept(state, message.strip().split("\n", 1)[0], int(made_at)))
     return found[::-1]
 
 
@@ -143,7 +148,7 @@ def made(
     found = Snapshot("", tree, head, index_tree)
     if last is not None and previous is not None and not doing and not seen.unmerged:
         same = last.snapshot._replace(commit="") == found and last.branch == branch
-        if same and not last.doing and not last.staged and not also:
+        if same and not (last.doing or last.staged or last.only_commits or also):
             if at is None:
                 _advance(place, previous, None)
             return last.snapshot
@@ -168,7 +173,8 @@ def keep(repository: Repository, ref: str, commits: Sequence[str], message: str)
         return
     tree = output_of(repository.path, "rev-parse", f"{missing[0]}^{{tree}}")
     kept = [("Kept", each) for each in missing]
-    text = _text_of(message, [("Ref", ref), ("Head", missing[0]), ("Index-tree", tree), *kept])
+    facts = [("Ref", ref), ("Previous", at), ("Only", "commits"), ("Head", missing[0])]
+    text = _text_of(message, [*facts, ("Index-tree", tree), *kept])
     parents = dict.fromkeys(filter(None, (at, *missing)))
     commit = _commit_of(repository.path, tree, list(parents), text)
     _advance(Place(repository, repository.path, (), ref, ()), commit, at)
@@ -275,5 +281,8 @@ def _state(commit: str, tree: str, name: str, message: str) -> State:
         )
     found = Snapshot(name, tree, said.get("Head"), said["Index-tree"])
     staged = any(key.startswith("Stage-") for key in said)
-    previous = said.get("Previous")
-    return State(found, said.get("On"), said.get("Doing"), said["Ref"], staged, previous)
+    only_commits = "Only" in said
+    return State(
+        *(found, said.get("On"), said.get("Doing"), said["Ref"]),
+        *(staged, said.get("Previous"), only_commits),
+    )

@@ -22,10 +22,11 @@ from ..journal import rows as journal_rows
 from ..patches import ledger
 from ..patches import policy as policies
 from ..patches import rows as patches
-from ..patches.examine import examine
+from ..patches.examine import Told, examine_told
 from ..patches.ledger import New, Word
 from ..patches.model import Patch
 from ..patches.policy import Examined
+from ..patches.rules import approvals_needed
 from ..runs import task_rows as tasks
 from ..runs.config import config_of
 from ..runs.desk import Desk
@@ -243,20 +244,16 @@ def _handed_in(
     """The patch that undoes it, as it was judged. Errors: `policy_denied`, `approval_needed`."""
     config = config_of(run)
     policy = policies.of_task(config, chosen.task, staged=chosen.attempt.staged)
-    judged = examine(
-        repository,
-        chosen.tip,
-        str(found.commit),
-        policy,
-        secrets=secrets_of(config),
-        author=desk.actor(run),
-    )
+    told = Told(secrets_of(config), desk.actor(run))
+    judged = examine_told(repository, chosen.tip, str(found.commit), policy, told)
     with desk.database.transaction() as tx:
         patch = ledger.hand_in(tx, _new(desk, run, (chosen, found), judged))
         _void_others(desk, tx, run, patch)
         state = ledger.said_of(tx, patch)
         if state == "created":
-            facts = {"objections": [each.as_json() for each in judged.objections]}
+            facts: dict[str, Any] = {"objections": [o.as_json() for o in judged.objections]}
+            if judged.outcome == "asked":
+                facts["needed"] = approvals_needed(policy)
             word = Word("policy", judged.outcome, None, judged.reason, facts, policy)
             state = ledger.say(tx, desk, run, patch, word)
     if state != "validated":
@@ -301,7 +298,8 @@ def _held(chosen: _Chosen, patch: Patch, state: str, judged: Examined) -> InboxO
         return InboxOrchError(
             "approval_needed",
             f"{name}, which undoes {chosen.name}, waits for somebody: {judged.reason}",
-            hint=f"`orch patch approve {name}`, and then roll back once more",
+            hint=f"somebody else has to: `orch patch approve {name} --agent NAME`; then roll back"
+            " once more",
             details=details,
             data=details,
         )
