@@ -12,7 +12,7 @@ from ..git import snapshots, squashing
 from ..git.repository import Repository
 from ..git.squashing import Signed
 from ..patches import ledger, rows, states
-from ..patches.examine import examine
+from ..patches.examine import Told, examine_told
 from ..patches.ledger import New, Waiver, Word
 from ..patches.model import Patch, Summary
 from ..patches.policy import Examined, Objection, Policy, of_task
@@ -88,9 +88,8 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     secrets = secrets_of(config_of(run))
     squashes = policy.is_more_than_the_floor and not policy.keeps_history
     messages = (signed.message,) if squashes else ()
-    examined = examine(
-        repository, base, head, policy, secrets=secrets, author=left.author, messages=messages
-    )
+    told = Told(secrets, left.author, messages)
+    examined = examine_told(repository, base, head, policy, told)
     base_tree, tree = squashing.trees_of(repository, base, head)
     with desk.database.snapshot() as snapshot:
         released = ledger.waivers_for(snapshot, task.id, tree)
