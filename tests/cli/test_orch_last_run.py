@@ -43,6 +43,7 @@ CHANGING = (
     "attempt restore a/1",
     "checkpoint make a/1",
     "checkpoint restore a/1/1",
+    "patch rollback a/1/1",
     "task add --task b --title B",
     "dep add a --on b",
     "dep remove a --on b",

@@ -132,6 +132,7 @@ ORCH = {
     "cleanup": (),
     "attempt list": (),
     "attempt show": ("a/1",),
+    "patch rollback": ("a/1/1",),
     "checkpoint list": (),
     "checkpoint show": ("a/1/1",),
     "checkpoint make": ("a/1",),

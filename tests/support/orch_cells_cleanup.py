@@ -4,6 +4,7 @@ from pathlib import Path
 
 from support.matrix import NO_WAIT, Cell, Never, plain, read_while_busy
 from support.orch_matrix import NO_SUCH, NO_TOKEN, Enterprise, after, the_run
+from support.runs import commit
 
 
 def ended(project: Enterprise) -> str:
@@ -49,6 +50,24 @@ def kept_while_at_work(project: Enterprise) -> None:
     project.dispatched()
     with project.scheduler() as scheduler:
         scheduler.checkpoint_make(*scheduler.attempt_named("a", None))
+
+
+def accepted(project: Enterprise) -> None:
+    """Task `a`, whose work is accepted."""
+    item = project.dispatched()
+    commit(item["worktree"], "a.txt", "a\n")
+    with project.bus("w1") as bus:
+        token = bus.claim(item["thread"], mailboxes=["workers"]).lease.token
+        bus.done(item["thread"], str(token), body="done")
+    with project.scheduler() as scheduler:
+        scheduler.reconcile(the_run(scheduler))
+
+
+def brought_in(project: Enterprise) -> None:
+    """The same, integrated."""
+    accepted(project)
+    with project.scheduler() as scheduler:
+        scheduler.integrate(the_run(scheduler))
 
 
 _RESTORE = ("attempt", "restore", "a/1")
@@ -136,6 +155,16 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
         ),
         "busy": after(kept, *_BACK),
         "no_database": plain(*_BACK),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
+    },
+    "patch rollback": {
+        "ok": after(brought_in, "patch", "rollback", "a/1/1"),
+        "usage": plain("patch", "rollback"),
+        "not_found": after(brought_in, "patch", "rollback", "a/1/2"),
+        "conflict": after(accepted, "patch", "rollback", "a/1/1"),
+        "busy": after(brought_in, "patch", "rollback", "a/1/1"),
+        "no_database": plain("patch", "rollback", "a/1/1"),
         "stale": NO_TOKEN,
         "timeout": NO_WAIT,
     },
