@@ -134,6 +134,11 @@ class _Handed(NamedTuple):
     replaces: str | None = None
 
 
+def handed_in(attempt: Attempt, head: str) -> str:
+    """How the commit that is the newest of an attempt came, of `model.WAYS`."""
+    return _handed_in(attempt, head).way
+
+
 def _handed_in(attempt: Attempt, head: str) -> _Handed:
     found = attempts.details_of(attempt)
     brought, replaces = found.brought, None if found.text is None else found.text.replaces
@@ -257,22 +262,32 @@ def _fitting(tx: Transaction, judged: Judged) -> tuple[Patch, str]:
         new = new._replace(replaces=patch.id)
 
 
+COME_IN = ("validated", "applied", "verified")
+"""The states of patches that may be accepted."""
+
+
 def checked(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, passed: bool) -> None:
     """Note what the checks have come to on the tree of the attempt's patch."""
     patch, state = open_patch(tx, attempt)
-    if patch is not None and state == "applied":
+    if patch is not None and state == ("applied" if passed else state) and state in COME_IN[1:]:
         ledger.say(tx, desk, run, patch, Word("gates", "passed" if passed else "failed"))
 
 
 def accepted(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, gates: bool) -> None:
-    """The attempt is accepted with its patch. `gates`: whether some have passed on it."""
-    patch, state = open_patch(tx, attempt)
-    if patch is None:
-        return
-    words = [("apply", "applied")] if state == "validated" else []
-    words += [("gates", "passed")] if gates and state != "verified" else []
-    for kind, outcome in (*words, ("acceptance", "accepted")):
-        ledger.say(tx, desk, run, patch, Word(kind, outcome))
+    """The attempt is accepted with its patch; where it went through stages, with those of all that
+    came in. `gates`: whether some have passed on the last."""
+    last = True
+    for patch in reversed(rows.of_attempt(tx, attempt.id)):
+        state = ledger.said_of(tx, patch)
+        if state not in COME_IN:
+            continue
+        words = [("apply", "applied")] if state == "validated" else []
+        words += [("gates", "passed")] if gates and last and state != "verified" else []
+        for kind, outcome in (*words, ("acceptance", "accepted")):
+            ledger.say(tx, desk, run, patch, Word(kind, outcome))
+        last = False
+        if not attempt.staged:
+            return
 
 
 def open_patch(tx: Session, attempt: Attempt) -> tuple[Patch | None, str | None]:

@@ -5,15 +5,18 @@ from typing import Any
 
 from inbox_orch.shared.store.engine import Transaction
 
-from ..attempts import fold, keep, moving, verify
+from ..attempts import fold, keep, moving, patches, verify
 from ..attempts import rows as attempts
+from ..attempts.patches import Judged, NotFitting
 from ..attempts.rows import Details, details_with
 from ..attempts.verify import Verdict
+from ..attempts.visits import Visit
 from ..runs.desk import Desk
 from ..runs.model import Attempt
-from . import ahead
+from . import ahead, judging
 from .course import Course
 from .machine import Step
+from .model import SURROUNDINGS
 
 
 def accept(desk: Desk, course: Course) -> bool:
@@ -21,6 +24,8 @@ def accept(desk: Desk, course: Course) -> bool:
     another leader was quicker. Errors: those of git and of every write."""
     attempt = course.attempt
     verdict = _verdict(desk, course)
+    if verdict.judged is not None and verdict.judged.asked:
+        return _ask_first(desk, course, verdict.judged)
     head = verdict.changes.get("head_commit")
     settled = partial(_settled, desk, course, verdict)
     if verdict.state == "succeeded" and head is not None:
@@ -37,24 +42,40 @@ def _verdict(desk: Desk, course: Course) -> Verdict:
     head, base = course.last_head, str(attempt.base_commit)
     assert head is not None, "the first visit has one"
     commits = ahead.of(repository, attempt, head)
+    judged = judging.last_judged(desk, course, head)
+    denied = judged is not None and judged.denied
+    accepted = head if denied else judging.accepted_head(desk, course, head)
+    made = accepted != head
     details = Details(
         change_summary=repository.change_summary(head, base),
         harvest=False,
         unverified=is_unverified(course),
+        handed_in=head if made else None,
     )
     changes: dict[str, Any] = {
-        "head_commit": head,
-        "commits_ahead": commits,
+        "head_commit": accepted,
+        "commits_ahead": 1 if made else commits,
         "details": details_with(attempt, details),
     }
     if commits == 0 and not course.task.allow_empty:
         return Verdict("rejected", "empty: no commit on top of the base", changes)
-    return Verdict("succeeded", None, changes)
+    if judged is not None and judged.denied:
+        return Verdict("rejected", judged.rejection, changes, judged)
+    return Verdict("succeeded", None, changes, judged)
+
+
+def _ask_first(desk: Desk, course: Course, judged: Judged | NotFitting) -> bool:
+    """What somebody has changed meanwhile has to be approved: the next step asks for that."""
+    with desk.database.transaction() as tx:
+        if not _is_ours(tx, course.attempt):
+            return False
+        patches.record(desk, tx, course.run, judged)
+        return True
 
 
 def is_unverified(course: Course) -> str | None:
     """Why work that comes in was judged by no gate, or not by all, in words; None when it was."""
-    last = course.visits[-1] if course.visits else None
+    last = next((v for v in reversed(course.visits) if not _is_approval(v)), None)
     if last is not None and last.kind == "decision" and last.verdict == "accept":
         return f"accepted by {last.worker} as it was: {last.found.get('cause')}"
     judged = [v for v in course.visits if v.kind == "gates" and v.state == "succeeded"]
@@ -63,6 +84,11 @@ def is_unverified(course: Course) -> str | None:
         return "no gate could judge it"
     skipped = [s.id for s in course.blueprint.stages if s.judges and _was_skipped(course, s.id)]
     return f"not reviewed: {', '.join(skipped)} was skipped" if skipped else None
+
+
+def _is_approval(visit: Visit) -> bool:
+    """Whether it was asked only because a policy wants that."""
+    return visit.kind == "decision" and "patches" in visit.found
 
 
 def _was_skipped(course: Course, stage: str) -> bool:
@@ -82,8 +108,19 @@ def _settled(desk: Desk, course: Course, verdict: Verdict, tx: Transaction) -> b
         return False
     present = attempts.get(tx, course.attempt.id)
     assert present is not None
+    if verdict.judged is not None:
+        patches.record(desk, tx, course.run, verdict.judged)
+    if course.run.patches and not course.plain and _is_checked(course):
+        patches.checked(desk, tx, course.run, present, passed=True)
     verify.settle(desk, tx, course.run, _verifying(desk, tx, course, present), verdict)
     return True
+
+
+def _is_checked(course: Course) -> bool:
+    """Whether gates have passed on the tree that is accepted."""
+    tree = course.last_tree
+    gates = [v for v in course.visits if v.kind == "gates" and v.stage != SURROUNDINGS]
+    return any(v.state == "succeeded" and v.tree_after == tree for v in gates)
 
 
 def _is_ours(tx: Transaction, attempt: Attempt) -> bool:

@@ -228,7 +228,8 @@ def before(course: Course, step: Step) -> list[str]:
     ]
     over = [visit for visit in course.visits if visit.kind != "decision"]
     found = next((visit for visit in reversed(over) if not _is_in_vain(visit)), None)
-    if found is not None and found.kind == "gates" and found.state == "failed":
+    failing = found is not None and any(result.stops for result in results_of(found))
+    if found is not None and found.kind == "gates" and found.state == "failed" and failing:
         told.append(texts.failed_gates(results_of(found), step.told))
     elif found is not None and found.verdict in texts.HEADINGS:
         told.append(texts.findings(found.found, texts.HEADINGS[str(found.verdict)]))

@@ -8,13 +8,13 @@ import contextlib
 import json
 from collections.abc import Generator, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.store.engine import Transaction
 
-from ..attempts import keep, moving
+from ..attempts import keep, moving, patches
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
@@ -30,10 +30,11 @@ from ..git.repository import is_there
 from ..git.snapshots import Unfit
 from ..journal import rows as journal_rows
 from ..runs.desk import Desk
-from . import actions, canaries, enter, grounds
+from . import actions, canaries, enter, grounds, judging, leavings
 from . import settle as settling
 from .course import Course, read, results_of
 from .grounds import Chosen
+from .leavings import Left
 from .machine import CHECKS
 from .model import SURROUNDINGS, Stage
 from .settle import Outcome
@@ -56,13 +57,6 @@ class _Tries:
     @property
     def used_up(self) -> bool:
         return self.gone >= MOST_TRIES
-
-
-class _Judged(NamedTuple):
-    """What a visit has come to, and the columns that change with it."""
-
-    outcome: Outcome
-    columns: dict[str, Any]
 
 
 def is_next(course: Course) -> bool:
@@ -116,8 +110,9 @@ def carry_on(
         with _put_back_unless_done(desk, course):
             try:
                 judged = yield from _judged(desk, course, visit, starts_before_ms)
+                judged = judged and leavings.weighed(desk, course, visit, judged)
             except (Unfit, InboxOrchError) as error:
-                judged = _Judged(_unreadable(course, error), {})
+                judged = Left(_unreadable(course, error), {})
             if judged is not None:
                 return _conclude(desk, course, visit, judged)
             keep.put_back(desk, course.run, course.attempt, "the wait is over")
@@ -136,9 +131,9 @@ def _unreadable(course: Course, error: Unfit | InboxOrchError) -> Outcome:
 
 def _judged(
     desk: Desk, course: Course, visit: Visit, starts_before_ms: float | None
-) -> Generator[None, None, _Judged | None]:
+) -> Generator[None, None, Left | None]:
     if visit.kind == "action":
-        return _Judged(*actions.carried_out(desk, course, visit))
+        return Left(*actions.carried_out(desk, course, visit))
     return (yield from _run(desk, course, visit, starts_before_ms))
 
 
@@ -172,7 +167,7 @@ def _put_back_unless_done(desk: Desk, course: Course) -> Iterator[None]:
         keep.AT_WORK.discard(course.attempt.id)
 
 
-def _conclude(desk: Desk, course: Course, visit: Visit, judged: _Judged) -> bool:
+def _conclude(desk: Desk, course: Course, visit: Visit, judged: Left) -> bool:
     with desk.database.transaction() as tx:
         if not keep.close_verification(desk, tx, course.attempt, "done"):
             return False
@@ -182,7 +177,13 @@ def _conclude(desk: Desk, course: Course, visit: Visit, judged: _Judged) -> bool
             before = "provisioned" if present.thread_id is None else "submitted"
             move = moving.Move(before, f"stage {visit.stage} is over")
             moving.move_attempt(desk, tx, course.run, present, move)
-        return settling.end(desk, tx, course, visit, judged.outcome, judged.columns)
+        if not settling.end(desk, tx, course, visit, judged.outcome, judged.columns):
+            return False
+        if judged.judged is not None:
+            judging.record(desk, tx, course, judged.judged)
+        if visit.kind == "gates" and judged.outcome.state == "failed" and course.run.patches:
+            patches.checked(desk, tx, course.run, course.attempt, passed=False)
+        return True
 
 
 # -- gates -------------------------------------------------------------------------------
@@ -190,7 +191,7 @@ def _conclude(desk: Desk, course: Course, visit: Visit, judged: _Judged) -> bool
 
 def _run(
     desk: Desk, course: Course, visit: Visit, starts_before_ms: float | None
-) -> Generator[None, None, _Judged | None]:
+) -> Generator[None, None, Left | None]:
     from ..gates.running import Mandate, Runner
 
     tries = _Tries(visit.tries)
@@ -219,7 +220,7 @@ def _not_started(failed: NotStarted) -> Exception:
 
 def _judge(
     desk: Desk, course: Course, visit: Visit, where: "tuple[Runner, Mandate]", tries: _Tries
-) -> Generator[None, None, _Judged | None]:
+) -> Generator[None, None, Left | None]:
     """Every gate of a stage, in order."""
     runner, mandate = where
     stage = course.stage_of(visit) or Stage(CHECKS, "deterministic", action="run_gates")
@@ -238,11 +239,11 @@ def _judge(
             tree = ground.tree_now()  # what comes after it judges what it has written
         _note(desk, course, visit, _stored(course, stage, results, tree))
         tries.gone = 0
-    settling.head_as_before(desk, course, tree)
+    leavings.head_as_before(desk, course, tree)
     columns = {"result": _stored(course, stage, results, tree)}
     if tree != course.last_tree:
-        columns |= settling.kept_of_gates(desk, course, stage)
-    return _Judged(_outcome(results), columns)
+        columns |= leavings.kept(desk, course, stage)
+    return Left(_outcome(results), columns)
 
 
 def _one(
@@ -311,7 +312,7 @@ def _stored(course: Course, stage: Stage, results: Sequence[GateResult], tree: s
 
 def _prove(
     desk: Desk, course: Course, visit: Visit, ground: Ground, tries: _Tries
-) -> Generator[None, None, _Judged]:
+) -> Generator[None, None, Left]:
     """Try each gate on the base, in the worktree that no worker has had yet."""
     start = attempts.details_of(course.attempt).start
     assert start is not None
@@ -331,7 +332,7 @@ def _prove(
             proofs.append(proving.proof_of(gate, result, seen, found.packages))
         tries.gone = 0
         _note(desk, course, visit, json.dumps({"proofs": [p.as_json() for p in proofs]}))
-    settling.head_as_before(desk, course, start.tree)
+    leavings.head_as_before(desk, course, start.tree)
     with desk.database.transaction() as tx:
         known = surroundings_rows.put(tx, course.run.id, start.base_tree, found, proofs)
     for sentence in _worth_saying(known):
@@ -351,11 +352,11 @@ def _worth_saying(known: proving.Surroundings) -> list[str]:
     return told
 
 
-def _proved(known: proving.Surroundings) -> _Judged:
+def _proved(known: proving.Surroundings) -> Left:
     told = {"proofs": [p.as_json() for p in known.proofs], "notes": list(known.notes)}
     able = [p for p in known.proofs if p.usable]
     reason = f"{len(able)} of {len(known.proofs)} gates can judge here"
-    return _Judged(
+    return Left(
         Outcome("succeeded", reason=reason),
         {"result": json.dumps({**told, "setup": known.setup}, ensure_ascii=False)},
     )

@@ -15,11 +15,12 @@ from inbox_orch.shared.store import kept_files
 from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Transaction
 
-from ..attempts import fold, harvesting, moving, verify
+from ..attempts import fold, harvesting, moving, patches, verify
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
+from ..attempts.patches import Judged
 from ..attempts.visits import Visit
-from ..git import harvest, snapshots, worktrees
+from ..git import snapshots, worktrees
 from ..git.commands import NO_ANSWER, git
 from ..git.facts import facts
 from ..git.repository import Repository, is_there
@@ -27,9 +28,10 @@ from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
 from ..runs.costs import cost_in
 from ..runs.desk import Desk, place_of
-from . import ahead, text_visit
+from . import ahead, judging, text_visit
 from .course import Course
 from .documents_only import not_documents
+from .judging import By
 from .model import Stage
 
 _MOST_REASON = 1000
@@ -128,7 +130,7 @@ def _conclude(
     visit, stage = about
     outcome, columns, said = ending(held)
     try:
-        outcome, kept = _put_right(desk, course, stage, outcome, held)
+        outcome, kept = _put_right(desk, course, stage, (outcome, said), held)
     except (snapshots.Unfit, InboxOrchError) as error:
         outcome, kept = unreadable(course, error), _NOTHING
     ends = {
@@ -141,6 +143,8 @@ def _conclude(
     with desk.database.transaction() as tx:
         if not end(desk, tx, course, visit, outcome, ends):
             return False
+        if kept.judged is not None:
+            judging.record(desk, tx, course, kept.judged)
         if outcome.fatal:
             _end_attempt(desk, tx, course, outcome)
         return True
@@ -246,36 +250,41 @@ def _harvested(desk: Desk, course: Course, outcome: Outcome, held: Held) -> Outc
 
 
 class _Kept(NamedTuple):
-    """What lies in the worktree when a visit is over, the commit that keeps it, its HEAD, and what
-    was taken back."""
+    """What lies in the worktree when a visit is over, the commit that keeps it, its HEAD, what was
+    taken back, and what the policy says of the change."""
 
     tree: str | None
     commit: str | None
     head: str | None
     taken_back: tuple[str, ...] = ()
+    judged: Judged | None = None
 
 
 _NOTHING = _Kept(None, None, None)
 
 
 def _put_right(
-    desk: Desk, course: Course, stage: Stage, outcome: Outcome, held: Held
+    desk: Desk, course: Course, stage: Stage, ended: tuple[Outcome, Message | None], held: Held
 ) -> tuple[Outcome, _Kept]:
     """Judge what changed, keep what lies there, and let files, index and HEAD be as they were
     before if the visit does not count."""
-    repository, hold = held
+    (repository, hold), (outcome, said), found = held, ended, None
     attempt, before = course.attempt, course.last_snapshot
     worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
     message, ref = f"After stage {stage.id}", ref_of(attempt.id)
     made = snapshots.snapshot(repository, worktree, known, ref, message, before)
     if outcome.state == "succeeded" and stage.writes:
         outcome = _changed(course, stage, outcome, (repository, made.tree))
+    if outcome.state == "succeeded" and stage.writes and made.head is not None:
+        found = judging.judged(desk, course, stage, made.head, _by(desk, course, said, made.head))
+        if found is not None and found.denied:
+            outcome = Outcome("failed", reason=found.rejection, put_back=True)
     visit = course.live
     assert visit is not None
     taken_back = tuple(visit.found.get("put_back", ()))
-    unmoved = made.tree == course.last_tree and _is_head_as_before(course)
+    unmoved = made.tree == course.last_tree and is_head_as_before(course)
     if before is None or unmoved or (stage.writes and not outcome.put_back):
-        return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
+        return outcome, _Kept(made.tree, made.commit, made.head, taken_back, found)
     changed = facts(repository, str(course.last_tree), made.tree).files
     taken_back = tuple(each.path for each in changed[:_MOST_PATHS]) or taken_back
     # Whoever looks after that does not see any more why.
@@ -283,12 +292,24 @@ def _put_right(
     settling = {**visit.found, **noted}
     with desk.database.transaction() as tx:
         visits.update(tx, visit, {"result": json.dumps(settling, ensure_ascii=False)})
+        if found is not None:
+            judging.record(desk, tx, course, found)
     snapshots.restore(repository, worktree, hold, before, known)
     made = snapshots.snapshot(repository, worktree, known, ref, message, before)
     return outcome, _Kept(made.tree, made.commit, made.head, taken_back)
 
 
-def _is_head_as_before(course: Course) -> bool:
+def _by(desk: Desk, course: Course, said: Message | None, head: str) -> By:
+    """How the change of an agent's visit came, and who wrote it, in which words."""
+    with desk.database.snapshot() as snapshot:
+        present = attempts.get(snapshot, course.attempt.id)
+    assert present is not None
+    author = course.attempt.mailbox if said is None else said.sender
+    words = "" if said is None else said.body or ""
+    return By(patches.handed_in(present, head), author, words)
+
+
+def is_head_as_before(course: Course) -> bool:
     """Whether HEAD is at the commit that it was at, and on the branch of the attempt."""
     asking = ("rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
     worktree = str(course.attempt.worktree_path)
@@ -342,45 +363,6 @@ def _mends(course: Course) -> bool:
     over = [v for v in course.visits if not v.live and v.state not in ("lost", "void")]
     last = next((v for v in reversed(over) if v.kind != "decision"), None)
     return last is not None and last.kind == "gates" and last.state == "failed"
-
-
-def head_as_before(desk: Desk, course: Course, tree: str) -> None:
-    """Let HEAD be where it was before the gates: what one of them commits, or checks out, is no
-    part of the work. `tree` is what the files are to be. Errors: those of git, `busy`. Raises
-    `Unfit`."""
-    attempt, before = course.attempt, course.last_snapshot
-    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
-    if before is None or _is_head_as_before(course):
-        return
-    repository = desk.repository(course.run)
-    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
-        snapshots.restore(repository, worktree, hold, before, known)
-        snapshots.put_back(repository, worktree, tree, known, ref_of(attempt.id))
-
-
-def kept_of_gates(desk: Desk, course: Course, stage: Stage) -> dict[str, Any]:
-    """What gates have written and may keep, committed; the columns of their visit that change.
-    Errors: those of git, `busy`. Raises `Unfit` where it cannot be committed."""
-    attempt, repository = course.attempt, desk.repository(course.run)
-    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
-    with worktrees.alone(repository, place_of(desk, attempt)) as hold:
-        found = repository.look_at(worktree, str(attempt.base_commit), known)
-        if found is not None and found.dirty_paths:
-            left = harvest.Left(
-                worktree,
-                str(attempt.branch),
-                known,
-                course.run.leader,
-                desk.database.now().wall_ms // 1000,
-                f"{course.task.title}\n\nWritten by the gates of stage {stage.id}.\n",
-                attempt.base_commit,
-            )
-            with hold.shared() as lock:
-                harvest.commit_left(repository, left, found, (lock,))
-        message, ref = f"After stage {stage.id}", ref_of(attempt.id)
-        before = course.last_snapshot
-        made = snapshots.snapshot(repository, worktree, known, ref, message, before)
-    return {"tree_after": made.tree, "snapshot": made.commit, "head": made.head}
 
 
 # -- the end of a visit ------------------------------------------------------------------
