@@ -127,8 +127,12 @@ def _chosen(desk: Desk, run: Run, repository: Repository, name: str) -> _Chosen:
         task = tasks.by_id(snapshot, attempt.task_id)
         state = ledger.state(snapshot, patch, attempt)
     named = f"{task.key}/{attempt.number}/{patch.number}"
+    if state == "rolled_back":
+        hint = "what undid it can be rolled back in its turn; `orch patch list` shows it"
+        raise _refused(patch, f"{named} is undone already", hint)
     if state != "committed":
-        raise _refused(patch, f"{named} is {state}, and not accepted", _HINTS.get(state, _SHOW))
+        hint = f"`orch patch show {named}` tells how it stands"
+        raise _refused(patch, f"{named} is {state}, and was not accepted", hint)
     onto = branch_of(run)
     tip = repository.ref_commit(f"refs/heads/{onto}")
     head = _integrated(repository, attempt, patch, tip)
@@ -139,10 +143,6 @@ def _chosen(desk: Desk, run: Run, repository: Repository, name: str) -> _Chosen:
         )
         raise _refused(patch, f"{named} is accepted, and in no integration yet", hint)
     return _Chosen(patch, named, attempt, task, head, onto, tip)
-
-
-_SHOW = "`orch patch show` tells how it stands"
-_HINTS = {"rolled_back": "it is undone already; the patch that did it can be rolled back"}
 
 
 def _integrated(
