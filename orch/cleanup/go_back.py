@@ -131,12 +131,6 @@ def _refuse_at_work(tx: Session, listed: Listed, present: Attempt) -> None:
         )
 
 
-def is_open(tx: Session, attempt: Attempt) -> bool:
-    """Whether the worktree of an attempt is being put back now, or was not wholly."""
-    begun_there = journal_rows.open_intents(tx, attempt.run_id)
-    return any((i.kind, i.attempt_id) == (KIND, attempt.id) for i in begun_there)
-
-
 def _end(desk: Desk, attempt: Attempt, outcome: str) -> None:
     with desk.database.transaction() as tx:
         me = desk.database.owner()

@@ -118,10 +118,12 @@ def history(repository: Repository, ref: str, base: str | None) -> list[Kept]:
 # -- making one ------------------------------------------------------------------------------
 
 
-class On(NamedTuple):
-    """The ref that HEAD names; None when it is detached."""
+class Known(NamedTuple):
+    """What has been asked for just now: the ref that HEAD names, None when it is detached; and the
+    tree of what was seen, None where it is still to be made."""
 
     branch: str | None
+    tree: str | None = None
 
 
 def made(
@@ -130,18 +132,17 @@ def made(
     message: str,
     parent: str | None,
     also: Sequence[str] = (),
-    on: On | None = None,
-    tree: str | None = None,
+    known: Known | None = None,
 ) -> Snapshot:
-    """`also` are commits that are to be kept beside HEAD; `on` and `tree`, that of what was seen,
-    are given where they are known."""
+    """`also` are commits that are to be kept beside HEAD."""
     repository, worktree, ref = place.repository, place.worktree, place.ref
     here = names(worktree, ref)
     previous, at = _end_of_chain(repository, ref, parent, here.at)
     last = _last(repository, previous, here)
     likely = (here.head_tree, None if last is None else last.snapshot.tree)
+    tree = None if known is None else known.tree
     tree = tree or raw_trees.tree_of(repository, worktree, seen, likely)
-    head, branch = here.head, branch_of(worktree) if on is None else on.branch
+    head, branch = here.head, branch_of(worktree) if known is None else known.branch
     doing = begun(str(own_directory(worktree)), here.pseudo)
     condition = Condition(head, branch, (), (), tuple(seen.unmerged), (), (), (), (), (), "")
     parts, index_tree = _index(place, seen, condition, here.head_tree)

@@ -11,7 +11,18 @@ from collections.abc import Mapping, Sequence
 from inbox_orch.shared.errors import InboxOrchError
 
 from . import marks, mending, raw_index, raw_trees, rewriting
-from .chain import On, Place, Snapshot, State, head_of, is_elsewhere, keep, made, ref_of, state_of
+from .chain import (
+    Known,
+    Place,
+    Snapshot,
+    State,
+    head_of,
+    is_elsewhere,
+    keep,
+    made,
+    ref_of,
+    state_of,
+)
 from .commands import git
 from .condition import begun
 from .facts import differences
@@ -63,9 +74,9 @@ def snapshot(
     after `parent`), `disk_full`, `read_only`, `io_error`.
     """
     place = Place(repository, worktree, known, ref, ())
-    on = On(require_here_on(worktree, repository.common_directory))
+    on = Known(require_here_on(worktree, repository.common_directory))
     seen = raw_trees.look(worktree, known)
-    return made(place, seen, message, parent, on=on)
+    return made(place, seen, message, parent, known=on)
 
 
 def restore(
@@ -162,7 +173,7 @@ def _changed_to(
             return "", ()
         head, branch = head_of(worktree)
         also = () if tip is None or tip == head else (tip,)
-        before = made(place, seen, message, None, also, On(branch), present)
+        before = made(place, seen, message, None, also, Known(branch, present))
         rewriting.carry_out(sealed, worktree, plan)
     return before.commit, plan.paths
 

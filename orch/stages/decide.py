@@ -18,12 +18,12 @@ from ..attempts import harvesting, moving, stop, verify
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import OPERATOR, Visit
-from ..cleanup import go_back
 from ..git import snapshots, worktrees
 from ..git.facts import facts
 from ..git.failures import shown
 from ..git.repository import Repository, is_there
 from ..git.worktrees import Hold
+from ..journal import rows as journal_rows
 from ..patches import approvals
 from ..runs.config import NoAnswer
 from ..runs.desk import Desk, place_of
@@ -325,8 +325,8 @@ def holds_up(desk: Desk, course: Course) -> bool:
         return False
     attempt = course.attempt
     with desk.database.snapshot() as snapshot:
-        if go_back.is_open(snapshot, attempt):
-            return True
+        if journal_rows.is_begun(snapshot, attempt, "restore"):
+            return True  # its worktree is being put back now, or was not wholly
     if last.verdict not in OF_A_TREE:
         return False
     if not is_there(str(attempt.worktree_path)):

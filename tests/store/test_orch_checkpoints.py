@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from inbox_orch.orch.attempts import visit_rows as visits
 from inbox_orch.orch.cleanup.checkpoints import Checkpoint
 from inbox_orch.orch.git import snapshots
+from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.runs.model import Run
+from inbox_orch.orch.stages import decide
+from inbox_orch.orch.stages.course import read
 from inbox_orch.orch.stages.decide import Answered
 from support.buses import refused
 from support.predicaments import Scene
@@ -276,6 +280,27 @@ def test_an_approval_does_not_speak_of_what_somebody_went_back_to(site: Site):
     site.scheduler.checkpoint_restore(run, checkpoint)
     _answer(course, "approve")
     assert course.way()[1:] == [("decision", "approve"), ("decision", "live")]
+
+
+def test_no_stage_begins_in_a_worktree_that_is_put_back_at_the_moment(site: Site):
+    course = _decided(site)
+    desk = site.scheduler.desk
+    site.scheduler.answer(course.run, "a", body="", decided=Answered("approve", "", None))
+    with desk.database.transaction() as tx:
+        now = read(tx, course.run, course.attempt.id)
+        journal_rows.open_intent(
+            tx, now.attempt, "restore", {}, owner=desk.database.owner(), now_ms=0
+        )
+        settled = now.live
+        assert settled is not None
+        visits.update(tx, settled, {"state": "succeeded", "verdict": "approve", "ended_at": 1})
+        now = read(tx, course.run, course.attempt.id)
+    assert decide.holds_up(desk, now)
+    with desk.database.transaction() as tx:
+        journal_rows.close_intent(
+            tx, course.attempt.id, "restore", "undone", desk.database.owner(), 0
+        )
+    assert not decide.holds_up(desk, now)
 
 
 def _answer(course: Course, word: str) -> None:
