@@ -7,6 +7,32 @@ _STATEMENTS = (
     "ALTER TABLE run ADD COLUMN patches INTEGER NOT NULL DEFAULT 0 CHECK (patches IN (0, 1))",
     # What a task forbids beyond its run, as JSON; null for nothing.
     "ALTER TABLE task ADD COLUMN policy TEXT CHECK (policy IS NULL OR json_valid(policy))",
+    # Going back to a checkpoint is written down before it is begun.
+    "ALTER TABLE intent RENAME TO intent_before",
+    """
+    CREATE TABLE intent (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        run_id TEXT NOT NULL REFERENCES run (id),
+        attempt_id TEXT REFERENCES attempt (id),
+        kind TEXT NOT NULL
+            CHECK (kind IN ('dispatch', 'verify', 'integrate', 'cleanup', 'restore')),
+        data TEXT NOT NULL CHECK (json_valid(data)),
+        owner_boot_id TEXT NOT NULL,
+        owner_process INTEGER NOT NULL,
+        owner_started INTEGER NOT NULL,
+        owner_namespace INTEGER NOT NULL,
+        opened_at INTEGER NOT NULL,
+        closed_at INTEGER,
+        outcome TEXT,
+        CHECK ((closed_at IS NULL) = (outcome IS NULL))
+    ) STRICT
+    """,
+    """
+    INSERT INTO intent SELECT number, run_id, attempt_id, kind, data, owner_boot_id, owner_process,
+        owner_started, owner_namespace, opened_at, closed_at, outcome FROM intent_before
+    """,
+    "DROP TABLE intent_before",
+    "CREATE INDEX intent_open ON intent (run_id) WHERE closed_at IS NULL",
     # How what its workers have done comes in; null: as files in its worktree.
     "ALTER TABLE task ADD COLUMN hands_in TEXT CHECK (hands_in IN ('text'))",
     # Files beside the database that no thread has: what they are, and of what (the id of a patch,

@@ -1,7 +1,7 @@
 """`attempt list`, `attempt show`, `attempt restore`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, not_found, usage
@@ -163,17 +163,18 @@ def attempt_restore(
     if folder is None:
         folder = f"{attempt.worktree_path}-restored"
     folder = os.path.abspath(folder)
-    _refuse_inside_ours(desk, repository, folder)
+    database = os.path.dirname(desk.database.layout.database)
+    refuse_inside((repository.common_directory, database), folder)
     restored = restoring.restore(repository, commit, folder)
     parts = restoring.parts_of(repository, commit)
     return BroughtBack(listed, folder, commit, restored, parts)
 
 
-def _refuse_inside_ours(desk: Desk, repository: Repository, folder: str) -> None:
-    """Files of a worktree among those of git would be taken for refs and objects."""
+def refuse_inside(places: Iterable[str], folder: str) -> None:
+    """Files of a worktree among those of git would be taken for refs and objects. Error `usage`
+    for a folder inside one of the places."""
     whole = os.path.realpath(folder)
-    database = os.path.dirname(desk.database.layout.database)
-    for kept in (repository.common_directory, database):
+    for kept in places:
         if os.path.commonpath((whole, os.path.realpath(kept))) == os.path.realpath(kept):
             raise usage(
                 f"{shown(folder)} lies inside {shown(kept)}, which has files of its own",

@@ -12,4 +12,4 @@ ERRORS = {
     ),
 }
 
-EVENTS = ("worktree_removed",)
+EVENTS = ("worktree_removed", "checkpoint_made", "checkpoint_restored")

@@ -35,6 +35,7 @@ COMMANDS = {
     "adopt": (f"{_HERE}.adopt", "Take an ended attempt's commits as accepted work."),
     "cleanup": (f"{_HERE}.cleanup", "Take away worktrees, and never lose work."),
     "attempt": (f"{_HERE}.attempt", "Look at attempts; bring back what was salvaged."),
+    "checkpoint": (f"{_HERE}.checkpoint", "Keep states of a worktree; go back to one."),
     "patch": (f"{_HERE}.patch", "What was handed in: judged, and kept."),
     "gate": (f"{_HERE}.gate", "The gates that work has to pass; run them."),
     "policy": (f"{_HERE}.policy", "What changes have to satisfy; show it, try it."),

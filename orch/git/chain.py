@@ -36,13 +36,26 @@ class Snapshot(NamedTuple):
 
 class State(NamedTuple):
     """What a snapshot says of itself: `branch` is the ref that HEAD named, None when it was
-    detached; `doing` what was begun in the worktree, `ref` that of the chain."""
+    detached; `doing` what was begun in the worktree, `ref` that of the chain; `previous` is the one
+    before it, None at the beginning of the chain. `only_commits`: it is of no worktree, and keeps
+    commits alone."""
 
     snapshot: Snapshot
     branch: str | None
     doing: str | None
     ref: str
     staged: bool
+    previous: str | None = None
+    only_commits: bool = False
+
+
+class Kept(NamedTuple):
+    """A snapshot of a chain: what it says, the line that says what it is, and when it was made, in
+    seconds since 1970."""
+
+    state: State
+    title: str
+    made_at: int
 
 
 class Place(NamedTuple):
@@ -72,13 +85,45 @@ def is_elsewhere(repository: Repository, commit: str, target: str, base: str) ->
     return own <= trees(target, "--not", f"{base}^@") if own else True
 
 
+def with_one(repository: Repository) -> set[str]:
+    """The ids of the attempts that have a chain. Error `git_failed`."""
+    listed = output_of(repository.path, "for-each-ref", "--format=%(refname)", _REFS)
+    return {name.removeprefix(_REFS) for name in listed.split()}
+
+
+def history(repository: Repository, ref: str, base: str | None) -> list[Kept]:
+    """The snapshots of a worktree in a chain, oldest first; empty where there is none. `base` is a
+    commit that was there before them. Only what the chain itself names is of it, whatever the
+    commit that it was made on says. Error `git_failed`."""
+    if repository.ref_commit(ref) is None:
+        return []
+    form = "%H%n%T%n%ct%n%B"
+    words = ("log", "-z", "--first-parent", "--no-notes", "--no-show-signature", "--no-mailmap")
+    limits = ("--not", base) if base is not None and repository.ref_commit(base) else ()
+    asking = (*words, "--encoding=UTF-8", f"--format={form}", ref, *limits, "--")
+    _, text = git(repository.path, *asking, reads=True)
+    found: list[Kept] = []
+    following: str | None = ref  # the commit that the next one has to be
+    for record in filter(None, text.split("\0")):
+        name, tree, made_at, message = record.split("\n", 3)
+        if following not in (name, ref):
+            break
+        state = _state(name, tree, name, message)
+        following = state.previous
+        if not state.only_commits:
+            found.append(Kept(state, message.strip().split("\n", 1)[0], int(made_at)))
+    return found[::-1]
+
+
 # -- making one ------------------------------------------------------------------------------
 
 
-class On(NamedTuple):
-    """The ref that HEAD names; None when it is detached."""
+class Known(NamedTuple):
+    """What has been asked for just now: the ref that HEAD names, None when it is detached; and the
+    tree of what was seen, None where it is still to be made."""
 
     branch: str | None
+    tree: str | None = None
 
 
 def made(
@@ -87,30 +132,31 @@ def made(
     message: str,
     parent: str | None,
     also: Sequence[str] = (),
-    on: On | None = None,
+    known: Known | None = None,
 ) -> Snapshot:
-    """`also` are commits that are to be kept beside HEAD; `on` is given where it has been asked
-    for just now."""
+    """`also` are commits that are to be kept beside HEAD."""
     repository, worktree, ref = place.repository, place.worktree, place.ref
     here = names(worktree, ref)
     previous, at = _end_of_chain(repository, ref, parent, here.at)
     last = _last(repository, previous, here)
     likely = (here.head_tree, None if last is None else last.snapshot.tree)
-    tree = raw_trees.tree_of(repository, worktree, seen, likely)
-    head, branch = here.head, branch_of(worktree) if on is None else on.branch
+    tree = None if known is None else known.tree
+    tree = tree or raw_trees.tree_of(repository, worktree, seen, likely)
+    head, branch = here.head, branch_of(worktree) if known is None else known.branch
     doing = begun(str(own_directory(worktree)), here.pseudo)
     condition = Condition(head, branch, (), (), tuple(seen.unmerged), (), (), (), (), (), "")
     parts, index_tree = _index(place, seen, condition, here.head_tree)
     found = Snapshot("", tree, head, index_tree)
     if last is not None and previous is not None and not doing and not seen.unmerged:
         same = last.snapshot._replace(commit="") == found and last.branch == branch
-        if same and not last.doing and not last.staged and not also:
+        if same and not (last.doing or last.staged or last.only_commits or also):
             if at is None:
                 _advance(place, previous, None)
             return last.snapshot
     kept = salvage.lone_commits(repository, worktree, condition, {}) if doing else []
     kept += [name for ref_name, name in here.pseudo.items() if doing and ref_name in _SIDES]
-    facts = [("Ref", ref), ("On", branch), ("Head", head), ("Index-tree", index_tree)]
+    facts = [("Ref", ref), ("Previous", previous), ("On", branch), ("Head", head)]
+    facts.append(("Index-tree", index_tree))
     facts += [("Doing", doing[0] if doing else None), *parts.items()]
     facts += [("Kept", commit) for commit in dict.fromkeys((*also, *kept))]
     parents = dict.fromkeys(filter(None, (previous, head, *parts.values(), *also, *kept)))
@@ -128,7 +174,8 @@ def keep(repository: Repository, ref: str, commits: Sequence[str], message: str)
         return
     tree = output_of(repository.path, "rev-parse", f"{missing[0]}^{{tree}}")
     kept = [("Kept", each) for each in missing]
-    text = _text_of(message, [("Ref", ref), ("Head", missing[0]), ("Index-tree", tree), *kept])
+    facts = [("Ref", ref), ("Previous", at), ("Only", "commits"), ("Head", missing[0])]
+    text = _text_of(message, [*facts, ("Index-tree", tree), *kept])
     parents = dict.fromkeys(filter(None, (at, *missing)))
     commit = _commit_of(repository.path, tree, list(parents), text)
     _advance(Place(repository, repository.path, (), ref, ()), commit, at)
@@ -235,4 +282,8 @@ def _state(commit: str, tree: str, name: str, message: str) -> State:
         )
     found = Snapshot(name, tree, said.get("Head"), said["Index-tree"])
     staged = any(key.startswith("Stage-") for key in said)
-    return State(found, said.get("On"), said.get("Doing"), said["Ref"], staged)
+    only_commits = "Only" in said
+    return State(
+        *(found, said.get("On"), said.get("Doing"), said["Ref"]),
+        *(staged, said.get("Previous"), only_commits),
+    )

@@ -326,10 +326,16 @@ def _commit_of(left: Left, tree: str, head: str) -> str:
 
 
 def add_to_index(
-    worktree: str, common: str, entries: Mapping[str, tuple[str, str]], held: Sequence[int]
+    worktree: str,
+    common: str,
+    entries: Mapping[str, tuple[str, str]],
+    held: Sequence[int],
+    *,
+    refresh: bool = True,
 ) -> None:
     """What was committed, also if the files have changed since. A git of the worker's that has the
-    index is waited for a little; what one has left for good is its user's affair."""
+    index is waited for a little; what one has left for good is its user's affair. With `refresh`
+    what the index knows of the files is looked at again."""
     lock = os.path.join(str(own_directory(worktree)), "index.lock")
     ordered = sorted(entries.items(), key=lambda entry: entry[1][0] != "0")
     lines = "".join(f"{mode} {name}\t{path}\0" for path, (mode, name) in ordered)
@@ -344,8 +350,9 @@ def add_to_index(
                 if error.code != "git_failed" or "index.lock" not in error.message:
                     raise
             else:
-                refresh = ("update-index", "-q", "--refresh")
-                git(worktree, *refresh, accepted=(0, 1, 128), shared_locks=held)
+                if refresh:
+                    words = ("update-index", "-q", "--refresh")
+                    git(worktree, *words, accepted=(0, 1, 128), shared_locks=held)
                 return
         pause()
     raise Unfit(f"{shown(lock)} is there: a git is at work, or one that was killed has left it")

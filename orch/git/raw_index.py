@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from inbox_orch.shared.errors import InboxOrchError
+
 from . import last_taken, tree_ids
 from .commands import exact_names, git
 from .hidden import copy_index
@@ -102,6 +104,32 @@ def stored(into: Into, seen: Seen) -> str:
         _keep(sealed.index, cache)
     _note(into, seen, tree)
     return tree
+
+
+def holds(into: Into, changed: Sequence[str], tree: str, index_sum: str | None) -> bool:
+    """Whether the index of the sealed folder has this tree with the files of the paths that have
+    changed as they lie there now; then it is kept. `index_sum` is the sum of the worktree's own
+    index before they were looked at."""
+    worktree, sealed = into.worktree, into.sealed
+    within = sealed.on(worktree)
+    there = [path for path in changed if _is_file(os.path.join(worktree, path))]
+    try:
+        _update(worktree, within, sorted({*changed} - {*there}), there, {})
+    except InboxOrchError as error:
+        if error.code != "git_failed":
+            raise
+        return False  # a folder may have become a link to one
+    words = ("diff-index", "--cached", "--quiet", tree, "--")
+    if git(worktree, *words, environment=within, reads=True, accepted=(0, 1))[0] == 1:
+        return False
+    _keep(sealed.index, into.cache)
+    seen = Seen([], {}, frozenset(), plain=True, entries=None, index_sum=index_sum)
+    _note(into, seen, tree)
+    return True
+
+
+def _is_file(path: str) -> bool:
+    return os.path.islink(path) or os.path.isfile(path)
 
 
 def _update(

@@ -17,7 +17,7 @@ from .commands import exact_names, git
 from .failures import failure, shown
 from .harvest import MAX_BYTES, MOST_FILES, Unfit
 from .hidden import copy_index
-from .raw_index import CACHE, Into, Seen, is_split, known_to, may_convert, stored
+from .raw_index import CACHE, Into, Seen, holds, is_split, known_to, may_convert, stored
 from .repository import Repository
 from .sealed import sealed_folder
 from .standing import own_directory, require_here
@@ -120,6 +120,27 @@ def tree_of(
         if plain and os.path.isfile(index) and not is_split(str(own)):
             copy_index(index, sealed.index)
         return stored(Into(worktree, sealed, cache, likely, anew=True), seen)
+
+
+def is_now(repository: Repository, worktree: str, known: Sequence[str], tree: str) -> bool:
+    """Whether the tree is this one by now, where that can be told in one look after its files were
+    written; False where it cannot. Errors: `git_failed`, `disk_full`, `io_error`."""
+    own = str(own_directory(worktree))
+    cache = os.path.join(own, CACHE)
+    index_sum = last_taken.sum_of(os.path.join(own, "index"))
+    if not os.path.isfile(cache) or is_split(own):
+        return False
+    theirs = set_up(worktree, known)
+    with sealed_folder(repository) as sealed:
+        copy_index(cache, sealed.index)
+        within = sealed.on(worktree)
+        entries, stale = known_to(worktree, within, others=_OTHERS)
+        new = [path for path in stale if path in entries or not is_known(path, theirs)]
+        if any(path.endswith("/") or is_known(path, theirs) for path in new):
+            return False
+        if any(mode == _MODULE or is_known(p, theirs) for p, (mode, _) in entries.items()):
+            return False
+        return holds(Into(worktree, sealed, cache, (), anew=False), new, tree, index_sum)
 
 
 # -- what is there ---------------------------------------------------------------------------

@@ -202,10 +202,12 @@ class Repository:
             tree, conflicts = merged_tree(self.path, self.common_directory, merged, other)
             if conflicts:
                 return Merged(None, conflicts)
-            merged = self._commit_tree(tree, (merged, other), message, at)
+            merged = self.commit_tree(tree, (merged, other), message, at)
         return Merged(merged, ())
 
-    def _commit_tree(self, tree: str, parents: Sequence[str], message: str, at: int | None) -> str:
+    def commit_tree(self, tree: str, parents: Sequence[str], message: str, at: int | None) -> str:
+        """A commit of ours, which nothing refers to yet; `at` dates it, in seconds since 1970.
+        Error `git_failed`."""
         named = [word for parent in parents for word in ("-p", parent)]
         dated = {} if at is None else dict.fromkeys(_DATES, f"@{at} +0000")
         _, text = git(

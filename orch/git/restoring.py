@@ -5,7 +5,7 @@ was before. Never writes over anything.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -65,13 +65,35 @@ def restore(repository: Repository, commit: str, folder: str) -> Restored:
 
     Errors: `file_exists`, `git_failed`, `disk_full`, `read_only`, `io_error`.
     """
-    import shutil
-    import tempfile
-
     _require_empty(folder)
     changed = parts_of(repository, commit).named.get("Changed")
     raw = {} if changed is None else {e.path: e for e in _entries(repository, changed)}
     rest = [e for e in _entries(repository, commit) if e.path not in raw]
+    unfiltered: list[str | None] = []
+
+    def fill(partial: str) -> None:
+        unfiltered.append(_check_out(repository, rest, partial))
+        _write(repository, list(raw.values()), partial)
+        _complete_git_directories(partial)
+
+    _filled(folder, fill)
+    return Restored(len(rest) + len(raw), len(raw), unfiltered[0])
+
+
+def restore_raw(repository: Repository, commit: str, folder: str) -> int:
+    """Bring the files of a raw tree into a folder that is new or empty, byte for byte; all or
+    nothing. Returns how many there are. Errors as for `restore`."""
+    _require_empty(folder)
+    entries = _entries(repository, commit)
+    _filled(folder, lambda partial: _write(repository, entries, partial))
+    return len(entries)
+
+
+def _filled(folder: str, fill: Callable[[str], None]) -> None:
+    """Fill a folder beside, which then takes the place of the one that is wanted."""
+    import shutil
+    import tempfile
+
     parent = os.path.dirname(os.path.abspath(folder))
     try:
         os.makedirs(parent, exist_ok=True)
@@ -82,16 +104,13 @@ def restore(repository: Repository, commit: str, folder: str) -> Restored:
     except OSError as error:
         raise failure(folder, error) from error
     try:
-        unfiltered = _check_out(repository, rest, partial)
-        _write(repository, list(raw.values()), partial)
-        _complete_git_directories(partial)
+        fill(partial)
         # Takes the place of an empty folder, and of nothing else (rename(2)).
         os.rename(partial, folder)
     except OSError as error:
         raise failure(folder, error) from error
     finally:
         shutil.rmtree(private, ignore_errors=True)
-    return Restored(len(rest) + len(raw), len(raw), unfiltered)
 
 
 def _require_empty(folder: str) -> None:

@@ -10,8 +10,19 @@ from collections.abc import Mapping, Sequence
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import marks, mending, raw_trees, rewriting
-from .chain import On, Place, Snapshot, State, head_of, is_elsewhere, keep, made, ref_of, state_of
+from . import marks, mending, raw_index, raw_trees, rewriting
+from .chain import (
+    Known,
+    Place,
+    Snapshot,
+    State,
+    head_of,
+    is_elsewhere,
+    keep,
+    made,
+    ref_of,
+    state_of,
+)
 from .commands import git
 from .condition import begun
 from .facts import differences
@@ -37,6 +48,7 @@ __all__ = [
     "snapshot",
     "tree_name",
     "tree_now",
+    "unsettled",
 ]
 
 _UNFINISHED = (
@@ -62,9 +74,9 @@ def snapshot(
     after `parent`), `disk_full`, `read_only`, `io_error`.
     """
     place = Place(repository, worktree, known, ref, ())
-    on = On(require_here_on(worktree, repository.common_directory))
+    on = Known(require_here_on(worktree, repository.common_directory))
     seen = raw_trees.look(worktree, known)
-    return made(place, seen, message, parent, on=on)
+    return made(place, seen, message, parent, known=on)
 
 
 def restore(
@@ -89,7 +101,8 @@ def restore(
     _refuse_unrestorable(repository, worktree, wanted)
     with hold.shared() as lock:
         place = Place(repository, worktree, known, wanted.ref, (lock,))
-        _add_to_index(place, {})  # before anything is changed: whether that is possible
+        # Before anything is changed: whether that is possible.
+        _add_to_index(place, {}, refresh=False)
         tip = None if wanted.branch is None else repository.ref_commit(wanted.branch)
         before = _changed_to(place, wanted.snapshot.tree, "Before going back", tip, always=True)[0]
         _end_unfinished(worktree)
@@ -99,6 +112,21 @@ def restore(
     if left:
         raise _changing(worktree, left)
     return before
+
+
+def unsettled(worktree: str) -> str | None:
+    """Why a snapshot of how a worktree stands could not be gone back to; None when it could. Error
+    `git_failed`."""
+    doing = begun(str(own_directory(worktree)), pseudo_refs(worktree))
+    if doing:
+        return f"is in the middle of a {doing[0]}"
+    if head_of(worktree)[0] is None:
+        return "has a HEAD without any commit"
+    unmerged = _text_from(worktree, "ls-files", "-z", "--unmerged")
+    if unmerged:
+        path = unmerged.split("\0", 1)[0].split("\t", 1)[1]
+        return f"has two versions of {shown(path)} in its index"
+    return None
 
 
 def put_back(
@@ -143,9 +171,9 @@ def _changed_to(
                 raise Unfit(f"{shown(plan.in_the_way[0])} is in the way: move it away")
         if not plan.paths and not always:
             return "", ()
-        head = head_of(worktree)[0]
+        head, branch = head_of(worktree)
         also = () if tip is None or tip == head else (tip,)
-        before = made(place, seen, message, None, also)
+        before = made(place, seen, message, None, also, Known(branch, present))
         rewriting.carry_out(sealed, worktree, plan)
     return before.commit, plan.paths
 
@@ -160,6 +188,8 @@ def _own(paths: Sequence[str], set_up: "raw_trees.SetUp") -> list[str]:
 def _left(place: Place, tree: str) -> list[str]:
     """Paths that are not as they were to be: something was at work there meanwhile."""
     repository, worktree = place.repository, place.worktree
+    if raw_trees.is_now(repository, worktree, place.known, tree):
+        return []
     set_up = raw_trees.set_up(worktree, place.known)
     seen = raw_trees.look(worktree, place.known)
     with sealed_folder(repository) as sealed:
@@ -221,6 +251,12 @@ def _end_unfinished(worktree: str) -> None:
 
 def _restore_index(place: Place, tree: str) -> None:
     worktree = place.worktree
+    # In a simple one no path is marked, and none is only meant to be added.
+    simple = raw_index.is_simple(str(own_directory(worktree)))
+    different = _different(worktree, tree) if simple else None
+    if different is not None:
+        _add_to_index(place, different)
+        return
     marked = [path for path in marked_paths(worktree) if _is_there(worktree, path)]
     wanted = _entries_of(_text_from(worktree, "ls-tree", "-r", "-z", "--full-tree", tree))
     present = _entries_of(_text_from(worktree, "ls-files", "-z", "--stage"))
@@ -229,14 +265,33 @@ def _restore_index(place: Place, tree: str) -> None:
     _add_to_index(place, gone | changed, marked)
 
 
+def _different(worktree: str, tree: str) -> dict[str, tuple[str, str]] | None:
+    """(mode, object id) that the tree has of each path in which the index differs from it; the mode
+    is "0" of what it does not have. None where a path has two versions (git-diff-index(1))."""
+    words = ("diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", tree, "--")
+    rows = iter(_text_from(worktree, *words).split("\0"))
+    found = {}
+    for facts in filter(None, rows):
+        mode, _, name, _, status = facts.removeprefix(":").split(" ")
+        if status == "U":
+            return None
+        found[next(rows)] = ("0" if set(mode) == {"0"} else mode, name)
+    return found
+
+
 def _add_to_index(
-    place: Place, entries: Mapping[str, tuple[str, str]], marked: Sequence[str] = ()
+    place: Place,
+    entries: Mapping[str, tuple[str, str]],
+    marked: Sequence[str] = (),
+    *,
+    refresh: bool = True,
 ) -> None:
     """Raises `Unfit` when a program has the index. `marked` are files whose marks go."""
     worktree, common = place.worktree, place.repository.common_directory
     index_lock = os.path.join(mending.admin_of(place.repository, worktree), "index.lock")
     with marks.marked(common, {index_lock: None}) as mark:
-        add_to_index(worktree, common, entries, (*place.locks, *mark.descriptors))
+        held = (*place.locks, *mark.descriptors)
+        add_to_index(worktree, common, entries, held, refresh=refresh)
         if marked:
             unmark(worktree, {}, marked)
 

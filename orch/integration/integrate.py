@@ -28,7 +28,7 @@ from ..runs.desk import Desk
 from ..runs.limits import FOREIGN_SECONDS, check_commands
 from ..runs.model import Attempt, Conflict, Run, Task
 from ..runs.readiness import Slots, taken_by
-from . import merge, trial
+from . import branch, merge, rolled_back, trial
 from . import rows as integrations
 from . import rules as integration
 from .merge import Plan, Work
@@ -162,16 +162,16 @@ def _bring_in(desk: Desk, run: Run, repository: Repository, plan: Plan) -> bool:
         return False
     facts = _facts(plan)
     try:
-        moved = _moved(repository, plan)
+        moved = branch.moved(repository, plan.branch, plan.before, plan.tip)
     except BaseException:
         # A signal may have come when the branch had moved.
-        _settle_integration(desk, run, repository, number, facts)
+        settle_integration(desk, run, repository, number, facts)
         raise
     if not moved:
         trial.forget_integration(desk, number)
         return False
     with desk.database.transaction() as tx:
-        _confirm(desk, tx, run, number, facts)
+        confirm(desk, tx, run, number, facts)
     return True
 
 
@@ -191,28 +191,7 @@ def _begin(desk: Desk, run: Run, plan: Plan) -> int | None:
         )
 
 
-def _moved(repository: Repository, plan: Plan) -> bool:
-    """In the lock of the repository, which git shares: a process that finishes this for a killed
-    one waits for its git, before looking where the branch is."""
-    with worktrees.locked(repository) as lock:
-        if plan.before is None:
-            return git_integrating.move_branch(
-                repository, plan.branch, plan.tip, None, shared_locks=(lock,)
-            )
-        moved = git_integrating.fast_forward(
-            repository, Move(plan.branch, plan.tip, plan.before), plan.tip, shared_locks=(lock,)
-        )
-    if moved.state in ("checked_out", "refused"):
-        raise InboxOrchError(
-            "dirty_repository",
-            f"{plan.branch} is checked out in {moved.worktree}: {moved.reason}",
-            hint="commit or put away what is there, or check out something else",
-            details={"branch": plan.branch, "worktree": moved.worktree},
-        )
-    return moved.state != "moved"
-
-
-def _confirm(desk: Desk, tx: Transaction, run: Run, number: int, facts: dict[str, Any]) -> None:
+def confirm(desk: Desk, tx: Transaction, run: Run, number: int, facts: dict[str, Any]) -> None:
     """The branch has moved: say so, and give back what conflicts, unless another leader has
     taken this over and done it."""
     me = desk.database.owner()
@@ -226,6 +205,8 @@ def _confirm(desk: Desk, tx: Transaction, run: Run, number: int, facts: dict[str
         moving.record_attempt(desk, tx, present, attempt, "attempt_integrated", {"commit": commit})
     for task_id in integrations.starting_from_integration(tx, run.id):
         tasks.update(tx, task_id, {"next_base": facts["tip"]}, expected_state="pending")
+    if "rollback" in facts:
+        rolled_back.confirm(desk, tx, present, facts)
     for attempt_id, paths in facts["conflicts"]:
         _record_conflict(desk, tx, present, attempt_id, facts["tip"], paths)
 
@@ -361,7 +342,7 @@ def _finish_integration(desk: Desk, run: Run, intent: Intent) -> bool:
         with worktrees.locked(repository):
             if not provision.take_over(desk, intent):
                 return False
-            _settle_integration(desk, run, repository, intent.number, facts)
+            settle_integration(desk, run, repository, intent.number, facts)
     except InboxOrchError as error:
         if error.code not in LATER:
             raise
@@ -369,7 +350,7 @@ def _finish_integration(desk: Desk, run: Run, intent: Intent) -> bool:
     return True
 
 
-def _settle_integration(
+def settle_integration(
     desk: Desk, run: Run, repository: Repository, number: int, facts: dict[str, Any]
 ) -> None:
     """Confirm it if the branch has moved; the branch tells. No git of it may still run."""
@@ -378,7 +359,7 @@ def _settle_integration(
     tip = repository.ref_commit(f"{facts['tip']}^{{commit}}")
     if present is not None and tip is not None and repository.contains(present, tip):
         with desk.database.transaction() as tx:
-            _confirm(desk, tx, run, number, facts)
+            confirm(desk, tx, run, number, facts)
     else:
         trial.forget_integration(desk, number)
 

@@ -14,6 +14,7 @@ from . import rows
 # before anything else.
 _FINISHERS = (
     ("dispatch", "attempts.provision", "finish_dispatches"),
+    ("restore", "cleanup.go_back", "finish_restores"),
     ("cleanup", "cleanup.clean", "finish_cleanups"),
     ("integrate", "integration.integrate", "finish_integrations"),
     ("verify", "attempts.judge", "put_back_abandoned"),

@@ -82,6 +82,16 @@ def owns_intent(tx: Session, attempt_id: str, kind: str, owner: Owner) -> bool:
     return bool(row[0])
 
 
+def is_begun(tx: Session, attempt: Attempt, kind: str) -> bool:
+    """Whether something of a kind was begun for an attempt and is not confirmed, by anybody."""
+    row = tx.only(
+        "SELECT EXISTS (SELECT 1 FROM intent"
+        " WHERE run_id = ? AND attempt_id = ? AND kind = ? AND closed_at IS NULL)",
+        (attempt.run_id, attempt.id, kind),
+    )
+    return bool(row[0])
+
+
 def note_in_intent(
     tx: Session,
     attempt_id: str,

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from ..attempts import adopt as adopting
     from ..attempts import dispatch as dispatching
     from ..attempts import govern, steer
-    from ..cleanup import clean, restore
+    from ..cleanup import checkpoints, clean, go_back, restore
     from ..cleanup.cleaned import Cleaned
     from ..council import count, settling, sit, views
     from ..council import open as council_opening
     from ..council.ask import Asked
     from ..integration import compare
     from ..integration import integrate as integrating
+    from ..integration import roll_back as rolling_back
     from ..integration.pairs import Conflicts
     from ..runs import plan_import as plans
     from ..runs import planning
@@ -49,16 +50,19 @@ else:
     adopting = Later("inbox_orch.orch.attempts.adopt")
     boarding = Later("inbox_orch.orch.leader.board")
     charts = Later("inbox_orch.orch.views.charts")
+    checkpoints = Later("inbox_orch.orch.cleanup.checkpoints")
     clean = Later("inbox_orch.orch.cleanup.clean")
     compare = Later("inbox_orch.orch.integration.compare")
     count = Later("inbox_orch.orch.council.count")
     views = Later("inbox_orch.orch.council.views")
     council_opening = Later("inbox_orch.orch.council.open")
+    rolling_back = Later("inbox_orch.orch.integration.roll_back")
     settling = Later("inbox_orch.orch.council.settling")
     sit = Later("inbox_orch.orch.council.sit")
     dispatching = Later("inbox_orch.orch.attempts.dispatch")
     driving = Later("inbox_orch.orch.leader.drive")
     examining = Later("inbox_orch.orch.leader.doctor")
+    go_back = Later("inbox_orch.orch.cleanup.go_back")
     govern = Later("inbox_orch.orch.attempts.govern")
     integrating = Later("inbox_orch.orch.integration.integrate")
     planning = Later("inbox_orch.orch.runs.planning")
@@ -372,6 +376,44 @@ class Scheduler:
         `not_found` (nothing was salvaged), `file_exists`, `usage`, and those of git."""
         return restore.attempt_restore(self.desk, run, listed, into=into)
 
+    def checkpoint_list(
+        self, run: Run, listed: restore.Listed | None = None
+    ) -> list[checkpoints.Checkpoint]:
+        """The checkpoints of an attempt, or of all attempts of a run. Errors: those of git."""
+        return checkpoints.checkpoint_list(self.desk, run, listed)
+
+    def checkpoint_named(
+        self, name: str, run_name: str | None, *, shows: bool = False
+    ) -> tuple[Run, checkpoints.Checkpoint]:
+        """The checkpoint `KEY/ATTEMPT/N`; with `shows` of the last run, if none is open. Errors:
+        `usage`, `not_found`, those of git."""
+        return checkpoints.checkpoint_named(self.desk, name, run_name, shows=shows)
+
+    def checkpoint_show(
+        self, run: Run, checkpoint: checkpoints.Checkpoint, *, diff: bool = False
+    ) -> checkpoints.Shown:
+        """A checkpoint, and what it changes against the one before. Errors: those of git."""
+        return checkpoints.checkpoint_show(self.desk, run, checkpoint, diff=diff)
+
+    def checkpoint_make(
+        self, run: Run, listed: restore.Listed, note: str | None = None
+    ) -> checkpoints.Made:
+        """Keep what lies in the worktree of an attempt now. Errors: `usage`, `invalid_state`,
+        `busy`, and those of git."""
+        return checkpoints.checkpoint_make(self.desk, run, listed, note)
+
+    def checkpoint_restore(self, run: Run, checkpoint: checkpoints.Checkpoint) -> go_back.WentBack:
+        """Let a worktree be as in a checkpoint. Errors: `live_attempt`, `invalid_state`, `busy`,
+        and those of git."""
+        return go_back.checkpoint_restore(self.desk, run, checkpoint)
+
+    def checkpoint_into(
+        self, run: Run, checkpoint: checkpoints.Checkpoint, folder: str
+    ) -> checkpoints.Elsewhere:
+        """Write the files of a checkpoint into a folder that is new or empty. Errors:
+        `file_exists`, `usage`, and those of git."""
+        return checkpoints.checkpoint_into(self.desk, run, checkpoint, folder)
+
     def conflicts(self, run: Run, *, most_pairs: int = DEFAULT_PAIRS) -> Conflicts:
         """Compare each two attempts that are live, or accepted and not integrated yet, and each
         with what was integrated. Errors: `usage` (a run without a repository), those of git."""
@@ -391,6 +433,14 @@ class Scheduler:
         return integrating.integrate(
             self.desk, run, onto=onto, checks=checks, dry_run=dry_run, within=within
         )
+
+    def patch_rollback(
+        self, run: Run, name: str, *, reason: str | None = None
+    ) -> rolling_back.RolledBack:
+        """Undo an accepted patch that was integrated. Errors: `usage`, `not_found`,
+        `invalid_state`, `patch_does_not_apply`, `policy_denied`, `approval_needed`,
+        `dirty_repository`, `busy`, and those of git."""
+        return rolling_back.roll_back(self.desk, run, name, reason=reason)
 
     def cleanup(
         self,

@@ -22,6 +22,12 @@ from inbox_orch.inbox.schemas import (
 from . import steering
 from .blueprints import BlueprintExplained, BlueprintGraph, BlueprintList, BlueprintShown
 from .charts import CriticalPath, Graph, Report, Timeline
+from .checkpoints import (
+    CheckpointList,
+    CheckpointMade,
+    CheckpointRestored,
+    CheckpointShown,
+)
 from .cleanup import AttemptList, AttemptRestored, AttemptShown, Cleaned
 from .council import (
     Advised,
@@ -53,9 +59,11 @@ from .patches import (
     PatchExported,
     PatchList,
     PatchLog,
+    PatchRolledBack,
     PatchSaid,
     PatchShown,
     PatchSubmitted,
+    RollbackHeld,
 )
 from .plans import PlanExported, PlanImported
 from .policies import PolicyChecked, PolicyExplained, PolicyLinted, PolicyShown
@@ -133,6 +141,11 @@ COMMANDS: dict[str, Contract] = {
     "patch release": Contract((PatchSaid,)),
     "patch drop": Contract((PatchSaid,)),
     "patch export": Contract((PatchExported,)),
+    "checkpoint list": Contract((CheckpointList,)),
+    "checkpoint show": Contract((CheckpointShown,)),
+    "checkpoint make": Contract((CheckpointMade,)),
+    "checkpoint restore": Contract((CheckpointRestored,)),
+    "patch rollback": Contract((PatchRolledBack,), (RollbackHeld,)),
     "gate list": Contract((GateList,)),
     "gate run": Contract((GatesRun,), (GatesRun,)),
     "policy show": Contract((PolicyShown,)),

@@ -158,3 +158,28 @@ class PatchExported(Shape):
     patch: Patch
     raw: bool
     text: str
+
+
+class PatchRolledBack(Shape):
+    """`patch rollback`. The branch `branch` has come from `before` to `tip`, by the patch
+    `rolled_back_by`, which changes `paths`. `builds_on`: attempts, as KEY/N, whose work has the
+    patch in its history and is in no integration yet."""
+
+    patch: Ulid
+    name: str
+    rolled_back_by: Ulid
+    by_name: str
+    branch: str
+    before: Commit
+    tip: Commit
+    paths: list[str]
+    builds_on: list[str]
+
+
+class RollbackHeld(Shape):
+    """Beside the error `approval_needed` of `patch rollback`: the patch that would undo it, and
+    what somebody is asked about."""
+
+    patch: Ulid
+    name: str
+    objections: list[dict[str, Any]]

@@ -23,6 +23,7 @@ from ..git.facts import facts
 from ..git.failures import shown
 from ..git.repository import Repository, is_there
 from ..git.worktrees import Hold
+from ..journal import rows as journal_rows
 from ..patches import approvals
 from ..runs.config import NoAnswer
 from ..runs.desk import Desk, place_of
@@ -320,9 +321,14 @@ def holds_up(desk: Desk, course: Course) -> bool:
     the worktree by now. Then it is void, and asked for anew. True also when that cannot be told
     now. Errors: those of git and of every write."""
     last = course.visits[-1] if course.visits and not course.plain else None
-    if last is None or last.kind != "decision" or last.live or last.verdict not in OF_A_TREE:
+    if last is None or last.kind != "decision" or last.live:
         return False
     attempt = course.attempt
+    with desk.database.snapshot() as snapshot:
+        if journal_rows.is_begun(snapshot, attempt, "restore"):
+            return True  # its worktree is being put back now, or was not wholly
+    if last.verdict not in OF_A_TREE:
+        return False
     if not is_there(str(attempt.worktree_path)):
         return True
     repository = desk.repository(course.run)

@@ -47,6 +47,8 @@ _SAYS: dict[str, str | None] = {
     "late_work_kept": "work that came late was kept, of attempt {number}",
     "work_harvested": "what attempt {number} left uncommitted was committed",
     "worktree_removed": "the worktree of attempt {number} was removed",
+    "checkpoint_made": "checkpoint {checkpoint} of attempt {number} was kept",
+    "checkpoint_restored": "attempt {number} went back to its checkpoint {checkpoint}",
     "round_opened": "round {round} was opened",
     "round_closed": "round {round} was closed",
     "reply_recorded": "a reply was read",

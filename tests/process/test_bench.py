@@ -144,6 +144,12 @@ def test_a_large_change_is_judged_beside_gits_status(tmp_path):
     assert all(ms > 0 for ms in figures["ms"].values())
 
 
+def test_checkpoints_are_measured_beside_git_status(tmp_path):
+    jobs = bench("checkpoints", tmp_path)["jobs"]
+    assert list(jobs) == ["git status", "first checkpoint", "checkpoint", "going back"]
+    assert all(cost["processor_seconds"] > 0 for cost in jobs.values())
+
+
 def test_worktrees_are_measured_beside_gits_own(tmp_path):
     figures = bench("worktrees", tmp_path)
     assert 0 < figures["salvage"]["look_ms"] < figures["salvage"]["salvage_ms"]

@@ -16,6 +16,7 @@ from ...runs.desk import Desk
 
 _TASKS = ("task", "tasks", "--depends-on", "--on")
 _RUNS, _COUNCILS = ("--run", "run"), ("--council", "council")
+_OTHERS = ("attempt", "checkpoint", "patch")
 _UNTIL = ("change", "blocked", "run")
 
 
@@ -28,7 +29,7 @@ def suggest(
         return commands_and(context, tuple(TOPICS), context.params.get("words") or ())
     if option in ("--to", "--agent"):
         return _of_the_bus(context, option, incomplete)
-    if option in (*_TASKS, *_RUNS, *_COUNCILS, "--until", "attempt", "patch"):
+    if option in (*_TASKS, *_RUNS, *_COUNCILS, *_OTHERS, "--until"):
         return _of_the_scheduler(context, option, incomplete)
     return []
 
@@ -55,6 +56,9 @@ def _of_the_scheduler(context: click.Context, option: str, incomplete: str) -> l
     run = context.params.get("run_name")
     if option == "attempt":
         return naming.attempts_beginning(desk, run, incomplete, MOST_SUGGESTED)
+    if option == "checkpoint":
+        found = naming.attempts_beginning(desk, run, incomplete.rstrip("/"), MOST_SUGGESTED)
+        return [(f"{name}/", about) for name, about in found]
     if option == "patch":
         return naming.patches_beginning(desk, run, incomplete, MOST_SUGGESTED)
     if option != "--until":

@@ -19,6 +19,7 @@ from inbox_orch.shared.shell.commandline import Program
         "release": (f"{__name__}.release", "Let a refused one be handed in once more."),
         "drop": (f"{__name__}.drop", "Give one up; it is kept."),
         "export": (f"{__name__}.export", "The text of a patch, as it was handed in."),
+        "rollback": (f"{__name__}.rollback", "Undo an accepted one where work comes together."),
     },
 )
 def command() -> None:
