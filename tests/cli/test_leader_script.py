@@ -4,6 +4,7 @@ it does on a real project is in `tests/process/test_orch_leader_script.py`."""
 import os
 import shutil
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from support.commands import command_path
 from support.orch_matrix import Enterprise
 from support.rehearsals import SHELLS, Script, bare, installed
 from support.runs import git
+from support.standins import stand_ins
 from support.timing import PATIENCE_SECONDS
 
 LEADER = Path(__file__).resolve().parents[2] / "docs" / "leader.sh"
@@ -50,17 +52,20 @@ def project(tmp_path: Path) -> Enterprise:
 
 
 def lead(project: Enterprise, shell: str, *words: str) -> "subprocess.CompletedProcess[str]":
-    """The script, for somebody with an empty home, who has told git no name."""
-    environment = {"PATH": installed(), "XDG_STATE_HOME": str(project.state)}
-    return subprocess.run(
-        [shell, str(LEADER), *words],
-        cwd=project.folder,
-        env={**bare({**os.environ}), **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-    )
+    """The script, for somebody with an empty home, who has told git no name. Warm processes stand
+    in for the commands in all shells but the first."""
+    at = project.folder.parent / "stand-ins"
+    with nullcontext(installed()) if shell == SHELLS[0] else stand_ins(at) as commands:
+        path = os.pathsep.join((commands, os.environ["PATH"]))
+        return subprocess.run(
+            [shell, str(LEADER), *words],
+            cwd=project.folder,
+            env={**bare({**os.environ}), "PATH": path, "XDG_STATE_HOME": str(project.state)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+        )
 
 
 def test_the_leader_stops_at_the_first_failure_of_any_command(shell: str, tmp_path: Path):
@@ -94,7 +99,7 @@ def test_the_leader_stops_at_the_first_failure_of_any_command(shell: str, tmp_pa
         ["orch", "integrate"],
     ]
     assert "w1 asks on a: Which one?\nw2 asks on b: How?\n" in played.stderr
-    assert list(script.surprises()) == []
+    assert list(script.surprises(script.calls())) == []
 
 
 def test_a_plan_with_an_error_leads_no_other_run(project: Enterprise, shell: str):

@@ -9,8 +9,6 @@ import signal
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.attempts import rows as attempts
 from inbox_orch.orch.journal import rows as journal_rows
@@ -109,10 +107,7 @@ def test_a_cleanup_killed_at_any_step_is_finished_or_undone(tmp_path: Path):
     assert steps > 100, f"too few steps: {steps}"
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_cleanup_killed_between_two_calls_of_git_is_finished_or_undone(
-    tmp_path: Path, moment: str
-):
+def test_a_cleanup_killed_between_two_calls_of_git_is_finished_or_undone(tmp_path: Path):
     scene, folder, line = CleanUp(tmp_path), tmp_path / "bin", ("cleanup", "--force")
     scene.prepare()
     scene.put_back()
@@ -121,9 +116,11 @@ def test_a_cleanup_killed_between_two_calls_of_git_is_finished_or_undone(
     calls = len((folder / "count").read_bytes())
     assert calls > 30
     ends = set()
-    # In the long form every second one in each of the two: the other moment meets the others.
-    stride = 2 if LONG else 12
-    for number in range(1 if moment == "before" else stride // 2 + 1, calls + 1, stride):
+    # In the long form every second one at each of the two moments: the other meets the others.
+    stride = 2 if LONG else 18
+    before = [("before", number) for number in range(1, calls + 1, stride)]
+    after = [("after", number) for number in range(stride // 2 + 1, calls + 1, stride)]
+    for moment, number in (*before, *after):
         scene.put_back()
         done = killed_by_git(scene, folder, number, moment, *line)
         assert done.returncode == -signal.SIGKILL, (number, done)

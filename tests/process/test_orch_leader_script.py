@@ -49,7 +49,8 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir "$tree/inbox_orch"
 for part in inbox orch shared migrations; do ln -s "$PWD/$part" "$tree/inbox_orch/$part"; done
-PYTHONPATH=$tree "$PYTHON" -P -m pytest -q -p no:cacheprovider "$@"
+export PYTHONPATH=$tree PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 # what they do not need takes long
+"$PYTHON" -P -m pytest -q -p no:cacheprovider --noconftest "$@"
 """
 WORKER = """\
 set -eu

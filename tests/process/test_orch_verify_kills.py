@@ -14,7 +14,6 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
-from support import killing
 from support.runs import Site, branches, commit, git, lock_files, worktree_paths
 from support.scenes import Scene, apart, kill_everywhere
 
@@ -91,4 +90,4 @@ def kill_at_every_step(folder: str, name: str) -> None:
 @pytest.mark.parametrize("act", ["verify", "adopt"])
 def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path, act: str):
     steps = int(apart(kill_at_every_step, tmp_path, act))
-    assert steps > 10 * killing.KILL_EVERY, f"too few steps: {steps}"
+    assert steps > 370, f"too few steps: {steps}"

@@ -6,6 +6,7 @@ import random
 from inbox_orch.inbox import Bus
 from support.clocks import SteppingClock
 from support.ledgers import all_events, live_leases, owners_by_event
+from support.lengths import LONG
 from support.processes import (
     Clerk,
     Gun,
@@ -19,6 +20,7 @@ from support.processes import (
 
 CLAIMERS = 32
 ROUNDS = 100
+ROUNDS_OF_KILLS = 40
 LEASE_SECONDS = 300
 
 
@@ -71,7 +73,7 @@ def test_a_thread_whose_claimers_are_killed_has_one_owner_and_is_taken_over(path
         threads = []
         with contextlib.ExitStack() as stack:
             stack.callback(close_all, clerks, gun)
-            for _ in range(ROUNDS):
+            for _ in range(ROUNDS if LONG else ROUNDS_OF_KILLS):
                 thread = leader.send(to="workers", subject="t", max_deliveries=1000).thread.id
                 threads.append(thread)
                 _claim_while_some_are_killed(path, clerks, gun, thread, chance)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlite import outside
 
-KILL_EVERY = int(os.environ.get("KILL_EVERY", "37"))
+KILL_EVERY = int(os.environ.get("KILL_EVERY", "61"))
 """What steps long operations of the scheduler are killed at: 1 is every one, which takes minutes.
 A prime number, so that it has no part in how the steps repeat."""
 

@@ -21,9 +21,11 @@ OUTCOMES = {
     "timeout": 8,
 }
 
-# With standard error closed, too: a success, what is told before anything was opened, and what is
-# told with the database open.
-WITHOUT_STDERR = tuple(OUTCOMES) if LONG else ("ok", "usage", "busy")
+# With standard error closed, too: a success. What is told before anything was opened, and what is
+# told with the database open, every second command does in the short form with standard error
+# closed, the others with it open.
+WITHOUT_STDERR = tuple(OUTCOMES) if LONG else ("ok",)
+IN_TURNS = () if LONG else ("usage", "busy")
 
 Arguments = Callable[[Project], tuple[str, ...]]
 
@@ -361,8 +363,10 @@ def calls(cells: dict[str, dict[str, Cell | Never]]) -> list[tuple[str, str, tup
         for outcome, cell in row.items()
         if isinstance(cell, Cell)
     ]
-    closed = [call for call in possible if call[1] in WITHOUT_STDERR]
-    return [(*call, ()) for call in possible] + [(*call, (2,)) for call in closed]
+    without = {(command, outcome) for command in [*cells][::2] for outcome in IN_TURNS}
+    closed = [call for call in possible if call[1] in WITHOUT_STDERR or call in without]
+    opened = [call for call in possible if call not in without]
+    return [(*call, ()) for call in opened] + [(*call, (2,)) for call in closed]
 
 
 def name_of(value: object) -> str:

@@ -2,6 +2,7 @@
 what each command printed is kept; then it is run again for each of them, which fails, while the
 others only say what they said. So it is seen where a script stops."""
 
+import copy
 import os
 import shlex
 import shutil
@@ -109,8 +110,15 @@ class Script:
         self._folders = self._told_folders()
         return done
 
-    def rehearse(self, fails: str) -> "subprocess.CompletedProcess[str]":
-        """The script once more, in which that call fails and the others say what they said."""
+    def in_shell(self, shell: str) -> "Script":
+        """The same script in another shell, with what was heard of it."""
+        other = copy.copy(self)
+        other.line = [shell, *self.line[1:]]
+        return other
+
+    def rehearse(self, fails: str = "") -> "subprocess.CompletedProcess[str]":
+        """The script once more, in which that call fails (none, unless it is named) and the others
+        say what they said."""
         for folder in self._folders:
             if not os.path.lexists(folder):
                 folder.mkdir(parents=True)
@@ -179,10 +187,18 @@ class Script:
     def _is_behind(self, call: str) -> bool:
         return _works_on(self.words(call))
 
-    def surprises(self, *, first: int = 0, step: int = 1) -> Iterator[str]:
-        """What is wrong with how the script ends when one of its commands fails: for each, or from
-        the `first` on for every one in `step`."""
-        played = self.calls()
+    def differences(self, played: Sequence[str]) -> list[str]:
+        """What a shell makes otherwise of a script in which no command fails, when it is said what
+        the calls of another shell, `played`, have said."""
+        ended = self.rehearse()
+        found = [] if ended.returncode == 0 else [f"exit {ended.returncode}: {ended.stderr[-300:]}"]
+        told = {call: " ".join(self.words(call)) for call in self.calls()}
+        found += [f"called {words}" for call, words in told.items() if call not in played]
+        return found + [f"did not call {self.words(call)}" for call in played if call not in told]
+
+    def surprises(self, played: Sequence[str], *, first: int = 0, step: int = 1) -> Iterator[str]:
+        """What is wrong with how the script ends when one of its commands, the calls `played`,
+        fails: for each, or from the `first` on for every one in `step`."""
         told = {call: " ".join(self.words(call)) for call in played}
         for at, call in [*enumerate(played)][first::step]:
             ended = self.rehearse(call)

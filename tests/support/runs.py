@@ -41,7 +41,23 @@ def commit(folder: Path | str, name: str, content: str) -> str:
     path.write_text(content)
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", f"Write {name}")
-    return git(folder, "rev-parse", "HEAD")
+    return _committed(folder)
+
+
+def _committed(folder: Path | str) -> str:
+    """The commit that was just made: what it moved is a file, and to read that takes no git."""
+    place = Path(folder, ".git")
+    try:
+        if place.is_file():
+            place = Path(folder, place.read_text().removeprefix("gitdir: ").rstrip("\n"))
+        head = (place / "HEAD").read_text().rstrip("\n")
+        if not head.startswith("ref: "):
+            return head
+        common = place / "commondir"
+        top = place / common.read_text().rstrip("\n") if common.exists() else place
+        return (top / head.removeprefix("ref: ")).read_text().rstrip("\n")
+    except OSError:
+        return git(folder, "rev-parse", "HEAD")
 
 
 def only_for(

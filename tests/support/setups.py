@@ -240,7 +240,7 @@ def _killed(
                     raise
         if survived:
             break
-        step += 1 if step < EVERY_STEP_UNTIL // 2 or KILL_EVERY == 1 else 3
+        step += 1 if step < EVERY_STEP_UNTIL // 2 or KILL_EVERY == 1 else 5
     _restore(prepared, folder / "desk")
     shutil.rmtree(prepared)
     return step

@@ -4,8 +4,10 @@ That a database is made well is shown by the tests of `creating`; the others onl
 """
 
 import functools
+import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -15,6 +17,8 @@ from inbox_orch.shared.clock import Clock, SystemClock
 from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.store.sqlite import creating
 from sqlite import outside
+
+_HASH = 20
 
 
 def make_database(path: Path, clock: Clock | None = None) -> None:
@@ -58,9 +62,20 @@ def make_repository(folder: Path) -> Path:
         path.write_bytes(content)
     for name in ("branches", "hooks", "objects/info", "objects/pack", "refs/tags"):
         (folder / ".git" / name).mkdir(parents=True, exist_ok=True)
-    # Git remembers which file it has looked at, by its place on the disk.
-    _git(folder, "update-index", "--refresh")
+    _look_at(folder / "README.md", folder / ".git" / "index")
     return folder
+
+
+def _look_at(file: Path, index: Path) -> None:
+    """Git remembers which file it has looked at, by its place on the disk and its times. What `git
+    update-index --refresh` writes, without another process, for the one file of an index
+    (gitformat-index(5), version 2)."""
+    content, status = bytearray(index.read_bytes()[:-_HASH]), file.lstat()
+    assert content[:12] == struct.pack("!4sII", b"DIRC", 2, 1)
+    times = (each for ns in (status.st_ctime_ns, status.st_mtime_ns) for each in divmod(ns, 10**9))
+    numbers = (*times, status.st_dev, status.st_ino)
+    struct.pack_into("!6I", content, 12, *(number & 0xFFFFFFFF for number in numbers))
+    index.write_bytes(content + hashlib.sha1(content).digest())
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support import warm
 from support.commands import command_path
 from support.timing import PATIENCE_SECONDS
 
@@ -46,18 +47,22 @@ def show(
     """Run a command with its standard output on a terminal."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(
+    process = warm.Forked(
+        "command",
         [command_path(program), *arguments],
-        cwd=folder,
-        env={**os.environ, "TERM": "xterm-256color", **environment},
         stdin=slave,
         stdout=slave,
         stderr=subprocess.PIPE,
+        cwd=folder,
+        environment={**os.environ, "TERM": "xterm-256color", **environment},
     )
     os.close(slave)
     text = _read(master)
-    _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
-    return Shown(process.returncode, text.replace("\r\n", "\n"), stderr.decode())
+    assert process.stderr is not None
+    with process.stderr as stream:
+        stderr = stream.read()
+    code = process.wait(PATIENCE_SECONDS)
+    return Shown(code, text.replace("\r\n", "\n"), stderr.decode())
 
 
 # What a view sends: the cursor, parts of lines, modes of the terminal (ECMA-48, xterm).

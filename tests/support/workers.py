@@ -16,6 +16,7 @@ from typing import Any
 
 from inbox_orch.inbox import Bus
 from inbox_orch.inbox.services.reading import Shown
+from support import warm
 from support.commands import Project, command_path
 from support.contracts import validated
 from support.timing import PATIENCE_SECONDS
@@ -40,15 +41,27 @@ class Worker:
         scratch.mkdir(exist_ok=True)
         self.lines: list[dict[str, Any]] = []
         self._heard = b""
+        line += [*options, "--", *command]
+        whole = {**os.environ, "INBOX": inbox, "TMPDIR": str(scratch), **(environment or {})}
+        self.process: warm.Forked | subprocess.Popen[bytes]
         with self.errors.open("wb") as errors:
-            self.process = subprocess.Popen(
-                [*line, *options, "--", *command],
-                cwd=project.folder,
-                env={**os.environ, "INBOX": inbox, "TMPDIR": str(scratch), **(environment or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
+            if launcher or not warm.is_enough(environment or {}):
+                self.process = subprocess.Popen(
+                    line,
+                    cwd=project.folder,
+                    env=whole,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                )
+            else:
+                self.process = warm.Forked(
+                    "command",
+                    line,
+                    cwd=project.folder,
+                    environment=whole,
+                    stderr=errors.fileno(),
+                )
 
     def __enter__(self) -> "Worker":
         return self
