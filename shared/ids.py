@@ -26,15 +26,15 @@ _last_number = 0
 
 
 def new_id() -> str:
-    """A new ULID: 26 characters, sorting by the millisecond of its making."""
+    """A new ULID: 26 characters, sorting by the millisecond of its making; within one process, each
+    sorts after those of the same millisecond."""
     from ulid import ULID
 
     return str(ULID())
 
 
 def new_thread_id() -> str:
-    """A new ULID as `new_id` makes it, without the library; within one process, each sorts after
-    those of the same millisecond."""
+    """A new ULID as `new_id` makes it, without the library."""
     global _last_number
     with _making:
         number = time.time_ns() // 1_000_000 << _RANDOM_BITS | int.from_bytes(os.urandom(10))

@@ -33,6 +33,7 @@ class Inbox(Program):
     commands_in=COMMANDS,
     names_in="inbox_orch.inbox.cli.names",
     invoke_without_command=True,
+    subcommand_metavar="[COMMAND] [ARGS]...",  # click 8.4 says that there has to be one
     examples=(
         "inbox init",
         "inbox send --to workers --subject 'Fix the parser' --body-file task.md",

@@ -69,6 +69,7 @@ COMMANDS = {
     version=True,
     words=Words(GROUPS, MEANT),
     invoke_without_command=True,
+    subcommand_metavar="[COMMAND] [ARGS]...",  # click 8.4 says that there has to be one
     examples=(
         "orch do 'Fix the parser' --check 'make test' -- ./agent.sh",
         "orch run init --title 'Fix the parser'",

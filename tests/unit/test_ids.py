@@ -48,6 +48,12 @@ def test_ids_of_one_millisecond_sort_in_the_order_of_their_making(at_ms, chances
     assert found == sorted(set(found))
 
 
+def test_ids_that_the_library_makes_sort_in_the_order_of_their_making():
+    found = [ids.new_id() for _ in range(2000)]
+
+    assert found == sorted(set(found))
+
+
 def test_an_id_tells_the_time_of_its_making():
     before_ms = time.time_ns() // 1_000_000
     found = ULID.from_str(ids.new_thread_id())
