@@ -118,9 +118,13 @@ def test_every_command_of_the_page_works_and_a_failure_of_any_ends_it(
             return
         # Each shell that is here has its share of the commands.
         here = [each for each in SHELLS if shutil.which(each) is not None]
+        before = rehearsed.files()
+        assert rehearsed.differences(played) == []
+        files = rehearsed.files()
         for number, each in enumerate(here):
             other = rehearsed.in_shell(each)
-            assert other.differences(played) == [], each
+            other.put_back(before)
+            assert (other.differences(played), other.files()) == ([], files), each
             surprises = other.surprises(played, first=number, step=len(here))
             assert list(surprises) == [], each
 

@@ -196,6 +196,24 @@ class Script:
         found += [f"called {words}" for call, words in told.items() if call not in played]
         return found + [f"did not call {self.words(call)}" for call in played if call not in told]
 
+    def files(self) -> dict[str, bytes]:
+        """What lies in the folder, but for what git and the bus keep there: a redirection has
+        written it, also in a rehearsal."""
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for path in self.folder.rglob("*")
+            if path.is_file() and not {".git", ".inbox"} & {*path.relative_to(self.folder).parts}
+        }
+
+    def put_back(self, files: dict[str, bytes]) -> None:
+        """The same files again: the next rehearsal may append to them."""
+        now = self.files()
+        for name in now.keys() - files.keys():
+            (self.folder / name).unlink()
+        for name, content in files.items():
+            if now.get(name) != content:
+                (self.folder / name).write_bytes(content)
+
     def surprises(self, played: Sequence[str], *, first: int = 0, step: int = 1) -> Iterator[str]:
         """What is wrong with how the script ends when one of its commands, the calls `played`,
         fails: for each, or from the `first` on for every one in `step`."""
