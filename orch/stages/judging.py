@@ -178,6 +178,6 @@ def _last_writing(course: Course) -> Visit | None:
     for visit in reversed(course.visits):
         stage = course.stage_of(visit)
         done = visit.kind == "agent" and visit.state == "succeeded"
-        if done and visit.worker and stage is not None and stage.writes:
+        if done and visit.worker and stage is not None and not stage.reviews:
             return visit
     return None
