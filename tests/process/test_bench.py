@@ -137,6 +137,13 @@ def test_a_task_with_a_blueprint_is_measured_beside_one_with_a_check(tmp_path):
     assert [crowd["tasks"] for crowd in figures["crowds"].values()] == [2, 2]
 
 
+def test_a_large_change_is_judged_beside_gits_status(tmp_path):
+    figures = bench("policies", tmp_path)
+
+    assert {"git status", "policy, all changed", "policy, all added"} <= set(figures["ms"])
+    assert all(ms > 0 for ms in figures["ms"].values())
+
+
 def test_worktrees_are_measured_beside_gits_own(tmp_path):
     figures = bench("worktrees", tmp_path)
     assert 0 < figures["salvage"]["look_ms"] < figures["salvage"]["salvage_ms"]
