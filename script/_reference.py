@@ -1,6 +1,6 @@
 """Makes the pages of docs/reference from the commands and the state tables, and with them the
-pages of the contract, of the JSON and of blueprints (see _contract_pages.py, _json_pages.py and
-_blueprint_pages.py).
+pages of the contract, of the JSON, of blueprints, of policies and of what is handed in (see
+_contract_pages.py, _json_pages.py, _blueprint_pages.py, _policy_pages.py and _patch_pages.py).
 
 Run through `script/reference`; a test holds the pages against what this makes.
 """
@@ -32,6 +32,8 @@ def pages() -> dict[Path, str]:
         **runpy.run_path(str(ROOT / "script" / "_contract_pages.py"))["pages"](),
         **runpy.run_path(str(ROOT / "script" / "_json_pages.py"))["pages"](),
         **runpy.run_path(str(ROOT / "script" / "_blueprint_pages.py"))["pages"](),
+        **runpy.run_path(str(ROOT / "script" / "_patch_pages.py"))["pages"](),
+        **runpy.run_path(str(ROOT / "script" / "_policy_pages.py"))["pages"](),
     }
 
 

@@ -120,8 +120,7 @@ def dispatch(
         check_key(key)
     request = [run.id, sorted(task_names), mailbox, base, allow_dirty]
     text = None if handed is None else handed.text
-    said = [*_said(harvest), *([] if text is None else [text.sha256, text.replaces])]
-    digest = "" if key is None else digest_of({"dispatch": request + said})
+    digest = "" if key is None else digest_of({"dispatch": request + _said(harvest, text)})
     otherwise = config_of(run).harvest if unsaid_harvest is None else unsaid_harvest
     names = tuple(dict.fromkeys(task_names))
     asked = Asked(names, mailbox, base, within, key, digest, harvest, otherwise, text)
@@ -182,9 +181,10 @@ def _once(
     return done._replace(conflicts=conflicts, held_back=held_back)
 
 
-def _said(harvest: bool | None) -> list[Any]:
+def _said(harvest: bool | None, text: Text | None) -> list[Any]:
     """What a key stands for besides: nothing more, where nothing more was said."""
-    return [] if harvest is None else [harvest]
+    handed = [] if text is None else [text.sha256, text.replaces]
+    return [*([] if harvest is None else [harvest]), *handed]
 
 
 def _brought_up_to_date(

@@ -1,10 +1,13 @@
 """What earlier attempts at a task came to, told to the next worker."""
 
+from typing import TYPE_CHECKING
+
 from inbox_orch.inbox.domain.model import Message
 from inbox_orch.shared.errors import InboxOrchError
 
 from ..gates.checks import Checked
 from ..git import salvage
+from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
 from . import rows as attempts
@@ -12,7 +15,24 @@ from . import texts
 from .kinds import FirstMessage
 from .verify import checks_of
 
+if TYPE_CHECKING:
+    from ..patches.policy import HasPolicy
+
 _TOLD = ("question", "reply", "failure", "result")
+
+
+def text_of(run: Run, task: Task, stage: "HasPolicy | None" = None) -> str:
+    """The text of a task, with what policies ask of its change, or of that of a stage, where
+    somebody has given one."""
+    config = config_of(run)
+    if config.policy is None and task.policy is None and (stage is None or stage.policy is None):
+        return task.text
+    # Only here: most tasks have none.
+    from ..patches.brief import with_policy
+    from ..patches.policy import of_task
+
+    staged = task.blueprint is not None
+    return with_policy(task.text, of_task(config, task, staged=staged, stage=stage))
 
 
 def first_message(desk: Desk, run: Run, task: Task) -> FirstMessage:
@@ -23,12 +43,12 @@ def first_message(desk: Desk, run: Run, task: Task) -> FirstMessage:
         ended = [a for a in attempts.of_task(snapshot, task.id) if not a.live]
     earlier = [_account(desk, run, attempt, whole=False) for attempt in ended]
     if texts.fits(earlier) and not any(_is_cut(c) for a in ended for c in checks_of(a)):
-        return FirstMessage(texts.with_earlier(task.text, earlier))
+        return FirstMessage(texts.with_earlier(text_of(run, task), earlier))
     whole = "\n\n".join(_account(desk, run, attempt, whole=True) for attempt in ended)
     stored = desk.bus.artifacts.add_bytes(
         texts.EARLIER_NAME, whole.encode("utf-8", "surrogateescape")
     )
-    body = texts.with_earlier(task.text, earlier, attached=True)
+    body = texts.with_earlier(text_of(run, task), earlier, attached=True)
     return FirstMessage(body, (stored,))
 
 

@@ -89,8 +89,16 @@ def submit(
     text = Text(*stored, given.way, author, None if instead is None else instead.id)
     handed = dispatch.HandedIn(text, lambda chosen: _require_fit(desk, run, given, chosen))
     try:
+        # What is not committed in the main working tree is, more often than not, what is handed in.
         done = dispatch.dispatch(
-            desk, run, task_names=[task.key], mailbox=author, key=key, within=within, handed=handed
+            desk,
+            run,
+            task_names=[task.key],
+            mailbox=author,
+            allow_dirty=True,
+            key=key,
+            within=within,
+            handed=handed,
         )
     except InboxOrchError as error:
         if error.code == "invalid_state":

@@ -1,9 +1,12 @@
 """The lines that a change adds, and how much text it has: from git's diff without context, in a
 folder where nothing that is configured has a say. Writes nothing.
+
+In such a diff each line of content begins with `+`, `-` or `\\`, so that what begins with `@@` or
+`diff` is never content.
 """
 
+import re
 import tempfile
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple, cast
 
@@ -19,31 +22,61 @@ _DIFF = (
     *("--no-textconv", "--no-indent-heuristic", "--inter-hunk-context=0"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
+_HUNK, _FILE = b"\n@@ ", b"\ndiff --git "
+_PIECES = re.compile(rb"^(?=@@ |diff --git )", re.MULTILINE)
+_PLUS = re.compile(rb"\n\+[^\n]*")
+_HEAD = re.compile(rb"\n@@ -[0-9,]+ \+([0-9]+)")
 
 
 class Added(NamedTuple):
-    """Added lines, one after the other, each with its line's end. `text_bytes` is how many bytes
-    all added and removed lines have. `places` are (offset in `content`, path, number of the line)
-    of the first line of each piece. `whole` is whether all of it could be read."""
+    """A diff without context, with a line's end before it. `total` is how many bytes the whole has;
+    the rest of what is longer than `diff` was not read."""
 
-    content: bytes
-    text_bytes: int
-    places: tuple[tuple[int, str, int], ...]
-    whole: bool = True
+    diff: bytes
+    total: int
 
-    def place(self, offset: int) -> tuple[str, int]:
-        """The path and the line in which a byte of `content` stands."""
-        start, path, line = self.places[bisect_right(self.places, offset, key=_offset) - 1]
-        return path, line + self.content.count(b"\n", start, offset)
+    @property
+    def whole(self) -> bool:
+        """Whether all of it was read."""
+        return self.total < len(self.diff)
 
+    def text_bytes(self) -> int:
+        """How many bytes all added and removed lines have, with their ends."""
+        if not self.whole:
+            return self.total
+        found = 0
+        for piece in _PIECES.split(self.diff):
+            if piece.startswith(b"@@ "):
+                found += len(piece) - piece.index(b"\n") - piece.count(b"\n")
+                if b"\n\\ " in piece:
+                    found -= sum(len(line) for line in piece.split(b"\n") if line[:1] == b"\\")
+        return found
 
-def _offset(place: tuple[int, str, int]) -> int:
-    return place[0]
+    def lines(self) -> bytes:
+        """The added lines alone, each with a line's end and a `+` before it, and a few that only
+        look like that: far less than the diff where many files are changed a little."""
+        return b"".join(_PLUS.findall(self.diff))
+
+    def place(self, at: int) -> tuple[str, int] | None:
+        """The path and the number of the added line in which a byte of the diff stands; None where
+        it stands in none."""
+        line = self.diff.rfind(b"\n", 0, at) + 1
+        hunk = self.diff.rfind(_HUNK, 0, line)
+        file = self.diff.rfind(_FILE, 0, line)
+        if self.diff[line : line + 1] != b"+" or hunk < file:
+            return None
+        head = _HEAD.match(self.diff, hunk)
+        assert head is not None, "git has written it"
+        return self._path(file), int(head[1]) + self.diff.count(b"\n+", hunk + 1, line - 1)
+
+    def _path(self, file: int) -> str:
+        start = self.diff.index(b"\n+++ ", file) + 5
+        return _path(self.diff[start : self.diff.index(b"\n", start)])
 
 
 def added(sealed: Sealed, before: str, after: str, most_bytes: int) -> Added:
-    """What one tree adds to another. Of a diff of more than so many bytes only the beginning is
-    looked at, and all counted. Errors: `git_failed`, `disk_full`, `io_error`."""
+    """What one tree adds to another; of a diff of more than so many bytes only the beginning is
+    looked at. Errors: `git_failed`, `disk_full`, `io_error`."""
     place = temporary_place()
     with named_failures(place), tempfile.TemporaryFile(dir=place) as file:
         bounded = Bounded(file, most_bytes)
@@ -55,10 +88,7 @@ def added(sealed: Sealed, before: str, after: str, most_bytes: int) -> Added:
         )
         file.seek(0)
         content = file.read()
-    found = parsed(content[: content.rfind(b"\n") + 1])
-    if bounded.total <= most_bytes:
-        return found
-    return found._replace(text_bytes=max(found.text_bytes, bounded.total), whole=False)
+    return Added(b"\n" + content[: content.rfind(b"\n") + 1], bounded.total)
 
 
 class Bounded:
@@ -72,47 +102,6 @@ class Bounded:
         self._file.write(content[: self._left])
         self._left -= min(self._left, len(content))
         return len(content)
-
-
-def parsed(diff: bytes) -> Added:
-    """The added lines of a diff without context."""
-    kept: list[bytes] = []
-    places: list[tuple[int, str, int]] = []
-    path, offset, text_bytes = "", 0, 0
-    lines = iter(diff.split(b"\n"))
-    for line in lines:
-        if line.startswith(b"+++ "):
-            path = _path(line[4:])
-        elif line.startswith(b"@@ "):
-            removed, added, number = _counts(line)
-            for _ in range(removed):
-                text_bytes += len(next(lines, b""))
-            if added:
-                places.append((offset, path, number))
-            for _ in range(added):
-                text = _added_line(lines)
-                if text is None:
-                    break
-                kept.append(text)
-                offset += len(text) + 1
-                text_bytes += len(text) + 1
-    return Added(b"\n".join([*kept, b""]), text_bytes, tuple(places))
-
-
-def _added_line(lines: Iterator[bytes]) -> bytes | None:
-    """The next added line; what git says between about a line's end is passed over."""
-    line = next(lines, None)
-    if line is not None and line.startswith(b"\\"):
-        line = next(lines, None)
-    return None if line is None else line[1:]
-
-
-def _counts(line: bytes) -> tuple[int, int, int]:
-    """How many lines are removed and added, and the number of the first that is added."""
-    _, old, new, _ = line.split(b" ", 3)
-    removed = old.partition(b",")[2] or b"1"
-    number, _, added = new[1:].partition(b",")
-    return int(removed), int(added or b"1"), int(number)
 
 
 _ESCAPED = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))

@@ -6,7 +6,8 @@ content itself.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import BinaryIO, NamedTuple, cast
 
 from inbox_orch.shared.store.temporary import temporary_place
@@ -25,6 +26,7 @@ _BLOCK_BYTES = 1024 * 1024
 _SEEN_BYTES = 8000
 """In so many bytes at the beginning git looks for a zero byte."""
 _MODULE, _LINK = "160000", "120000"
+_ABSENT, _NOTHING = "000000", ":000000"
 _RAW = ("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", "--raw")
 _TEXT = (
     *("diff-tree", "-r", "-p", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"),
@@ -41,11 +43,18 @@ class Raw(NamedTuple):
     new: tuple[str, str] | None
 
 
+_raw = partial(tuple.__new__, Raw)
+_made = partial(tuple.__new__, Change)
+
+
 class _Content(NamedTuple):
     size: int
     binary: bool
     lines: int
     text: str | None  # of what is small enough to be where a link leads
+
+
+_content = partial(tuple.__new__, _Content)
 
 
 def facts(repository: Repository, before_tree: str, after_tree: str) -> Facts:
@@ -68,7 +77,7 @@ def facts_in(sealed: Sealed, before_tree: str, after_tree: str) -> Facts:
 def differences(sealed: Sealed, before: str, after: str) -> list[Raw]:
     """The paths in which two trees differ. Error `git_failed`."""
     _, text = git(sealed.folder, *_RAW, before, after, reads=True, environment=sealed.reading)
-    return list(_entries(iter(text.split("\0"))))
+    return _entries(text.split("\0"))
 
 
 def diff_text(repository: Repository, before: str, after: str, most_bytes: int) -> str:
@@ -109,33 +118,35 @@ def whole_diff(repository: Repository, before: str, after: str) -> bytes:
 # -- what git tells --------------------------------------------------------------------------
 
 
-def _read(
-    sealed: Sealed, before: str, after: str
-) -> tuple[list[Raw], dict[str, tuple[int, int] | None]]:
+_Lines = dict[str, tuple[int, int] | None]
+
+
+def _read(sealed: Sealed, before: str, after: str) -> tuple[list[Raw], _Lines]:
     """The entries, and (insertions, deletions) of each path: None of what git counts no lines of
     (git-diff-tree(1), `--raw` and `--numstat` with `-z`)."""
     words = (*_RAW, "--numstat", before, after)
     _, text = git(sealed.folder, *words, reads=True, environment=sealed.reading)
-    parts = iter(text.split("\0"))
-    lines: dict[str, tuple[int, int] | None] = {}
-    return list(_entries(parts, lines)), lines
+    parts = text.split("\0")
+    changed = _entries(parts)
+    numbers = (part.split("\t", 2) for part in parts[2 * len(changed) :] if part)
+    counted: _Lines = {
+        path: None if plus == "-" else (int(plus), int(minus)) for plus, minus, path in numbers
+    }
+    return changed, counted
 
 
-def _entries(
-    parts: Iterator[str], lines: dict[str, tuple[int, int] | None] | None = None
-) -> Iterator[Raw]:
-    """The raw entries; the numbers that come after them go into `lines`."""
-    for facts_of in parts:
-        if facts_of.startswith(":"):
-            mode, new_mode, name, new_name, status = facts_of[1:].split(" ")
-            yield Raw(next(parts), status[0], _side(mode, name), _side(new_mode, new_name))
-        elif facts_of and lines is not None:
-            added, removed, path = facts_of.split("\t", 2)
-            lines[path] = None if added == "-" else (int(added), int(removed))
-
-
-def _side(mode: str, name: str) -> tuple[str, str] | None:
-    return (mode, name) if mode.strip("0") else None
+def _entries(parts: Sequence[str]) -> list[Raw]:
+    """The raw entries that come first: what is of them, and a path, in turn."""
+    found = []
+    pairs = zip(parts[::2], parts[1::2], strict=False)
+    for facts_of, path in pairs:
+        if not facts_of.startswith(":"):
+            break
+        mode, new_mode, name, new_name, status = facts_of.split(" ")
+        old = None if mode == _NOTHING else (mode[1:], name)
+        new = None if new_mode == _ABSENT else (new_mode, new_name)
+        found.append(_raw((path, status[0], old, new)))
+    return found
 
 
 # -- what is in the contents -----------------------------------------------------------------
@@ -154,7 +165,7 @@ def _contents(
     names = [name for name in {*whole, *(name for _, name in sides)} if name not in modules]
     entries = sized(sealed.folder, names, sealed.reading)
     read = [e for e in entries if e.size > _SEEN_BYTES or e.name in whole]
-    found = {e.name: _Content(e.size, False, 0, None) for e in entries}
+    found = {e.name: _content((e.size, False, 0, None)) for e in entries}
     for batch in batches(read):
         texts = contents(sealed.folder, batch, sealed.reading)
         found |= {e.name: _judged(content) for e, content in zip(batch, texts, strict=True)}
@@ -186,21 +197,16 @@ def _streamed(sealed: Sealed, entry: Entry) -> _Content:
 
 
 def _change(raw: Raw, lines: tuple[int, int] | None, found: dict[str, _Content]) -> Change:
-    old, new = (None if s is None else found.get(s[1]) for s in (raw.old, raw.new))
-    counted = (0 if new is None else new.lines, 0 if old is None else old.lines)
-    is_link = raw.new is not None and raw.new[0] == _LINK
-    insertions, deletions = counted if lines is None else lines
-    return Change(
-        raw.path,
-        None,
-        raw.status,
-        None if raw.old is None else raw.old[0],
-        None if raw.new is None else raw.new[0],
-        None if raw.old is None else raw.old[1],
-        None if raw.new is None else raw.new[1],
-        0 if new is None else new.size,
-        lines is None or (new is not None and new.binary),
-        insertions,
-        deletions,
-        new.text if is_link and new is not None else None,
-    )
+    path, status, before, after = raw
+    old_mode, old_name = before or (None, None)
+    new_mode, new_name = after or (None, None)
+    old, new = found.get(old_name or ""), found.get(new_name or "")
+    if lines is None:
+        lines = (0 if new is None else new.lines, 0 if old is None else old.lines)
+        binary = True
+    else:
+        binary = new is not None and new.binary
+    size = 0 if new is None else new.size
+    target = new.text if new is not None and new_mode == _LINK else None
+    names = (old_mode, new_mode, old_name, new_name)
+    return _made((path, None, status, *names, size, binary, *lines, target))

@@ -2,14 +2,15 @@
 nothing.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .commands import git
+from .commands import git, git_bytes
 from .restoring import contents, sized
 from .sealed import Sealed
 
 _LINK = "120000"
+_MOST_FOLDERS = 2000
 MOST_COMMITS = 1000
 MOST_TARGET_BYTES = 4096
 """No link on Linux leads further."""
@@ -62,6 +63,43 @@ def entries(sealed: Sealed, tree: str) -> list[tuple[str, str, str]]:
         mode, _, name = facts.split(" ")
         found.append((mode, name, path))
     return found
+
+
+def beside(sealed: Sealed, tree: str, paths: Iterable[str]) -> list[str]:
+    """The paths that lie in one folder with one of these, or with a folder that one lies in: far
+    less than all that a large tree has. Error `git_failed`."""
+    folders = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    if len(folders) > _MOST_FOLDERS or any("\n" in folder for folder in folders):
+        return [path for _, _, path in entries(sealed, tree)]
+    given = "".join(f"{tree}:{folder}\n" for folder in folders)
+    words = ("cat-file", "--batch", "--buffer")
+    asked = given.encode("utf-8", "surrogateescape")
+    output = git_bytes(sealed.folder, *words, given=asked, environment=sealed.reading)
+    found, at = [], 0
+    for folder in folders:
+        end = output.index(b"\n", at)
+        head, at = output[at:end], end + 1
+        if head.endswith(b" missing"):
+            continue
+        size = int(head.rpartition(b" ")[2])
+        above = f"{folder}/" if folder else ""
+        found += [above + name for name in _names(output[at : at + size], len(tree) // 2)]
+        at += size + 1
+    return found
+
+
+def _names(tree: bytes, id_bytes: int) -> Iterator[str]:
+    """The names in a tree as git stores it: mode, name, and the bytes of an id."""
+    at = 0
+    while at < len(tree):
+        start, end = tree.index(b" ", at) + 1, tree.index(b"\0", at)
+        yield tree[start:end].decode("utf-8", "surrogateescape")
+        at = end + 1 + id_bytes
 
 
 def declared_modules(sealed: Sealed, tree: str) -> set[str]:

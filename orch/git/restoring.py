@@ -6,6 +6,7 @@ was before. Never writes over anything.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
@@ -28,6 +29,9 @@ class Entry(NamedTuple):
     name: str
     size: int
     path: str
+
+
+_entry = partial(tuple.__new__, Entry)
 
 
 class Parts(NamedTuple):
@@ -231,11 +235,11 @@ def sized(
     _, text = git(folder, *words, reads=True, given=given, environment=environment)
     found = []
     for line in text.splitlines():
-        name, size = line.split(" ", 1)
+        name, _, size = line.partition(" ")
         if size == "missing":
             # For git's own words.
             git(folder, "cat-file", "blob", name, reads=True, environment=environment)
-        found.append(Entry("", name, int(size), ""))
+        found.append(_entry(("", name, int(size), "")))
     return found
 
 

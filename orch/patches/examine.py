@@ -2,9 +2,10 @@
 folder where no attribute and no setting has a say, and judged. Writes nothing.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
@@ -26,7 +27,11 @@ MOST_TEXT_BYTES = 64 * 1024 * 1024
 MOST_BINARY_BYTES = 64 * 1024 * 1024
 """So much of what is not text is looked through for keys."""
 MOST_FINDINGS = 200
-_ISSUE = re.compile(r"(?<![\w#])(?:#[0-9]{1,9}|[A-Z][A-Z0-9]{1,9}-[0-9]{1,9})(?!\w)|/issues/[0-9]")
+# Names of standards look like those of issues.
+_ISSUE = re.compile(
+    r"(?<![\w#])#[0-9]{1,9}(?!\w)|/issues/[0-9]"
+    r"|(?<![\w-])(?!(?:UTF|SHA|ISO|RFC|MD|AES|CVE)-)[A-Z][A-Z0-9]{1,9}-[0-9]{1,9}(?![\w-])"
+)
 # What a fault of ours raises.
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
            ValueError)  # fmt: skip
@@ -50,6 +55,10 @@ class _Asked(NamedTuple):
 
     policy: Policy
     told: Told
+
+    def said(self, rule: str) -> list[Any]:
+        """What the layers say by a rule."""
+        return [layer.given[rule] for layer in self.policy.layers if rule in layer.given]
 
 
 def examine(
@@ -129,10 +138,9 @@ def _evidence(sealed: Sealed, base: str, head: str, asked: _Asked) -> Evidence:
     evidence = Evidence(facts, breaches)
     if not asked.policy.is_more_than_the_floor:
         return evidence
-    said = {name for layer in asked.policy.layers for name in layer.given}
     evidence = _with_text(sealed, base, head, evidence, asked)
     evidence = _with_messages(sealed, base, head, evidence, asked)
-    if "renames" in said:
+    if asked.said("renames"):
         evidence = evidence._replace(renames=tuple(history.renames(sealed, base, head)))
     return evidence
 
@@ -144,12 +152,11 @@ def _breaches(sealed: Sealed, head: str, facts: Facts) -> Iterator[floor.Breach]
         yield from floor.of_name(change.path)
     added_paths = [change.path for change in new if change.old_mode is None]
     links = any(floor.LINK in (change.old_mode, change.new_mode) for change in facts.files)
-    if added_paths or links:
-        entries = history.entries(sealed, head)
-        yield from floor.collisions(added_paths, [path for _, _, path in entries])
-        if links:
-            targets = history.link_targets(sealed, entries)
-            yield from floor.led_out(targets, {change.path for change in facts.files})
+    if added_paths:
+        yield from floor.collisions(added_paths, history.beside(sealed, head, added_paths))
+    if links:
+        targets = history.link_targets(sealed, history.entries(sealed, head))
+        yield from floor.led_out(targets, {change.path for change in facts.files})
     modules = [change for change in new if change.new_mode == floor.MODULE]
     if any(change.old_mode != floor.MODULE for change in modules):
         declared = history.declared_modules(sealed, head)
@@ -160,24 +167,35 @@ def _breaches(sealed: Sealed, head: str, facts: Facts) -> Iterator[floor.Breach]
 
 
 def _with_text(sealed: Sealed, base: str, head: str, evidence: Evidence, asked: _Asked) -> Evidence:
-    text = added(sealed, base, head, MOST_TEXT_BYTES)
+    """What is known of the lines. How much text they have is counted only where that could be too
+    much."""
+    text, files = added(sealed, base, head, MOST_TEXT_BYTES), evidence.facts.files
     unread = evidence.unread
     if not text.whole:
-        unread += (f"it has {text.text_bytes} bytes of text; {MOST_TEXT_BYTES} can be read",)
-    files = evidence.facts.files
+        unread += (f"it has {text.total} bytes of text; {MOST_TEXT_BYTES} can be read",)
     secrets = [*_secrets_in(text, asked.told.secrets), *_secret_names(files, asked)]
     secrets += _secrets_beside(sealed, files, asked.told.secrets)
+    fits = len(text.diff) <= min(asked.said("max_patch_bytes"), default=0)
+    ascii_only = any(asked.said("ascii_only"))
     return evidence._replace(
-        text_bytes=text.text_bytes,
+        text_bytes=0 if fits else text.text_bytes(),
         secrets=tuple(secrets[:MOST_FINDINGS]),
-        not_ascii=tuple(_not_ascii(text, files)),
+        not_ascii=tuple(_not_ascii(text, files)) if ascii_only else (),
         unread=unread,
     )
 
 
 def _secrets_in(text: Added, secrets: Sequence[str]) -> Iterator[Finding]:
-    for start, _, kind in secret_formats.hits(text.content, secrets):
-        yield Finding(kind, *text.place(start))
+    if not any(secret_formats.hits(text.lines(), secrets)):
+        return
+    number = 0
+    for start, _, kind in secret_formats.hits(text.diff, secrets):
+        place = text.place(start)
+        if place is not None:
+            yield Finding(kind, *place)
+            number += 1
+        if number >= MOST_FINDINGS:
+            return
 
 
 def _secrets_beside(
@@ -204,11 +222,10 @@ def _not_ascii(text: Added, files: Sequence[Change]) -> Iterator[Finding]:
     for change in files:
         if change.new_mode is not None and not change.path.isascii():
             yield Finding("its name", change.path, None)
-    if not text.content.isascii():
-        for number, found in enumerate(re.finditer(rb"[\x80-\xff][^\n]*", text.content)):
-            if number >= MOST_FINDINGS:
-                return
-            yield Finding("added line", *text.place(found.start()))
+    lines = re.finditer(rb"^\+[^\n]*[\x80-\xff]", text.diff, re.MULTILINE)
+    places = (text.place(found.end()) for found in lines)
+    told = (Finding("added line", *place) for place in places if place is not None)
+    yield from itertools.islice(told, MOST_FINDINGS)
 
 
 def _with_messages(

@@ -4,6 +4,7 @@ Names are judged for all systems at once: a repository that is written here may 
 where upper and lower case are one, or where a backslash separates folders.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -30,6 +31,9 @@ RULES = {
 """What each of its rules is about, by name."""
 
 
+_SUSPECT = re.compile(r"git|[\\:]|[^\0-\x7f]|(?:\A|/)\.{0,2}(?:/|\Z)", re.IGNORECASE)
+
+
 class Breach(NamedTuple):
     """A path that breaks a rule of the floor; `why` in words, without the path."""
 
@@ -40,6 +44,9 @@ class Breach(NamedTuple):
 
 def of_name(path: str) -> Iterator[Breach]:
     """What a path breaks by its name alone."""
+    # Nearly every path is harmless, and there may be many.
+    if len(path) < MOST_NAME_BYTES // 4 and _SUSPECT.search(path) is None:
+        return
     names = path.replace("\\", "/").split("/")
     if any(is_gits(name) for name in names):
         yield Breach("git_folder", path, "belongs to git itself")

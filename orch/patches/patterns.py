@@ -162,12 +162,11 @@ def fitted(pattern: Pattern, names: Sequence[str]) -> set[int]:
 
 
 def _fold(text: str) -> str:
-    folded = text.casefold()
-    if folded.isascii():
-        return folded
+    if text.isascii():
+        return text.lower()
     import unicodedata
 
-    return unicodedata.normalize("NFC", folded)
+    return unicodedata.normalize("NFC", text.casefold())
 
 
 class Patterns:
@@ -181,16 +180,17 @@ class Patterns:
         patterns = [parsed(text, folded=_is_folded(text, strict_about)) for text in texts]
         negating = any(pattern.negated for pattern in patterns)
         # Most patterns are a name, or the way to one: those are looked up.
-        self._plain: dict[tuple[bool, str], Pattern] = {}
+        self._ways: dict[str, Pattern] = {}
+        self._names: dict[str, Pattern] = {}
         self._others: list[Pattern] = []
         for pattern in patterns:
             way = None if negating else _plain_way(pattern)
             if way is None:
                 self._others.append(pattern)
             else:
-                before = self._plain.get((pattern.anchored, way))
-                if before is None or before.folders:
-                    self._plain[pattern.anchored, way] = pattern
+                known = self._ways if pattern.anchored else self._names
+                if way not in known or known[way].folders:
+                    known[way] = pattern
         self._folders: dict[str, Pattern | None] = {"": None}
 
     def found(self, path: str) -> str | None:
@@ -222,8 +222,7 @@ class Patterns:
 
     def _looked_up(self, path: str, *, is_folder: bool) -> Pattern | None:
         folded = _fold(path) if self._folds else path
-        for key in ((True, folded), (False, folded.rpartition("/")[2])):
-            known = self._plain.get(key)
+        for known in (self._ways.get(folded), self._names.get(folded.rpartition("/")[2])):
             if known is not None and (is_folder or not known.folders):
                 return known
         return None

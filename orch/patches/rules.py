@@ -111,8 +111,9 @@ def _allowed(rule: Rule, layers: Sequence[Layer], evidence: Evidence) -> Iterato
         patterns = patterns_of(rule, layer)
         if patterns is None:
             continue
-        outside = [change.path for change in left if patterns.found(change.path) is None]
-        left = [change for change in left if change.path not in set(outside)]
+        inside = {change.path for change in left if patterns.found(change.path) is not None}
+        outside = [change.path for change in left if change.path not in inside]
+        left = [change for change in left if change.path in inside]
         if outside:
             allowed = ", ".join(patterns.texts[:5]) or "nothing"
             text = f"{_and_more(outside)} may not be changed: allowed is {allowed}"

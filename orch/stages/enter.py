@@ -9,7 +9,7 @@ from inbox_orch.shared.ids import new_id
 from inbox_orch.shared.store.artifacts import Stored
 from inbox_orch.shared.store.engine import Transaction
 
-from ..attempts import moving, stop, work
+from ..attempts import moving, recount, stop, work
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.rows import Details, details_with
@@ -178,7 +178,7 @@ def send(
     if change.text is not None:
         told.append(texts.change(change.text))
     body = texts.for_visit(
-        task.text,
+        recount.text_of(run, task, stage) if stage.writes else task.text,
         stage,
         told,
         gates=gates_ahead(tx, course),

@@ -22,7 +22,7 @@ MOST_WAIT_SECONDS = 50
 DEFAULT_WAIT_SECONDS = 45
 
 # What is theirs who wrote it, and handed on as it is.
-VERBATIM = frozenset({"config", "data", "details", "payload", "result_schema"})
+VERBATIM = frozenset({"config", "data", "details", "payload", "policy", "result_schema"})
 _ENVIRONMENT = re.compile(r"\s*\[env: \w+\]")
 _FILE = "_file"
 # The keywords of JSON Schema that say how a value is built, and those with names of the caller's.

@@ -143,6 +143,13 @@ def test_checkpoints_are_measured_beside_git_status(tmp_path):
     assert all(cost["seconds"] > 0 for cost in jobs.values())
 
 
+def test_a_large_change_is_judged_beside_gits_status(tmp_path):
+    figures = bench("policies", tmp_path)
+
+    assert {"git status", "policy, all changed", "policy, all added"} <= set(figures["ms"])
+    assert all(ms > 0 for ms in figures["ms"].values())
+
+
 def test_worktrees_are_measured_beside_gits_own(tmp_path):
     figures = bench("worktrees", tmp_path)
     assert 0 < figures["salvage"]["look_ms"] < figures["salvage"]["salvage_ms"]

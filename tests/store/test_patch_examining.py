@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.git import history
-from inbox_orch.orch.git.added import added, parsed
+from inbox_orch.orch.git.added import added
 from inbox_orch.orch.git.sealed import sealed_folder
 from inbox_orch.orch.patches import examine as examining
 from inbox_orch.orch.patches.examine import Told, examine, examine_told
@@ -262,21 +262,36 @@ def test_added_lines_have_their_places(trees: Trees):
     with sealed_folder(trees.repository) as sealed:
         found = added(sealed, before, after, 10**6)
 
-    places = {line: found.place(found.content.index(line)) for line in found.content.splitlines()}
-    assert places == {
-        b"++ two": ("a", 2), b"4": ("a", 4), b"5": ("a", 5), b"z": ("c", 1), b"n": ("ü\n", 1)
-    }  # fmt: skip
-    assert found.whole and found.text_bytes == len(b"2\n++ two\n4" + b"4\n5x\n-- y\nz\nn") + 3
+    lines = {b"+++ two": ("a", 2), b"+4": ("a", 4), b"+5": ("a", 5), b"+z": ("c", 1),
+             b"+n": ("ü\n", 1), b"+++ b/a": None, b"--- y": None, b"@@": None}  # fmt: skip
+    assert {line: found.place(found.diff.index(b"\n" + line) + 1) for line in lines} == lines
+    assert all(line in found.lines() for line, place in lines.items() if place is not None)
+    assert b"y" not in found.lines() and b"index" not in found.lines()
+    removed, plus = b"2\n4x\n-- y\n", b"++ two\n4\n5z\nn"
+    assert found.whole and found.text_bytes() == len(removed + plus) + 3
 
 
-def test_a_diff_that_is_cut_is_read_as_far_as_it_goes():
-    whole = b"+++ b/a\n@@ -0,0 +1,3 @@\n+1\n+2\n+3\n"
+def test_a_diff_that_is_cut_ends_with_a_line(trees: Trees):
+    before, after = trees.write({}), trees.write({"a": plain("one\ntwo\nthree\n")})
+    with sealed_folder(trees.repository) as sealed:
+        whole = added(sealed, before, after, 10**6)
+        for most in range(0, whole.total, 7):
+            cut = added(sealed, before, after, most)
+            assert not cut.whole and cut.text_bytes() == cut.total == whole.total
+            assert whole.diff.startswith(cut.diff) and cut.diff.endswith(b"\n")
 
-    found = [parsed(whole[: at + 1]).content for at in range(len(whole)) if whole[at] == 10]
 
-    assert [content.split() for content in found] == [
-        [], [], [b"1"], [b"1", b"2"], [b"1", b"2", b"3"]
-    ]  # fmt: skip
+@pytest.mark.parametrize("options", [(), ("--object-format=sha256",)])
+def test_what_lies_beside_is_read_from_the_folders_on_the_way(tmp_path: Path, options):
+    trees = Trees(tmp_path, *options)
+    paths = ["a/b/c", "a/b/d", "a/e", "f", "g/h", "a\n/x", "é/x"]
+    tree = trees.write({path: plain(path) for path in paths})
+    with sealed_folder(trees.repository) as sealed:
+        near = history.beside(sealed, tree, ["a/b/c", "not/there"])
+        deep = history.beside(sealed, tree, ["a\n/x"])
+
+    assert sorted(near) == sorted(["a", "a\n", "f", "g", "é", "a/b", "a/e", "a/b/c", "a/b/d"])
+    assert sorted(deep) == sorted(paths)
 
 
 def test_too_many_commits_are_told(trees: Trees, monkeypatch):

@@ -292,6 +292,7 @@ from support import (  # noqa: E402
     orch_cells_cleanup,
     orch_cells_council,
     orch_cells_drive,
+    orch_cells_hand_in,
     orch_cells_integrate,
     orch_cells_patches,
     orch_cells_plans,
@@ -303,6 +304,7 @@ from support import (  # noqa: E402
 CELLS |= orch_cells_cleanup.CELLS
 CELLS |= orch_cells_council.CELLS
 CELLS |= orch_cells_drive.CELLS
+CELLS |= orch_cells_hand_in.CELLS
 CELLS |= orch_cells_integrate.CELLS
 CELLS |= orch_cells_patches.CELLS
 CELLS |= orch_cells_plans.CELLS

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from inbox_orch.orch.git.changes import Change, Facts
 from inbox_orch.orch.patches import floor
+from inbox_orch.orch.patches.brief import told
 from inbox_orch.orch.patches.floor import Breach
 from inbox_orch.orch.patches.linting import oddities
 from inbox_orch.orch.patches.policy import Examined, Layer, Policy, from_canonical
@@ -18,6 +19,7 @@ from inbox_orch.orch.runs.policies import (
     of_stages,
     require_tightening,
 )
+from inbox_orch.orch.views.policies import InForce, of_path, verdict
 from inbox_orch.shared.errors import InboxOrchError
 
 
@@ -261,6 +263,45 @@ def test_no_inner_layer_lets_in_what_an_outer_one_does_not(layers, changes):
     found = judged(policy(*layers), facts)
     given_by = {layer.name: layer.given for layer in policy(*layers).layers}
     assert all(objection.rule in given_by[objection.layer] for objection in found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    layers=st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional=dict.fromkeys(("allow_paths", "forbid_paths", "ask_paths"), _PATTERNS),
+        ),
+        max_size=3,
+    ),
+    path=st.sampled_from(["src/a.py", "docs/a", "a/x", "b.py", "SRC/a"]),
+)
+def test_what_is_explained_of_a_path_is_what_is_judged_of_it(layers, path):
+    run_and_task = policy(*layers[:2])
+    judgement = Examined(None, judged(run_and_task, evidence(change(path))))
+
+    assert verdict(of_path(InForce(run_and_task), path)) == judgement.outcome
+    staged = InForce(run_and_task, stages=policy({}, {}, *layers[2:]).layers[2:])
+    assert verdict(of_path(staged, path)) == judgement.outcome
+
+
+def test_workers_are_told_what_was_asked_for_and_not_what_is_built_in():
+    layers = layers_of(
+        {"allow_paths": ["src/"], "max_lines": 9, "binary": "ask", "symlinks": "deny"},
+        ("a", {"allow_paths": ["*.py"], "max_lines": 5, "binary": "deny", "issue_ref": True,
+               "tests_for": {"src/": ["tests/", "x"]}, "deletes": "ask", "forbid_paths": ["y"]}),
+    )  # fmt: skip
+    assert told(Policy(tuple(Layer(*named) for named in layers))) == (
+        "change nothing but: src/",
+        "change nothing but: *.py",
+        "do not change: y",
+        "at most 5 lines, added and removed",
+        "not allowed: files that are not text, symbolic links",
+        "needs approval: deleting files",
+        "a change of src/ comes with one of tests/, x",
+        "the message of a commit names an issue, like #17",
+    )
+    assert told(Policy((Layer("built-in", {"ask_paths": ["x"]}),))) == ()
 
 
 # -- the floor -----------------------------------------------------------------------------

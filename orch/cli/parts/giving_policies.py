@@ -7,7 +7,7 @@ import click
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import quoted
-from inbox_orch.shared.shell.commandline import PATH, TEXT, Number, Shell
+from inbox_orch.shared.shell.commandline import PATH, Number, Shell
 
 from ...patches.patterns import fault
 from ...runs.policies import MAX_NUMBER
@@ -25,7 +25,7 @@ _COUNT = Number(0, MAX_NUMBER, whole=True)
 
 
 def _patterns(name: str, words: str) -> Callable[[Command], Command]:
-    return click.option(name, multiple=True, type=TEXT, metavar="PATTERN", help=words)
+    return click.option(name, multiple=True, metavar="PATTERN", help=words)
 
 
 def policy_options(before: str = "") -> Callable[[Command], Command]:

@@ -7,7 +7,7 @@ import click
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
-from inbox_orch.shared.shell.commandline import PATH, TEXT, Verb, shell_of
+from inbox_orch.shared.shell.commandline import PATH, Verb, shell_of
 from inbox_orch.shared.shell.inputs import read_input
 
 from ...attempts.submit import read, refusal
@@ -38,7 +38,7 @@ class Ground(NamedTuple):
 )
 @run_option
 @click.option("--task", "task_name", metavar="TASK", help="By what is in force for this task.")
-@click.option("--base", type=TEXT, metavar="REV", help="What it is for.  [default: HEAD, here]")
+@click.option("--base", metavar="REV", help="What it is for.  [default: HEAD, here]")
 @click.argument("file", type=PATH, metavar="FILE|-")
 @click.pass_context
 def command(

@@ -6,7 +6,7 @@ import click
 
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
-from inbox_orch.shared.shell.commandline import TEXT, Verb, shell_of
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 from inbox_orch.shared.shell.inputs import read_input
 
 from ...views.policies import Checked, check_diff, check_here, check_named, check_range
@@ -30,7 +30,7 @@ MAX_DIFF_BYTES = 128 * 1024 * 1024
 @run_option
 @task_option
 @file_option
-@click.argument("change", type=TEXT, required=False, metavar="[PATCH|A..B|-]")
+@click.argument("change", required=False, metavar="[PATCH|A..B|-]")
 @click.pass_context
 def command(
     context: click.Context,

@@ -3,7 +3,7 @@
 import click
 
 from inbox_orch.shared.shell.blocks import Sentence, Table
-from inbox_orch.shared.shell.commandline import TEXT, Verb, shell_of
+from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...views.policies import of_path, verdict
 from ..parts.base import run_option
@@ -22,7 +22,7 @@ from ..parts.policies import file_option, force_of, task_option
 @run_option
 @task_option
 @file_option
-@click.argument("path", type=TEXT)
+@click.argument("path")
 @click.pass_context
 def command(
     context: click.Context,

@@ -173,8 +173,9 @@ def command(
     )
     spec = with_blueprint(shell_of(context), spec, blueprint, folder_of(run))
     answer = scheduler.add_task(run, spec, key=key)
-    task = answer.data["task"]
-    shell_of(context).output.result(
-        answer.as_json(), Sentence(f"Added task {task['key']}", (task["key"], task["id"]))
-    )
+    shell_of(context).output.result(answer.as_json(), _added(answer.data["task"]))
     lead_on(context, scheduler, run)
+
+
+def _added(task: dict[str, Any]) -> Sentence:
+    return Sentence(f"Added task {task['key']}", (task["key"], task["id"]))
