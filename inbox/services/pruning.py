@@ -118,6 +118,9 @@ def _prune_keys(desk: Desk, before_ms: int) -> int:
 
 def _let_go(desk: Desk, before_ms: int) -> list[str]:
     """Files without a thread whose owners have been over since before then."""
+    with desk.database.snapshot() as snapshot:
+        if not kept_files.any_over(snapshot, before_ms):
+            return []
     with desk.database.transaction() as tx:
         return kept_files.let_go(tx, before_ms)
 

@@ -279,7 +279,7 @@ def accepted(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, gates: 
     last = True
     for patch in reversed(rows.of_attempt(tx, attempt.id)):
         state = ledger.said_of(tx, patch)
-        if state not in COME_IN:
+        if state not in COME_IN or patch.rollback_of is not None:
             continue
         words = [("apply", "applied")] if state == "validated" else []
         words += [("gates", "passed")] if gates and last and state != "verified" else []
@@ -291,9 +291,10 @@ def accepted(desk: Desk, tx: Transaction, run: Run, attempt: Attempt, *, gates: 
 
 
 def open_patch(tx: Session, attempt: Attempt) -> tuple[Patch | None, str | None]:
-    """The newest patch of an attempt of which something is still to be said, and its state."""
+    """The newest patch of an attempt of which something is still to be said, and its state; not one
+    that is to undo another, which is no part of the attempt's work."""
     for patch in reversed(rows.of_attempt(tx, attempt.id)):
         state = ledger.said_of(tx, patch)
-        if state not in states.ENDED:
+        if state not in states.ENDED and patch.rollback_of is None:
             return patch, state
     return None, None

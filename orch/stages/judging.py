@@ -175,9 +175,13 @@ def author_in(course: Course) -> str:
 
 
 def _last_writing(course: Course) -> Visit | None:
+    """Of an agent: one that wrote, or whose text was applied."""
+    applied = False
     for visit in reversed(course.visits):
         stage = course.stage_of(visit)
-        done = visit.kind == "agent" and visit.state == "succeeded"
-        if done and visit.worker and stage is not None and stage.writes:
+        if stage is None or visit.state != "succeeded":
+            continue
+        if visit.kind == "agent" and visit.worker and (stage.writes or applied):
             return visit
+        applied = applied or stage.action == "apply_patch"
     return None

@@ -45,6 +45,12 @@ def set_over(tx: Session, owner: str, at_ms: int | None) -> None:
     tx.run("UPDATE kept_file SET over_at = ? WHERE owner = ? AND kind = 'output'", (at_ms, owner))
 
 
+def any_over(tx: Session, over_before_ms: int) -> bool:
+    """Whether `let_go` would let anything go."""
+    asked = "SELECT 1 FROM kept_file WHERE over_at IS NOT NULL AND over_at <= ? LIMIT 1"
+    return tx.one(asked, (over_before_ms,)) is not None
+
+
 def let_go(tx: Session, over_before_ms: int) -> list[str]:
     """Keep no more what has been over since before then; the digests."""
     rows = tx.all(

@@ -10,7 +10,7 @@ import pytest
 from inbox_orch.orch.attempts import provision
 from inbox_orch.orch.git import integrating as git_integrating
 from inbox_orch.orch.git import worktrees
-from inbox_orch.orch.integration import integrate
+from inbox_orch.orch.integration import branch, integrate
 from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.shared.store.gate import Gate
@@ -639,7 +639,7 @@ def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch)
     site.add(run, "a")
     accept(site, run, a={"a.txt": "a\n"})
     scheduler, other = site.scheduler, site.leader()
-    move = integrate._moved
+    move = branch.moved
 
     def move_and_be_taken_for_dead(*arguments):
         moved = move(*arguments)
@@ -650,7 +650,7 @@ def test_what_another_leader_has_confirmed_is_told_once(site: Site, monkeypatch)
         assert other.reconcile(run).finished_intents == 1
         return moved
 
-    monkeypatch.setattr(integrate, "_moved", move_and_be_taken_for_dead)
+    monkeypatch.setattr(branch, "moved", move_and_be_taken_for_dead)
     scheduler.integrate(run)
 
     assert integrated(site) == 1

@@ -197,6 +197,18 @@ def test_an_approval_does_not_hold_for_another_commit(site: Site):
     assert [state(site, each) for each in reverses(site, patch)] == ["dropped", "queued"]
 
 
+def test_work_that_is_adopted_again_is_not_accepted_with_what_would_undo_it(site: Site):
+    run = integrated(site, "a", config=DELETES["ask"])
+    with refused("approval_needed"):
+        site.scheduler.patch_rollback(run, "a/1/1")
+    (asked,) = reverses(site, patch_of(site, run, "a"))
+    with site.scheduler.database.transaction() as tx:
+        ledger.say(tx, site.scheduler.desk, run, asked, Word("approval", "approved", "ann"))
+    site.scheduler.retry(run, ["a"], force=True)
+    site.scheduler.adopt(run, "a", number=1)
+    assert state(site, asked) == "validated"
+
+
 def test_a_branch_that_is_checked_out_comes_along_or_is_left_alone(site: Site, tmp_path: Path):
     run = integrated(site, "a")
     looked_at = tmp_path / "looked-at"

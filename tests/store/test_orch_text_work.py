@@ -11,6 +11,7 @@ from inbox_orch.orch.git import bringing
 from inbox_orch.orch.patches import rows as patches
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.views import patch_text
+from inbox_orch.shared.store import kept_files
 from support.buses import refused
 from support.runs import Site, commit, git
 
@@ -321,3 +322,24 @@ def test_what_came_as_commits_is_exported_as_a_diff_that_can_be_submitted(site: 
 
     assert not raw and done.attempt.state == "succeeded"
     assert patches_of(site, done.attempt)[0].tree == patch.tree
+
+
+def test_what_a_visit_puts_out_stays_until_its_run_is_closed(site: Site, run):
+    stored = site.scheduler.bus.artifacts.add_bytes("lint.txt", b"E501\n")
+    with site.scheduler.database.transaction() as tx:
+        kept_files.keep(tx, stored, run.id, "output", tx.now.wall_ms)
+
+    def pruned_away() -> bool:
+        os.utime(site.scheduler.bus.artifacts.path(stored.sha256), (0, 0))
+        site.scheduler.bus.prune(30)
+        return site.scheduler.bus.artifacts.length(stored.sha256) is None
+
+    day = 24 * 3600
+    site.clock.advance(40 * day)
+    assert not pruned_away()
+    site.scheduler.close_run(run)
+    site.clock.advance(29 * day)
+    assert not pruned_away()
+    site.clock.advance(2 * day)
+    assert site.scheduler.bus.prune(30, dry_run=True).files == 1
+    assert pruned_away()

@@ -22,7 +22,7 @@ def recorded(scheduler: Scheduler, run: Run, key: str) -> Patch:
         (_, listed) = scheduler.attempt_named(f"{key}/{task.attempts}", run.name)
         found = patches.of_attempt(snapshot, listed.attempt.id)
     if found:
-        return found[-1]
+        return [each for each in found if each.rollback_of is None][-1]
     attempt = listed.attempt
     base, head = str(attempt.base_commit), str(attempt.head_commit)
     folder = str(run.repository)

@@ -58,11 +58,12 @@ def answer(word: str, hint: str = "") -> str:
 
 
 class Script(NamedTuple):
-    """A blueprint, and the way that one attempt takes through it."""
+    """A blueprint, and the way that one attempt takes through it; `policy` is that of its run."""
 
     stages: Sequence[Stage]
     lines: Sequence[Line]
     gates: Sequence[Mapping[str, Any]] = ()
+    policy: Mapping[str, Any] | None = None
 
 
 _LOOKS = (
@@ -151,7 +152,27 @@ SLOW = Script(
         Line("write", "succeeded", "all of it\n"),
     ),
 )
-SCRIPTS = {"standard": STANDARD, "quick": QUICK, "study": STUDY, "slow": SLOW}
+HELD = Script(
+    (
+        agent("write", max_visits=3, on_success="form", on_failure="write"),
+        gates("form", on_success="more", on_failure="write"),
+        agent("more", max_visits=2, on_failure="write"),
+    ),
+    (
+        Line("write", "failed", "1\n2\n3\n4\n5\n6\n7\n"),
+        Line("write", "succeeded", "one\n"),
+        Line("form", "succeeded", "one\nformed\n"),
+        Line("more", "succeeded", "one\nformed\ntwo\n"),
+        Line("decision", "refuse", None, answer("refuse", "not so")),
+        Line("write", "succeeded", "other\n"),
+        Line("form", "succeeded", "other\nformed\n"),
+        Line("more", "succeeded", "other\nformed\ntwo\n"),
+        Line("decision", "approve", None, answer("approve")),
+    ),
+    ({"name": "form", "run": "grep -qs formed a.txt || echo formed >>a.txt", "writes": "keep"},),
+    {"max_lines": 6, "ask_paths": ["a.txt"]},
+)
+SCRIPTS = {"standard": STANDARD, "quick": QUICK, "study": STUDY, "slow": SLOW, "held": HELD}
 CODE_INSTEAD = {("study", 2): "code.py"}
 """Where a worker writes another file than a.txt: by script and visit."""
 
@@ -178,6 +199,7 @@ class Play(Scene):
             gates=tuple(self.gates),
             roles={"frontier_reviewer": REVIEWERS},
             finds=(),
+            policy=self.script.policy,
         )
         run = site.open_run(config=config)
         add(site, run, "a", *self.script.stages, mailbox=BUILDERS)
