@@ -96,12 +96,13 @@ def examine_told(
     except InboxOrchError as error:
         if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
             raise
-        return _unjudged(error.message)
+        return unjudged(error.message)
     except _FAULTS as error:
-        return _unjudged(f"{type(error).__name__}: {error}")
+        return unjudged(f"{type(error).__name__}: {error}")
 
 
-def _unjudged(why: str) -> Examined:
+def unjudged(why: str) -> Examined:
+    """A change that could not be judged, which is denied."""
     evidence = Evidence(Facts((), 0, 0), unread=(printable(why, 500),))
     return Examined(Summary(0, 0, 0, 0, ()), judged(Policy(), evidence))
 
