@@ -153,7 +153,7 @@ def _kind_of(task: Task) -> Kind:
 
 def _first_message(desk: Desk, run: Run, task: Task, attempt: Attempt) -> FirstMessage:
     if attempt.number == 1:
-        return FirstMessage(task.text)
+        return FirstMessage(recount.text_of(run, task))
     return recount.first_message(desk, run, task)
 
 

@@ -5,6 +5,7 @@ folder where no attribute and no setting has a say, and judged. Writes nothing.
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
@@ -96,12 +97,13 @@ def examine_told(
     except InboxOrchError as error:
         if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
             raise
-        return _unjudged(error.message)
+        return unjudged(error.message)
     except _FAULTS as error:
-        return _unjudged(f"{type(error).__name__}: {error}")
+        return unjudged(f"{type(error).__name__}: {error}")
 
 
-def _unjudged(why: str) -> Examined:
+def unjudged(why: str) -> Examined:
+    """A change that could not be judged, which is denied."""
     evidence = Evidence(Facts((), 0, 0), unread=(printable(why, 500),))
     return Examined(Summary(0, 0, 0, 0, ()), judged(Policy(), evidence))
 
@@ -133,16 +135,22 @@ def _plain(text: str, secrets: Sequence[str], most: int = 4096) -> str:
 
 
 def _evidence(sealed: Sealed, base: str, head: str, asked: _Asked) -> Evidence:
-    facts = facts_in(sealed, base, head)
-    breaches = tuple(_breaches(sealed, head, facts))
-    evidence = Evidence(facts, breaches)
     if not asked.policy.is_more_than_the_floor:
-        return evidence
-    evidence = _with_text(sealed, base, head, evidence, asked)
+        return _of_trees(sealed, base, head)
+    # Git makes its diff meanwhile, which takes as long as all that is done with the facts.
+    with ThreadPoolExecutor(1) as beside:
+        text = beside.submit(added, sealed, base, head, MOST_TEXT_BYTES)
+        evidence = _of_trees(sealed, base, head)
+    evidence = _with_text(sealed, evidence, text.result(), asked)
     evidence = _with_messages(sealed, base, head, evidence, asked)
     if asked.said("renames"):
         evidence = evidence._replace(renames=tuple(history.renames(sealed, base, head)))
     return evidence
+
+
+def _of_trees(sealed: Sealed, base: str, head: str) -> Evidence:
+    facts = facts_in(sealed, base, head)
+    return Evidence(facts, tuple(_breaches(sealed, head, facts)))
 
 
 def _breaches(sealed: Sealed, head: str, facts: Facts) -> Iterator[floor.Breach]:
@@ -166,10 +174,10 @@ def _breaches(sealed: Sealed, head: str, facts: Facts) -> Iterator[floor.Breach]
                 yield floor.Breach("nested_repository", change.path, why)
 
 
-def _with_text(sealed: Sealed, base: str, head: str, evidence: Evidence, asked: _Asked) -> Evidence:
+def _with_text(sealed: Sealed, evidence: Evidence, text: Added, asked: _Asked) -> Evidence:
     """What is known of the lines. How much text they have is counted only where that could be too
     much."""
-    text, files = added(sealed, base, head, MOST_TEXT_BYTES), evidence.facts.files
+    files = evidence.facts.files
     unread = evidence.unread
     if not text.whole:
         unread += (f"it has {text.total} bytes of text; {MOST_TEXT_BYTES} can be read",)
@@ -268,9 +276,8 @@ def _of_history(
     policy = Policy(tuple(layers))
     for commit in history.commits(sealed, base, head) or ():
         for parent in commit.parents or (history.empty_tree(sealed),):
-            facts = facts_in(sealed, parent, commit.name)
-            evidence = Evidence(facts, tuple(_breaches(sealed, commit.name, facts)))
-            evidence = _with_text(sealed, parent, commit.name, evidence, asked)
+            lines = added(sealed, parent, commit.name, MOST_TEXT_BYTES)
+            evidence = _with_text(sealed, _of_trees(sealed, parent, commit.name), lines, asked)
             for each in judged(policy, evidence):
                 key = (each.rule, each.layer)
                 if key not in whole:

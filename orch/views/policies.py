@@ -7,13 +7,15 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 
 from ..attempts import verify
 from ..cleanup import restore
-from ..gates.at_hand import at_hand
-from ..git import applying, history, snapshots
+from ..gates.at_hand import AtHand, at_hand
+from ..git import applying, diffs, history, snapshots
+from ..git.diffs import Span
 from ..git.harvest import Unfit
+from ..git.mixed import taken_back
 from ..git.repository import Repository
 from ..git.sealed import sealed_folder
 from ..patches import rows as patches
-from ..patches.examine import Told, examine, examine_told
+from ..patches.examine import Told, examine, examine_told, unjudged
 from ..patches.policy import Examined, Layer, Policy, of_task
 from ..patches.rules import patterns_of
 from ..runs import blueprint_rows, policies
@@ -176,18 +178,26 @@ def check_here(desk: Desk, folder: str) -> Checked:
     """Judge what lies in the worktree in which somebody stands, committed or not, against the base
     of its attempt. Errors: `not_found`, those of git."""
     here = at_hand(desk, folder)
-    known = verify.untracked_at_start(here.attempt)
-    repository = desk.repository(here.run)
-    tree = snapshots.tree_name(repository, here.folder, known)
+    force = in_force(desk, here.run, here.task.key)
+    repository, base = desk.repository(here.run), str(here.attempt.base_commit)
+    try:
+        tree = _tree_here(repository, here)
+    except Unfit as unfit:
+        return Checked(here.name, force, unjudged(str(unfit)))
     head = Repository.at(here.folder).commit_of("HEAD", here.folder)
-    base = str(here.attempt.base_commit)
     with sealed_folder(repository) as sealed:
         commits = history.commits(sealed, base, head) or ()
-    force = in_force(desk, here.run, here.task.key)
-    secrets = secrets_of(config_of(here.run))
-    messages = tuple(each.text for each in commits)
-    found = examine_told(repository, base, tree, force.policy, Told(secrets, messages=messages))
-    return Checked(here.name, force, found)
+    about = Told(secrets_of(config_of(here.run)), messages=tuple(each.text for each in commits))
+    return Checked(here.name, force, examine_told(repository, base, tree, force.policy, about))
+
+
+def _tree_here(repository: Repository, here: AtHand) -> str:
+    """What lies there, and of what git takes for unchanged, filtered or not, what the base has."""
+    known = verify.untracked_at_start(here.attempt)
+    base = str(here.attempt.base_commit)
+    tree = snapshots.tree_name(repository, here.folder, known)
+    changed = {file.path for file in diffs.changed_files(Span(here.folder, base, None))}
+    return taken_back(repository, base, tree, changed)
 
 
 def check_named(desk: Desk, name: str, run_name: str | None) -> Checked:

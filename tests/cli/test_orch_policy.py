@@ -129,6 +129,23 @@ def test_commits_and_diffs_are_judged_without_a_database(tmp_path: Path):
     assert "max_lines\t1\trun" in shown
 
 
+def test_what_lies_there_through_filters_is_no_change(project: Project):
+    (project.folder / ".gitattributes").write_text("*.txt text eol=crlf\n")
+    commit(project.folder, "src/lines.txt", "1\n2\n")
+    with project.scheduler() as scheduler:
+        worktree = Path(scheduler.dispatch(the_run(scheduler)).items[0]["worktree"])
+    assert (worktree / "src" / "lines.txt").read_bytes() == b"1\r\n2\r\n"
+    (worktree / "src" / "b.py").write_text("1\n")
+
+    facts = project.policy("check", "--json", folder=worktree).data["facts"]
+
+    assert facts["paths"] == ["src/b.py"]
+    (worktree / "src" / "nested" / ".git").mkdir(parents=True)
+    git(worktree / "src" / "nested", "init", "--quiet")
+    denied = project.policy("check", "--json", folder=worktree)
+    assert (denied.code, denied.error["details"]["objections"][0]["rule"]) == (9, "unjudged")
+
+
 BAD = """\
 policy:
   allow_paths: [src/, ../out, "#x"]

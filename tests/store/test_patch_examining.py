@@ -235,7 +235,7 @@ def test_an_error_while_it_is_judged_is_a_denial(trees: Trees, monkeypatch):
         raise KeyError("surprise")
 
     monkeypatch.setattr(examining, "judged", wrong)
-    monkeypatch.setattr(examining, "_unjudged", lambda why: why)
+    monkeypatch.setattr(examining, "unjudged", lambda why: why)
     assert examine(trees.repository, tree, tree, FLOOR) == "KeyError: 'surprise'"
 
     def full(*_: object) -> None:
