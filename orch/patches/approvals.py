@@ -4,8 +4,6 @@ A name counts once, and never that of whoever wrote it. Names are asserted, not 
 speaks of one patch, and so of one tree.
 """
 
-from typing import Any, NamedTuple
-
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Session, Transaction
 
@@ -14,26 +12,7 @@ from ..runs.model import Run
 from . import ledger, states
 from . import rows as patches
 from .ledger import Word
-from .model import Patch
-
-
-class Waiting(NamedTuple):
-    """A patch that waits for approvals: why, by how many people it `needs` to be approved, and who
-    has done so already."""
-
-    patch: Patch
-    reason: str
-    objections: tuple[dict[str, Any], ...]
-    needs: int
-    given: tuple[str, ...]
-
-    @property
-    def sentence(self) -> str:
-        """Why, and how far that is, in part of a line."""
-        if self.needs < 2:
-            return self.reason
-        by = f", approved by {', '.join(self.given)}" if self.given else ""
-        return f"{self.reason} ({len(self.given)} of {self.needs} approvals{by})"
+from .model import Waiting
 
 
 def waiting(tx: Session, attempt_id: str) -> tuple[Waiting, ...]:

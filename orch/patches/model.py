@@ -126,3 +126,22 @@ class Entry(NamedTuple):
             **({} if self.policy is None else {"policy": self.policy}),
             "at": rfc3339(self.created_at),
         }
+
+
+class Waiting(NamedTuple):
+    """A patch that waits for approvals: why, by how many people it `needs` to be approved, and who
+    has done so already."""
+
+    patch: Patch
+    reason: str
+    objections: tuple[dict[str, Any], ...]
+    needs: int
+    given: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Why, and how far that is, in part of a line."""
+        if self.needs < 2:
+            return self.reason
+        by = f", approved by {', '.join(self.given)}" if self.given else ""
+        return f"{self.reason} ({len(self.given)} of {self.needs} approvals{by})"

@@ -9,7 +9,7 @@ from ..attempts import visit_rows as visits
 from ..attempts.visits import Visit
 from ..gates.results import GateResult
 from ..patches import approvals
-from ..patches.approvals import Waiting
+from ..patches.model import Waiting
 from ..runs import blueprint_rows
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks

@@ -1,4 +1,4 @@
-"""What somebody who decides is given: the task, a line for each visit, what failed last. Pure."""
+"""What somebody who decides is given: the task, a line for each visit, what failed last."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.ids import counted
 
 from ..attempts.visits import Visit
-from ..patches.approvals import Waiting
+from ..patches.model import Waiting
 from ..runs.costs import Cost
 from . import sessions
 from .course import Course, results_of

@@ -45,6 +45,7 @@ NO_FILES = {
     "git/hidden.py _differing": "refreshes a copy of the index",
     "git/hidden.py unmark": "writes a copy of the index",
     "git/integrating.py working_trees": "lists",
+    "git/mixed.py taken_back": "reads a tree into an index of our own",
     "git/raw_index.py _update": "writes an index of our own",
     "git/salvage.py _tree": "writes a copy of the index",
     "git/worktrees.py _add": "adds a worktree without files",

@@ -4,11 +4,13 @@ import json
 
 from inbox_orch.orch.attempts.rows import (
     Adopted,
+    Brought,
     Details,
     Failure,
     Harvested,
     Late,
     Start,
+    Text,
     details_of,
     details_with,
     failure_column,
@@ -34,6 +36,10 @@ EVERY = Details(
     harvested=Harvested("c2", 3),
     start=Start("t0", "c3", "t1", True),
     unverified="no gate could judge it",
+    handed_in="c4",
+    hands_in_text=True,
+    text=Text("p.diff", "d0", 12, "diff", "w1", "P"),
+    brought=Brought("c5", "d1", "edits", ("counts mended",)),
     ignored="1 ignored file was there",
 )
 
@@ -64,6 +70,17 @@ def test_the_column_has_the_bytes_that_earlier_releases_wrote():
             "harvested": {"commit": "c2", "files": 3},
             "start": {"tree": "t0", "commit": "c3", "base_tree": "t1", "prove": True},
             "unverified": "no gate could judge it",
+            "handed_in": "c4",
+            "hands_in_text": True,
+            "text": {
+                "name": "p.diff",
+                "sha256": "d0",
+                "size": 12,
+                "way": "diff",
+                "by": "w1",
+                "replaces": "P",
+            },
+            "brought": {"commit": "c5", "sha256": "d1", "way": "edits", "notes": ["counts mended"]},
             "ignored": "1 ignored file was there",
         }
     )
