@@ -1,0 +1,62 @@
+"""What the commands print of patches that are refused or wait, on a terminal and in a pipe."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inbox_orch.orch import schemas
+from inbox_orch.orch.runs.config import Config
+from support.commands import Outcome, run
+from support.contracts import validated
+from support.runs import Site, commit
+from support.terminals import show
+
+POLICY = {"ask_paths": ["ci.yml"], "forbid_paths": ["no.txt"]}
+WHY = "`forbid_paths` of the run: no.txt may not be changed (no.txt)"
+ASKED = "`ask_paths` of the run: ci.yml is not changed unasked (ci.yml)"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A patch that was refused, one that waits, and one that has come in."""
+    site = Site(tmp_path_factory.mktemp("patches"))
+    opened = site.open_run(config=Config(policy=POLICY))
+    files = {"refused": "no.txt", "waits": "ci.yml", "came": "a.txt"}
+    for key in files:
+        site.add(opened, key, max_attempts=1)
+    items = site.dispatch(opened)
+    for key, file in files.items():
+        commit(items[key]["worktree"], file, "text\n")
+        site.done(items[key])
+    site.scheduler.reconcile(opened)
+    yield site.repository
+    site.close()
+
+
+def orch(folder: Path, *words: str) -> Outcome:
+    return run(*words, folder=folder, program="orch")
+
+
+def test_an_attempt_shows_its_patch_in_a_line(folder: Path):
+    lines = orch(folder, "attempt", "show", "refused").text.splitlines()
+    (line,) = [line for line in lines if line.startswith("patch\t")]
+    assert line.startswith(f"patch\trefused/1/1 quarantined, 1 file, +1 -0: {WHY}; ")
+    assert "patch\twaits/1/1 queued, 1 file, +1 -0: " in orch(folder, "show", "waits/1").text
+
+    shown = orch(folder, "attempt", "show", "refused", "--json")
+    validated("attempt show", shown.stdout, schemas.COMMANDS)
+    assert [each["name"] for each in shown.data["patches"]] == ["refused/1/1"]
+
+
+def test_a_task_shows_them_in_a_table(folder: Path):
+    lines = orch(folder, "task", "show", "waits").text.splitlines()
+    assert f"waits/1/1\tqueued\t1 file, +1 -0\tw1\t{ASKED}" in lines
+    shown = orch(folder, "task", "show", "waits", "--json")
+    validated("task show", shown.stdout, schemas.COMMANDS)
+    assert shown.data["attempts"][0]["patches"][0]["state"] == "queued"
+
+    screen = show("task", "show", "came", folder=folder, columns=100, program="orch").lines
+    heads = next(line.split() for line in screen if line.startswith("PATCH"))
+    assert heads == ["PATCH", "STATE", "CHANGES", "AUTHOR"]
+    assert any(line.startswith("came/1/1  committed  1 file, +1 -0") for line in screen)
