@@ -25,6 +25,7 @@ from . import patch_words
 MOST_DIFF_BYTES = 1024 * 1024
 _AS_ITS_ATTEMPT = ("created", "validated", "applied", "verified", "committed")
 """States that a patch comes into, and stays in, by what becomes of its attempt."""
+_HELD_UP = ("queued", "quarantined", "apply_failed", "rolled_back")
 
 
 class Listed(NamedTuple):
@@ -134,6 +135,18 @@ def shown_of(
         ):
             found[attempt.id] = every
     return found
+
+
+def held_up(tx: Session, run: Run) -> list[Listed]:
+    """The patches of a run that wait, are refused (released or not), fit nothing, or were taken
+    back; oldest first."""
+    found = patches.held_up(tx, run.id)
+    if not found:
+        return []
+    places = patches.places_of_run(tx, run.id)
+    said = patches.entries_of_all(tx, [patch.id for patch in found])
+    every = [Listed(patch, places[patch.attempt_id], tuple(said[patch.id])) for patch in found]
+    return [each for each in every if each.state in _HELD_UP]
 
 
 def _is_held_to_a_policy(run: Run, task: Task, attempt: Attempt) -> bool:

@@ -60,3 +60,21 @@ def test_a_task_shows_them_in_a_table(folder: Path):
     heads = next(line.split() for line in screen if line.startswith("PATCH"))
     assert heads == ["PATCH", "STATE", "CHANGES", "AUTHOR"]
     assert any(line.startswith("came/1/1  committed  1 file, +1 -0") for line in screen)
+
+
+def test_a_report_tells_of_those_that_were_held_up(folder: Path):
+    lines = orch(folder, "report").text.splitlines()
+    told = [line.split("\t") for line in lines if line.startswith("patch\t")]
+    assert [row[1:5] for row in told] == [
+        ["refused/1/1", "quarantined", "1 file, +1 -0", "w1"],
+        ["waits/1/1", "queued", "1 file, +1 -0", "w1"],
+    ]
+    screen = show("report", folder=folder, columns=160, program="orch").lines
+    assert any(line.split() == ["PATCH", "STATE", "CHANGES", "AUTHOR", "WHY"] for line in screen)
+    assert not any("came/1/1" in line for line in screen)
+    assert (
+        '<span class="state rejected">quarantined</span>' in orch(folder, "report", "--html").text
+    )
+    shown = orch(folder, "report", "--json")
+    validated("report", shown.stdout, schemas.COMMANDS)
+    assert [each["name"] for each in shown.data["patches"]] == ["refused/1/1", "waits/1/1"]

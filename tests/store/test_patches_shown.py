@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
+from inbox_orch.orch.cli.report import _for_a_pipe as for_a_pipe
+from inbox_orch.orch.cli.report import _for_people as for_people
 from inbox_orch.orch.cli.task.show import _blocks as task_blocks
 from inbox_orch.orch.leader import patches as deeds
+from inbox_orch.orch.pictures.page import page
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.schemas import COMMANDS
+from inbox_orch.shared.shell.blocks import Table
 from inbox_orch.shared.shell.blocks import plain as piped
 from support.patches import Plain
 from support.runs import Site
@@ -147,3 +151,53 @@ def test_a_task_without_attempts_shows_none(site: Site):
     run = site.open_run(config=Config(policy={}))
     site.add(run, "a")
     assert "patches" not in str(site.scheduler.show_task(run, "a").as_json())
+
+
+# -- the report ------------------------------------------------------------------------------
+
+
+def reported(plain: Plain, most: int = 9) -> list[str]:
+    """The names and states of the patches of a report, as it is printed and as JSON has them."""
+    report = plain.site.scheduler.report(plain.run, most=most)
+    data = {**report.as_json(), "format": "text", "text": None, "path": None}
+    shape("report", data)
+    found = [f"{each.name} {each.state}" for each in report.patches]
+    assert [f"{each['name']} {each['state']}" for each in data.get("patches", ())] == found
+    lines = "".join(map(piped, for_a_pipe(report))).splitlines()
+    told = [line.split("\t") for line in lines if line.startswith("patch\t")]
+    assert [f"{words[1]} {words[2]}" for words in told] == found
+    assert ("Patches that wait" in page(report)) == bool(found)
+    titles = [block.headings[0] for block in for_people(report) if isinstance(block, Table)]
+    assert titles.count("PATCH") == bool(found)
+    return found
+
+
+def test_a_report_tells_of_what_waits_was_refused_or_taken_back(plain: Plain):
+    plain.open({**ASKING, "max_files": 1}, max_attempts=2).handed_in(a_txt="one\n", b_txt="two\n")
+    plain.lead()
+    assert reported(plain) == ["a/1/1 quarantined"]
+
+    plain.site.clock.advance(3600)
+    plain.handed_in(ci_yml="on: push\n")
+    plain.lead()
+    assert reported(plain) == ["a/1/1 quarantined", "a/2/1 queued"]
+    assert reported(plain, most=1) == ["a/2/1 queued"]
+    plain.decide("approve", by="boss")
+    say(plain, deeds.release, "max_files", "so")
+    assert reported(plain) == ["a/1/1 quarantined"]
+    (patch,) = plain.site.scheduler.report(plain.run, most=9).patches
+    assert patch.why == "boss has released `max_files`: so"
+    say(plain, deeds.drop)
+    assert reported(plain) == []
+
+
+@pytest.mark.parametrize("policy", [None, {}])
+def test_a_report_has_no_section_of_patches_that_came_in_or_failed_a_check(plain: Plain, policy):
+    plain.open(policy, checks=["! grep -q bad a.txt"], max_attempts=2).handed_in(a_txt="bad\n")
+    plain.lead()
+    plain.site.clock.advance(3600)
+    plain.handed_in(a_txt="good\n")
+    plain.lead()
+
+    assert [each.state for each in plain.patches()] == ["dropped", "committed"]
+    assert reported(plain) == []
