@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from inbox_orch.orch.board import view
+from inbox_orch.orch.board.close_up import detail_lines
 from inbox_orch.orch.cli.report import _for_a_pipe as for_a_pipe
 from inbox_orch.orch.cli.report import _for_people as for_people
 from inbox_orch.orch.cli.task.show import _blocks as task_blocks
@@ -12,6 +14,7 @@ from inbox_orch.orch.leader import patches as deeds
 from inbox_orch.orch.pictures.page import page
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.schemas import COMMANDS
+from inbox_orch.orch.views.detail import detail
 from inbox_orch.shared.shell.blocks import Table
 from inbox_orch.shared.shell.blocks import plain as piped
 from support.patches import Plain
@@ -201,3 +204,43 @@ def test_a_report_has_no_section_of_patches_that_came_in_or_failed_a_check(plain
 
     assert [each.state for each in plain.patches()] == ["dropped", "committed"]
     assert reported(plain) == []
+
+
+# -- the board -------------------------------------------------------------------------------
+
+
+def near(plain: Plain) -> list[str]:
+    """The task as a board shows it from near, a line each."""
+    board = plain.site.scheduler.board(plain.run)
+    (row,) = board.status.rows
+    seen = detail(plain.site.scheduler.desk, plain.run, "a")
+    return ["".join(text for text, _ in line) for line in detail_lines(board, row, seen, 400)]
+
+
+def test_the_board_shows_a_patch_in_the_words_of_the_commands(plain: Plain):
+    plain.open({"max_files": 1}, max_attempts=1).handed_in(a_txt="one\n", b_txt="two\n")
+    plain.lead()
+
+    (line,) = told(plain)
+    assert f"    patch {line}" in near(plain)
+
+
+def test_the_board_shows_no_patch_that_goes_as_its_attempt_does(plain: Plain):
+    plain.open().handed_in(a_txt="one\n")
+    plain.lead()
+    assert not any("a/1/1" in line for line in near(plain))
+
+
+def test_the_board_says_what_is_to_be_approved_and_how(plain: Plain):
+    plain.open(ASKING).handed_in(ci_yml="on: push\n")
+    plain.lead()
+    board = plain.site.scheduler.board(plain.run)
+    (row,) = board.status.rows
+    lines = near(plain)
+
+    assert SAYS in view.note_of(board, row)
+    assert f"- patch a/1/1, by w1: {SAYS}" in lines
+    assert "`orch patch show a/1/1 --diff` shows it." in lines
+    offered = [line for line in lines if line.startswith("  › ")]
+    assert [line.split()[1] for line in offered] == ["approve:", "refuse:", "abandon:"]
+    assert f"    patch a/1/1 queued, 1 file, +1 -0: {SAYS}" in lines
