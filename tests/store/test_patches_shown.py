@@ -20,6 +20,7 @@ from inbox_orch.shared.shell.blocks import plain as piped
 from support.patches import Plain
 from support.runs import Site
 from support.stages import Course, add, agent
+from support.tooling import Caller
 
 ASKING = {"ask_paths": ["ci.yml"]}
 SAYS = "`ask_paths` of the run: ci.yml is not changed unasked (ci.yml)"
@@ -244,3 +245,21 @@ def test_the_board_says_what_is_to_be_approved_and_how(plain: Plain):
     offered = [line for line in lines if line.startswith("  › ")]
     assert [line.split()[1] for line in offered] == ["approve:", "refuse:", "abandon:"]
     assert f"    patch a/1/1 queued, 1 file, +1 -0: {SAYS}" in lines
+
+
+# -- tools -----------------------------------------------------------------------------------
+
+
+def test_a_tool_shows_what_waits_and_another_one_approves_of_it(plain: Plain):
+    plain.open(ASKING).handed_in(ci_yml="on: push\n")
+    plain.lead()
+    call = Caller(plain.site.office.path, "boss", "orch")
+
+    (attempt,) = call("task_show", task="a")["data"]["attempts"]
+    (patch,) = attempt["patches"]
+    assert (patch["name"], patch["state"], patch["reason"]) == ("a/1/1", "queued", SAYS)
+    assert "visit" not in patch and patch["facts"]["paths"] == ["ci.yml"]
+    call("answer", task="a", body="", decide="approve")
+    plain.lead()
+    (attempt,) = call("task_show", task="a")["data"]["attempts"]
+    assert [each["state"] for each in attempt["patches"]] == ["committed"]
