@@ -78,3 +78,20 @@ def test_a_report_tells_of_those_that_were_held_up(folder: Path):
     shown = orch(folder, "report", "--json")
     validated("report", shown.stdout, schemas.COMMANDS)
     assert [each["name"] for each in shown.data["patches"]] == ["refused/1/1", "waits/1/1"]
+
+
+def test_a_diff_names_what_is_not_in_or_was_refused_beside_what_git_prints(folder: Path):
+    shown = orch(folder, "diff", "refused")
+    assert shown.text.startswith("diff --git a/no.txt b/no.txt\n")
+    assert f"patch refused/1/1 quarantined, 1 file, +1 -0: {WHY}; " in shown.stderr.decode()
+    assert "patch" not in orch(folder, "diff", "came").stderr.decode()
+
+    as_json = orch(folder, "diff", "waits", "--json")
+    validated("diff", as_json.stdout, schemas.COMMANDS)
+    assert [each["state"] for each in as_json.data["patches"]] == ["queued"]
+
+
+def test_a_diff_of_a_patch_is_had_from_the_command_that_masks_keys(folder: Path):
+    refused = orch(folder, "diff", "waits/1/1", "--json")
+    assert refused.code == 3
+    assert "`orch patch show waits/1/1 --diff`" in refused.error["hint"]
