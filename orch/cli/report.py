@@ -40,9 +40,10 @@ _MOST_HARVESTED = 5
 def command(
     context: click.Context, run_name: str | None, html: bool, limit: int, target: str | None
 ) -> None:
-    """Tell what became of a run: what needs somebody first, then the results with who
-    did them, what they changed and what was said, the other attempts, the visits
-    of what goes by a blueprint, questions, and reported costs.
+    """Tell what became of a run: what needs somebody first, then patches that wait, were
+    refused or taken back, the results with who did them, what they changed and what was
+    said, the other attempts, the visits of what goes by a blueprint, questions, and reported
+    costs.
 
     The page has no script and loads nothing. Of more attempts than --limit, the
     newest.

@@ -122,19 +122,20 @@ def shown_of(
     found: dict[str, tuple[Listed, ...]] = {}
     for attempt in its_attempts if run.patches else ():
         over = attempt.ended_at is not None
-        where = Where(
-            *(task.id, task.key, attempt.id, attempt.number),
-            *(attempt.state, attempt.thread_id, over),
-        )
+        named = (task.id, task.key, attempt.id, attempt.number)
+        where = Where(*named, attempt.state, attempt.thread_id, over)
         own = patches.of_attempt(tx, attempt.id)
         every = tuple(Listed(each, where, tuple(patches.entries_of(tx, each.id))) for each in own)
-        if (
-            len(every) > 1
-            or any(each.tells_more for each in every)
-            or (every and _is_held_to_a_policy(run, task, attempt))
-        ):
+        if every and _say_more(run, task, attempt, every):
             found[attempt.id] = every
     return found
+
+
+def _say_more(run: Run, task: Task, attempt: Attempt, every: Sequence[Listed]) -> bool:
+    if len(every) > 1 or every[0].tells_more:
+        return True
+    policy = of_task(config_of(run), task, staged=attempt.staged)
+    return policy.is_more_than_the_floor
 
 
 def held_up(tx: Session, run: Run) -> list[Listed]:
@@ -147,11 +148,6 @@ def held_up(tx: Session, run: Run) -> list[Listed]:
     said = patches.entries_of_all(tx, [patch.id for patch in found])
     every = [Listed(patch, places[patch.attempt_id], tuple(said[patch.id])) for patch in found]
     return [each for each in every if each.state in _HELD_UP]
-
-
-def _is_held_to_a_policy(run: Run, task: Task, attempt: Attempt) -> bool:
-    policy = of_task(config_of(run), task, staged=attempt.staged)
-    return policy.is_more_than_the_floor
 
 
 def as_json(found: Iterable[Listed]) -> list[dict[str, Any]]:

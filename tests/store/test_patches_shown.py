@@ -258,8 +258,9 @@ def test_a_tool_shows_what_waits_and_another_one_approves_of_it(plain: Plain):
     (attempt,) = call("task_show", task="a")["data"]["attempts"]
     (patch,) = attempt["patches"]
     assert (patch["name"], patch["state"], patch["reason"]) == ("a/1/1", "queued", SAYS)
-    assert "visit" not in patch and patch["facts"]["paths"] == ["ci.yml"]
-    call("answer", task="a", body="", decide="approve")
+    assert patch["facts"]["paths"] == ["ci.yml"]
+    said = call("answer", task="a", body="so", decide="approve")
+    assert "data" in said, said
     plain.lead()
     (attempt,) = call("task_show", task="a")["data"]["attempts"]
     assert [each["state"] for each in attempt["patches"]] == ["committed"]
