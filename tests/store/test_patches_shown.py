@@ -264,3 +264,20 @@ def test_a_tool_shows_what_waits_and_another_one_approves_of_it(plain: Plain):
     plain.lead()
     (attempt,) = call("task_show", task="a")["data"]["attempts"]
     assert [each["state"] for each in attempt["patches"]] == ["committed"]
+
+
+# -- taken back ------------------------------------------------------------------------------
+
+
+def test_without_a_policy_what_was_taken_back_is_shown_with_what_undid_it(plain: Plain):
+    plain.open().handed_in(a_txt="one\n")
+    plain.lead()
+    plain.site.scheduler.integrate(plain.run)
+    assert told(plain) == reported(plain) == []
+    plain.site.scheduler.patch_rollback(plain.run, "a/1/1", reason="it is slow")
+
+    assert told(plain) == [
+        "a/1/1 rolled_back, 1 file, +1 -0: it is slow",
+        "a/1/2 committed, 1 file, +0 -1",
+    ]
+    assert reported(plain) == ["a/1/1 rolled_back"]
