@@ -64,7 +64,7 @@ def back_up(
     if store is not None:
         # Most are copied before the snapshot is taken, so that pruning meanwhile costs little.
         with desk.database.snapshot() as snapshot:
-            wanted = list(care.contents(snapshot))
+            wanted = list(care.contents(snapshot, desk.database.schema_version))
         with _own_errors(target):
             _copy_contents(desk, store, wanted, copied)
     now = desk.database.now()
@@ -198,7 +198,7 @@ def _copy_database(desk: Desk, temporary: str) -> tuple[int, list[tuple[str, int
     admin = desk.database.admin
     with desk.database.snapshot(as_it_is=True) as snapshot:
         newest = events.latest(snapshot)
-        wanted = list(care.contents(snapshot))
+        wanted = list(care.contents(snapshot, desk.database.schema_version))
         admin.copy_to_file(snapshot, temporary)
     found = admin.check_copy(temporary)
     if found:

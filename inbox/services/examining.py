@@ -71,7 +71,7 @@ def examine(desk: Desk, *, verify: bool = False, fix: bool = False) -> Examined:
             if verify:
                 readable = all(check.status == OK for check in structure)
                 checks += _verification(admin, snapshot, readable)
-            stored = list(care.contents(snapshot))
+            stored = list(care.contents(snapshot, desk.database.schema_version))
         checks += files(desk, stored, verify=verify, fix=fix)
     return Examined(layout.database, desk.database.id, verify, newest, tuple(checks))
 

@@ -49,13 +49,12 @@ def standing(tx: Session, now: Moment) -> Standing:
     return Standing(*leases, *delayed, *overdue)
 
 
-def contents(tx: Session) -> Iterator[tuple[str, int]]:
+def contents(tx: Session, version: int) -> Iterator[tuple[str, int]]:
     """(digest, length) of everything that an artifact refers to and that was not pruned, and of
-    what is kept without a thread."""
-    for row in tx.stream(
-        "SELECT sha256, bytes FROM artifact WHERE pruned = 0 UNION SELECT sha256, bytes FROM"
-        " kept_file ORDER BY sha256"
-    ):
+    what is kept without a thread, in a database whose schema has this version."""
+    kept = " UNION SELECT sha256, bytes FROM kept_file" if version >= kept_files.SINCE else ""
+    asked = f"SELECT sha256, bytes FROM artifact WHERE pruned = 0{kept} ORDER BY sha256"
+    for row in tx.stream(asked):
         yield row[0], row[1]
 
 

@@ -15,7 +15,7 @@ from ..patches import ledger, rows, states
 from ..patches.examine import Told, examine_told
 from ..patches.ledger import New, Waiver, Word
 from ..patches.model import Patch, Summary
-from ..patches.policy import Examined, Objection, Policy, of_task
+from ..patches.policy import Examined, Objection, Policy, naming_rule, of_task
 from ..patches.rules import FLOOR, approvals_needed
 from ..runs.config import config_of
 from ..runs.desk import Desk
@@ -68,7 +68,8 @@ class NotFitting(NamedTuple):
 
 def in_words(objection: Objection) -> str:
     """What is objected to: by which rule of which layer, and how it could be allowed."""
-    return f"{objection.rule} ({objection.layer}): {objection.text}; {objection.remedy}"
+    said = naming_rule(objection.rule, objection.layer, objection.text)
+    return f"{said}; {objection.remedy}"
 
 
 # -- judging ---------------------------------------------------------------------------------

@@ -147,6 +147,7 @@ def _attempt(detail: Detail, attempt: Attempt, now_ms: int, width: int) -> Itera
     said = [*_lease(detail, attempt, now_ms), *_work(work)]
     said += [attempt.reason] if attempt.reason else []
     said += stages.lines_of(detail.shown.visits.get(attempt.id, ()))
+    said += [f"patch {each.line}" for each in detail.shown.patches.get(attempt.id, ())]
     unverified = details_of(attempt).unverified if attempt.staged else None
     said += [f"not verified: {unverified}"] if unverified else []
     said += [f"cost: {cost_words(detail.costs[attempt.id])}"] if attempt.id in detail.costs else []

@@ -54,6 +54,9 @@ def _print(output: Output, found: Changes, *, stat: bool) -> None:
             output.raw(piece)
 
     found.write(hand_on, stat=stat)
+    for each in found.patches:
+        if each.why:
+            output.notice(f"patch {each.line}")
     if not written:
         output.notice(f"{found.listed.name} changes nothing that git knows of")
     if found.untracked:

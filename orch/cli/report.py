@@ -19,6 +19,7 @@ from .parts.base import (
     open_scheduler,
     shown_run,
 )
+from .parts.patches import patch_table
 from .parts.pictures import hand_out, target_option
 
 _MOST_HARVESTED = 5
@@ -39,9 +40,10 @@ _MOST_HARVESTED = 5
 def command(
     context: click.Context, run_name: str | None, html: bool, limit: int, target: str | None
 ) -> None:
-    """Tell what became of a run: what needs somebody first, then the results with who
-    did them, what they changed and what was said, the other attempts, the visits
-    of what goes by a blueprint, questions, and reported costs.
+    """Tell what became of a run: what needs somebody first, then patches that wait, were
+    refused or taken back, the results with who did them, what they changed and what was
+    said, the other attempts, the visits of what goes by a blueprint, questions, and reported
+    costs.
 
     The page has no script and loads nothing. Of more attempts than --limit, the
     newest.
@@ -71,7 +73,8 @@ def _for_people(report: Report) -> list[Block]:
     blocks: list[Block] = [Sentence(report.heading), Sentence(_summary(report))]
     if report.obstacle is not None:
         blocks.append(obstacle_block(report.obstacle))
-    tables = (_needs(report), _results(report), _others(report), _visits(report), _answered(report))
+    told = (_results(report), _others(report), _visits(report))
+    tables = (_needs(report), _held_up(report), *told, _answered(report))
     blocks += [table for table in tables if table.rows]
     return blocks + _harvested(report) + _unverified(report)
 
@@ -141,6 +144,13 @@ def _needs(report: Report) -> Table:
     heading = "NEEDS YOU" if report.run.state != "closed" else "WITHOUT SUCCESS"
     headings = (heading, "STATE", "WHY", "WHAT TO DO")
     return Table(headings, rows, fixed=(0, 1), folded=(2, 3), sparse=(3,))
+
+
+def _held_up(report: Report) -> Table:
+    """The patches that wait, are refused, or were taken back."""
+    table = patch_table(report.patches)
+    told = zip(table.rows, report.patches, strict=True)
+    return table._replace(rows=tuple((*row[:-1], _line(each.why)) for row, each in told))
 
 
 def _why(need: Need) -> str:
@@ -240,6 +250,7 @@ def _for_a_pipe(report: Report) -> list[Block]:
             sparse=(3, 4, 5, 6, 8, 9),
         ),
         *_visits_in_a_pipe(report),
+        *_patches_in_a_pipe(report),
     ]
 
 
@@ -254,6 +265,14 @@ def _visits_in_a_pipe(report: Report) -> list[Block]:
             came_to = (visit.verdict or visit.state, visit.worker, seconds, why_of(visit))
             rows.append(("visit", told.name, *facts, *came_to))
     return [Table(("",) * 10, tuple(rows))] if rows else []
+
+
+def _patches_in_a_pipe(report: Report) -> list[Block]:
+    """A line for each patch that waits, is refused or was taken back, with `patch` before it: its
+    name, state, size, who wrote it, why."""
+    table = patch_table(report.patches)
+    rows = tuple(("patch", *row) for row in table.rows)
+    return [Table(("", *table.headings), rows)] if rows else []
 
 
 def _rounded(number: float | None) -> float | None:

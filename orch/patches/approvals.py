@@ -4,6 +4,8 @@ A name counts once, and never that of whoever wrote it. Names are asserted, not 
 speaks of one patch, and so of one tree.
 """
 
+from collections.abc import Sequence
+
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Session, Transaction
 
@@ -12,7 +14,7 @@ from ..runs.model import Run
 from . import ledger, states
 from . import rows as patches
 from .ledger import Word
-from .model import Waiting
+from .model import Entry, Patch, Waiting
 
 
 def waiting(tx: Session, attempt_id: str) -> tuple[Waiting, ...]:
@@ -20,21 +22,23 @@ def waiting(tx: Session, attempt_id: str) -> tuple[Waiting, ...]:
     found = []
     for patch in patches.of_attempt(tx, attempt_id):
         entries = patches.entries_of(tx, patch.id)
-        if states.state_of(entries) != "queued":
-            continue
-        asked = next(e for e in entries if (e.kind, e.outcome) == ("policy", "asked"))
-        given = dict.fromkeys(e.by for e in entries if (e.kind, e.outcome) == ("approval", "given"))
-        facts = asked.found
-        found.append(
-            Waiting(
-                patch,
-                asked.reason or "it is asked for",
-                tuple(facts.get("objections", ())),
-                int(facts.get("needed", 1)),
-                tuple(given),
-            )
-        )
+        if states.state_of(entries) == "queued":
+            found.append(waits(patch, entries))
     return tuple(found)
+
+
+def waits(patch: Patch, entries: Sequence[Entry]) -> Waiting:
+    """What a patch that is queued waits for, by all that was said of it."""
+    asked = next(e for e in entries if (e.kind, e.outcome) == ("policy", "asked"))
+    given = dict.fromkeys(e.by for e in entries if (e.kind, e.outcome) == ("approval", "given"))
+    facts = asked.found
+    return Waiting(
+        patch,
+        asked.reason or "it is asked for",
+        tuple(facts.get("objections", ())),
+        int(facts.get("needed", 1)),
+        tuple(given),
+    )
 
 
 def require_other(asked: tuple[Waiting, ...], authors: set[str | None], by: str) -> None:

@@ -73,6 +73,12 @@ class Objection(NamedTuple):
         return {**self._asdict(), "paths": list(self.paths)}
 
 
+def naming_rule(rule: str, layer: str, text: str) -> str:
+    """What an objection says, with its rule and layer; those are put in front only where the text
+    does not name the rule itself."""
+    return text if f"`{rule}`" in text else f"{rule} ({layer}): {text}"
+
+
 class Examined(NamedTuple):
     """What a change is, and what a policy objects to."""
 

@@ -82,6 +82,19 @@ def of_run(tx: Session, run_id: str) -> list[Patch]:
     return [Patch._make(row) for row in rows]
 
 
+def held_up(tx: Session, run_id: str) -> list[Patch]:
+    """The patches of a run that did not simply come in, oldest first: somebody was asked about
+    them, they were refused, fitted nothing, or were taken back, whatever was said since."""
+    rows = tx.all(
+        f"SELECT {_PATCH} FROM patch WHERE run_id = ? AND EXISTS (SELECT 1 FROM patch_entry"
+        " WHERE patch_id = patch.id AND kind <> 'gates' AND outcome IN"
+        " ('asked', 'denied', 'refused', 'failed', 'restored', 'undone'))"
+        " ORDER BY patch.created_at, patch.id",
+        (run_id,),
+    )
+    return [Patch._make(row) for row in rows]
+
+
 def beginning(tx: Session, patch_id: str, limit: int) -> list[Patch]:
     """The patches whose id begins so, oldest first."""
     rows = tx.all(

@@ -29,6 +29,14 @@ _MOST_DRAWN = 400
 _MOST_UNFOLDED = 60
 """A picture of more than these would push everything below it off the screen."""
 _OF_RESULTS = ("Task", "Title", "Who", "Changes", "Took", "Cost", "Message")
+_OF_PATCHES = ("Patch", "State", "Changes", "Author", "Reason")
+_LOOKS = {
+    "queued": "blocked",
+    "quarantined": "rejected",
+    "apply_failed": "failed",
+    "rolled_back": "cancelled",
+}
+"""The states whose colours those of patches have."""
 _OF_VISITS = ("Visit", "Came to", "Who", "Took", "Gates", "Why")
 _OF_ATTEMPTS = (
     *("Attempt", "State", "Mailbox", "Who", "Began", "Took", "Commits", "Harvested", "Changes"),
@@ -53,6 +61,7 @@ def _page(report: Report) -> Iterator[str]:
     yield f"<style>{style}</style>\n</head>\n<body>"
     yield from _header(report)
     yield from _needs(report)
+    yield from _patches(report)
     yield from _results(report)
     yield from _questions([e for e in report.exchanges if e.answer is not None])
     yield from _pictures(report)
@@ -146,6 +155,24 @@ def _asked(exchange: Exchange) -> Iterator[str]:
     if question.options:
         offered = markup.cut(" | ".join(question.options))
         yield f'<div class="quiet small">Offered: {xml(offered)}</div>'
+
+
+def _patches(report: Report) -> Iterator[str]:
+    """The patches that wait, are refused, or were taken back."""
+    if not report.patches:
+        return
+    yield "<h2>Patches that wait, are refused, or were taken back</h2>"
+    rows = [
+        (
+            f'<span class="key">{xml(each.name)}</span>',
+            f'<span class="state {_LOOKS[each.state]}">{xml(markup.words_of(each.state))}</span>',
+            xml(each.size),
+            xml(each.patch.author or ""),
+            xml(markup.cut(each.why or "")),
+        )
+        for each in report.patches
+    ]
+    yield from markup.table(_OF_PATCHES, rows)
 
 
 # -- results ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from .things import (
     Dependency,
     Key,
     Outcome,
+    Patch,
     Positive,
     Run,
     StandingState,
@@ -158,7 +159,8 @@ class Asked(Shape):
 class Report(Shape):
     """`report`. `needs`: the keys of the tasks that go no further without somebody, the most
     urgent first; `text`: the page, unless it was written to the file `path`; `decisions` is there
-    where attempts go by a blueprint: those that were asked for, answered or open."""
+    where attempts go by a blueprint: those that were asked for, answered or open; `patches` where
+    some wait, are refused, fit nothing, or were taken back."""
 
     run: Run
     outcome: Outcome
@@ -174,3 +176,4 @@ class Report(Shape):
     text: str | None
     path: str | None
     decisions: list[Asked] | None = None
+    patches: list[Patch] | None = None

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from inbox_orch.inbox.schemas import Count, Shape, Ulid
 
-from .things import Attempt, AttemptState, Commit, Key, Positive, Visit, Work
+from .things import Attempt, AttemptState, Commit, Key, Patch, Positive, Visit, Work
 
 ReasonCode = Literal[
     "live_attempt",
@@ -103,7 +103,8 @@ class AttemptList(Shape):
 class AttemptShown(Shape):
     """`attempt show`. `salvage_parts`: commits of the index, of each stage of what was unmerged,
     and of the changed files alone; `kept_commits`: the last of those that would be lost without
-    it, each with what it builds on; `visits` are there where it goes by a blueprint."""
+    it, each with what it builds on; `visits` are there where it goes by a blueprint, `patches`
+    where a policy is in force, or they say more than the attempt does."""
 
     attempt: AttemptRow
     worktree_exists: bool
@@ -113,6 +114,7 @@ class AttemptShown(Shape):
     trash: str | None
     work: Work | None
     visits: list[Visit] | None = None
+    patches: list[Patch] | None = None
 
 
 class AttemptRestored(Shape):

@@ -6,63 +6,9 @@ from pydantic import Field
 
 from inbox_orch.inbox.schemas import Count, Name, Shape, Time, Ulid
 
-from .things import Attempt, Commit, Key, Positive, Task
+from .things import Attempt, Commit, Patch, PatchFacts, PatchState, Positive, Task, Way
 
-PatchState = Literal[
-    "created",
-    "validated",
-    "queued",
-    "apply_failed",
-    "applied",
-    "verified",
-    "committed",
-    "quarantined",
-    "rolled_back",
-    "dropped",
-]
-Way = Literal["commits", "harvest", "diff", "edits", "gate", "reverse"]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
-class PatchFacts(Shape):
-    """What a patch changes: how many files and lines, the bytes of the new contents, the first 200
-    paths. `notes` are there where something was done to bring it in."""
-
-    files: Count
-    insertions: Count
-    deletions: Count
-    bytes: Count
-    paths: list[str]
-    notes: list[str] | None = None
-
-
-class Patch(Shape):
-    """A change that was handed in, from `base` to `tree`; both trees are git's. `number` counts
-    those of the attempt, `name` is KEY/ATTEMPT/NUMBER; `way` is how it came, `head` a commit that
-    has the tree, `author` who wrote it, `text` the artifact that has it where it came as text.
-    `replaces` is the refused patch that it came in instead of, `rollback_of` the one that it
-    undoes. `reason`: why it stands as it does."""
-
-    id: Ulid
-    run: Ulid
-    attempt: Ulid
-    number: Positive
-    visit: Positive | None
-    way: Way
-    base: Commit
-    base_tree: Commit
-    tree: Commit | None
-    head: Commit | None
-    author: str | None
-    facts: PatchFacts
-    text: str | None
-    replaces: Ulid | None
-    rollback_of: Ulid | None
-    created_at: Time
-    name: str
-    key: Key
-    state: PatchState
-    reason: str | None
 
 
 class PatchEntry(Shape):

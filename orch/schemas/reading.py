@@ -8,7 +8,7 @@ from pydantic import Field
 from inbox_orch.inbox.schemas import Author, Count, Event, Name, Serial, Shape, Time
 
 from .cleanup import AttemptRow
-from .things import Commit, Key, Run, StandingState, Task
+from .things import Commit, Key, Patch, Run, StandingState, Task
 
 
 class TaskBrief(Shape):
@@ -64,7 +64,8 @@ class ChangedFile(Shape):
 class Changed(Shape):
     """`diff`. `head` is null, and `worktree` says where, if what is compared stands in a worktree;
     the numbers are those of all files, also when `items` has only the first 1,000. `untracked`:
-    files that git does not know of yet, and that are not among them."""
+    files that git does not know of yet, and that are not among them. `patches` are there where a
+    policy is in force, or they say more than the attempt does."""
 
     attempt: AttemptRow
     base: Commit
@@ -77,6 +78,7 @@ class Changed(Shape):
     added_lines: Count
     removed_lines: Count
     untracked: list[str]
+    patches: list[Patch] | None = None
 
 
 class LogLine(Shape):

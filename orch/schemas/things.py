@@ -264,12 +264,70 @@ class Visit(Shape):
     session: Session | None = None
 
 
+PatchState = Literal[
+    "created",
+    "validated",
+    "queued",
+    "apply_failed",
+    "applied",
+    "verified",
+    "committed",
+    "quarantined",
+    "rolled_back",
+    "dropped",
+]
+Way = Literal["commits", "harvest", "diff", "edits", "gate", "reverse"]
+
+
+class PatchFacts(Shape):
+    """What a patch changes: how many files and lines, the bytes of the new contents, the first 200
+    paths. `notes` are there where something was done to bring it in."""
+
+    files: Count
+    insertions: Count
+    deletions: Count
+    bytes: Count
+    paths: list[str]
+    notes: list[str] | None = None
+
+
+class Patch(Shape):
+    """A change that was handed in, from `base` to `tree`; both trees are git's. `number` counts
+    those of the attempt, `name` is KEY/ATTEMPT/NUMBER; `way` is how it came, `head` a commit that
+    has the tree, `author` who wrote it, `text` the artifact that has it where it came as text.
+    `replaces` is the refused patch that it came in instead of, `rollback_of` the one that it
+    undoes. `reason`: why it stands as it does."""
+
+    id: Ulid
+    run: Ulid
+    attempt: Ulid
+    number: Positive
+    visit: Positive | None
+    way: Way
+    base: Commit
+    base_tree: Commit
+    tree: Commit | None
+    head: Commit | None
+    author: str | None
+    facts: PatchFacts
+    text: str | None
+    replaces: Ulid | None
+    rollback_of: Ulid | None
+    created_at: Time
+    name: str
+    key: Key
+    state: PatchState
+    reason: str | None
+
+
 class WorkedOn(Attempt):
     """An attempt, and the work on it; null while it was never handed out. `visits` are there where
-    it goes by a blueprint."""
+    it goes by a blueprint, `patches` where a policy is in force, or they say more than the attempt
+    does."""
 
     work: Work | None
     visits: list[Visit] | None = None
+    patches: list[Patch] | None = None
 
 
 class HandedOut(Attempt):

@@ -4,7 +4,8 @@ looks; which text stands where is git's affair."""
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.errors import InboxOrchError
+from inbox_orch.shared.errors import InboxOrchError, not_found
+from inbox_orch.shared.ids import printable
 
 from ..attempts.rows import details_of
 from ..cleanup import restore
@@ -16,17 +17,21 @@ from ..git.repository import Repository, is_there
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
+from . import patches
+from .patches import Listed as HandedIn
 
 MOST_FILES = 1000
 
 
 class Changes(NamedTuple):
     """Where the work of an attempt is to be seen: `span` is what is compared; `untracked` are files
-    in its worktree that git does not know of yet."""
+    in its worktree that git does not know of yet; `patches` are those of the attempt, where it does
+    not say all of them."""
 
     listed: Listed
     span: Span
     untracked: tuple[str, ...]
+    patches: tuple[HandedIn, ...] = ()
 
     def files(self) -> list[ChangedFile]:
         """Every file that differs. Error `git_failed`."""
@@ -50,6 +55,7 @@ class Changes(NamedTuple):
             "added_lines": sum(file.added or 0 for file in found),
             "removed_lines": sum(file.removed or 0 for file in found),
             "untracked": list(self.untracked),
+            **({"patches": patches.as_json(self.patches)} if self.patches else {}),
         }
 
 
@@ -61,6 +67,9 @@ def changes(desk: Desk, name: str, run_name: str | None) -> tuple[Run, Changes]:
     where that is gone, the commits that are left. Errors: `not_found` (also where there is
     nothing yet), `usage`, and those of git.
     """
+    if name.count("/") == 2:
+        hint = f"`orch patch show {printable(name)} --diff` prints what a patch changes"
+        raise not_found("attempt", printable(name), hint=hint)
     run, listed = _chosen(desk, name, run_name)
     attempt = listed.attempt
     if attempt.base_commit is None or attempt.worktree_path is None:
@@ -68,7 +77,10 @@ def changes(desk: Desk, name: str, run_name: str | None) -> tuple[Run, Changes]:
     repository = desk.repository(run)
     span = _span(desk, repository, listed)
     diffs.require_readable(repository, span)
-    return run, Changes(listed, span, _untracked(repository, attempt, span))
+    with desk.database.snapshot() as snapshot:
+        task = tasks.by_id(snapshot, attempt.task_id)
+        handed_in = patches.shown_of(snapshot, run, task, [attempt]).get(attempt.id, ())
+    return run, Changes(listed, span, _untracked(repository, attempt, span), handed_in)
 
 
 def newest_or_named(desk: Desk, name: str, run_name: str | None) -> tuple[Run, Listed]:

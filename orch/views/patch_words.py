@@ -1,7 +1,9 @@
 """What became of a patch, in a person's words. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from ..patches.model import Entry
 
 _SAYS = {
     "policy asked": "patch {name} waits for an approval{reason}",
@@ -27,3 +29,30 @@ def told(data: Mapping[str, Any]) -> str | None:
         return None
     reason = f": {data['reason']}" if data.get("reason") else ""
     return words.format(name=data.get("name"), by=data.get("by"), reason=reason)
+
+
+_WHY = {
+    "policy denied": "{reason}",
+    "format failed": "{reason}",
+    "approval refused": "{by} refuses it{because}",
+    "approval void": "{reason}",
+    "waiver given": "{by} has released {rule}{because}",
+    "apply failed": "{reason}",
+    "restore restored": "{reason}",
+    "rollback undone": "{reason}",
+    "drop dropped": "{reason}",
+}
+
+
+def why(entries: Sequence[Entry]) -> str | None:
+    """Why a patch was refused, was taken back or is given up, on one line; None where nothing of
+    that was said, or no reason was given."""
+    for entry in reversed(entries):
+        words = _WHY.get(f"{entry.kind} {entry.outcome}")
+        if words is not None:
+            reason = entry.reason or ""
+            because = f": {reason}" if reason else ""
+            rule = f"`{entry.found.get('rule')}`"
+            said = words.format(by=entry.by, reason=reason, because=because, rule=rule)
+            return " ".join(said.split()) or None
+    return None

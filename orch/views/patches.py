@@ -1,25 +1,31 @@
 """Patches as they stand, with what was said of each. Reads, and asks no git."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import not_found
 from inbox_orch.shared.ids import counted
+from inbox_orch.shared.store.engine import Session
 
 from ..git import diffs
 from ..git.diffs import Span
-from ..patches import ledger, states
+from ..patches import approvals, ledger, states
 from ..patches import rows as patches
 from ..patches.model import Entry, Patch
+from ..patches.policy import of_task
 from ..patches.rows import Where
 from ..patches.secret_formats import hidden
 from ..runs import run_rows as runs
 from ..runs.config import config_of
 from ..runs.desk import Desk
-from ..runs.model import Run
+from ..runs.model import Attempt, Run, Task
 from ..runs.secrets import secrets_of
+from . import patch_words
 
 MOST_DIFF_BYTES = 1024 * 1024
+_AS_ITS_ATTEMPT = ("created", "validated", "applied", "verified", "committed")
+"""States that a patch comes into, and stays in, by what becomes of its attempt."""
+_HELD_UP = ("queued", "quarantined", "apply_failed", "rolled_back")
 
 
 class Listed(NamedTuple):
@@ -43,6 +49,28 @@ class Listed(NamedTuple):
     def reason(self) -> str | None:
         """Why it stands as it does: what was said last with a reason."""
         return next((e.reason for e in reversed(self.entries) if e.reason), None)
+
+    @property
+    def why(self) -> str | None:
+        """Why it waits, was refused or taken back, on one line; None where its attempt says it."""
+        if self.state == "queued":
+            return " ".join(approvals.waits(self.patch, self.entries).sentence.split())
+        return patch_words.why(self.entries) if self.state == self._said else None
+
+    @property
+    def line(self) -> str:
+        """Its name, how it stands, how much it changes, and why."""
+        return f"{self.name} {self.state}, {self.size}" + (f": {self.why}" if self.why else "")
+
+    @property
+    def tells_more(self) -> bool:
+        """Whether something was said of it that is not said of its attempt."""
+        return self._said not in _AS_ITS_ATTEMPT
+
+    @property
+    def _said(self) -> str:
+        """The state by what was said of it, however its attempt stands."""
+        return states.state_of(self.entries)
 
     @property
     def size(self) -> str:
@@ -83,6 +111,48 @@ def listed(desk: Desk, run: Run, task_names: Sequence[str] = ()) -> list[Listed]
         said = patches.entries_of_all(snapshot, [patch.id for patch in found])
     every = [Listed(patch, places[patch.attempt_id], tuple(said[patch.id])) for patch in found]
     return [each for each in every if not wanted or each.where.task_id in wanted]
+
+
+def shown_of(
+    tx: Session, run: Run, task: Task, its_attempts: Iterable[Attempt]
+) -> dict[str, tuple[Listed, ...]]:
+    """The patches of attempts at a task, by the ids of these, where they say more than the attempts
+    do: all as soon as a policy is in force; without one, those of attempts that have several, or
+    one that was held up or taken back."""
+    found: dict[str, tuple[Listed, ...]] = {}
+    for attempt in its_attempts if run.patches else ():
+        over = attempt.ended_at is not None
+        named = (task.id, task.key, attempt.id, attempt.number)
+        where = Where(*named, attempt.state, attempt.thread_id, over)
+        own = patches.of_attempt(tx, attempt.id)
+        every = tuple(Listed(each, where, tuple(patches.entries_of(tx, each.id))) for each in own)
+        if every and _say_more(run, task, attempt, every):
+            found[attempt.id] = every
+    return found
+
+
+def _say_more(run: Run, task: Task, attempt: Attempt, every: Sequence[Listed]) -> bool:
+    if len(every) > 1 or every[0].tells_more:
+        return True
+    policy = of_task(config_of(run), task, staged=attempt.staged)
+    return policy.is_more_than_the_floor
+
+
+def held_up(tx: Session, run: Run) -> list[Listed]:
+    """The patches of a run that wait, are refused (released or not), fit nothing, or were taken
+    back; oldest first."""
+    found = patches.held_up(tx, run.id)
+    if not found:
+        return []
+    places = patches.places_of_run(tx, run.id)
+    said = patches.entries_of_all(tx, [patch.id for patch in found])
+    every = [Listed(patch, places[patch.attempt_id], tuple(said[patch.id])) for patch in found]
+    return [each for each in every if each.state in _HELD_UP]
+
+
+def as_json(found: Iterable[Listed]) -> list[dict[str, Any]]:
+    """Patches as a list in JSON."""
+    return [each.as_json() for each in found]
 
 
 def named(

@@ -22,8 +22,9 @@ from ..runs.costs import Cost
 from ..runs.desk import Desk
 from ..runs.model import WISHES, Attempt, Run
 from ..runs.readiness import Picture, Standing
-from . import stages
+from . import patches, stages
 from .needs import first_needed, way_out, what_it_needs
+from .patches import Listed
 from .work import Work, as_json, works_of
 
 if TYPE_CHECKING:
@@ -153,7 +154,8 @@ class Result(NamedTuple):
 class Report(NamedTuple):
     """A run as a whole. `left_out` older attempts are not among those told; `obstacle` is why
     submitted work cannot be looked at now. `decisions` are those that are open, by the ids of their
-    tasks; `by_do`: `orch do` has opened the run."""
+    tasks; `by_do`: `orch do` has opened the run; `patches` are those of the attempts told of that
+    wait, are refused, or were taken back."""
 
     run: Run
     picture: Picture
@@ -165,6 +167,7 @@ class Report(NamedTuple):
     obstacle: str | None = None
     decisions: Mapping[str, "Decision"] = {}
     by_do: bool = False
+    patches: tuple[Listed, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -243,6 +246,7 @@ class Report(NamedTuple):
             "cost": self.cost.as_json(),
             "stale": self.stale,
             **({"decisions": self._asked()} if self.staged else {}),
+            **({"patches": patches.as_json(self.patches)} if self.patches else {}),
         }
 
     def _asked(self) -> list[dict[str, Any]]:
@@ -260,6 +264,7 @@ def report(desk: Desk, run: Run, *, most: int) -> Report:
         visits = stages.visits_of(snapshot, shown)
         decisions = stages.decisions_in(snapshot, every)
         by_do = runs.asked_by_key(snapshot, run, WISHES)
+        held_up = patches.held_up(snapshot, run)
     files, works = _files_of(desk, picture.run, shown), works_of(desk, shown)
     worked_on = {a.id: stages.threads_of(visits, a) for a in shown}
     threads = desk.bus.threads([name for names in worked_on.values() for name in names])
@@ -287,6 +292,7 @@ def report(desk: Desk, run: Run, *, most: int) -> Report:
         obstacle,
         decisions,
         by_do,
+        tuple(each for each in held_up if each.where.attempt_id in worked_on),
     )
 
 

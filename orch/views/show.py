@@ -11,7 +11,8 @@ from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Dependency, Run
 from ..runs.readiness import Picture, Standing
-from . import stages, status
+from . import patches, stages, status
+from .patches import Listed
 from .status import Question
 from .work import Work, as_json, works_of
 
@@ -37,7 +38,8 @@ class Edge(NamedTuple):
 class TaskShown(NamedTuple):
     """A task, what it waits for, what waits for it, its attempts, the work on each by its
     id, its open question. `stale`: what happened on the bus could not be folded in. `visits` are
-    those of the attempts that go by a blueprint, by the ids of these."""
+    those of the attempts that go by a blueprint, by the ids of these; `patches` those of the
+    attempts that do not say all of them."""
 
     standing: Standing
     depends_on: tuple[Edge, ...]
@@ -47,6 +49,7 @@ class TaskShown(NamedTuple):
     question: Question | None
     stale: bool
     visits: Mapping[str, tuple[Visit, ...]] = {}
+    patches: Mapping[str, tuple[Listed, ...]] = {}
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +62,7 @@ class TaskShown(NamedTuple):
                     **attempt.as_json(),
                     "work": as_json(self.works.get(attempt.id)),
                     **self._visits(attempt),
+                    **self._patches(attempt),
                 }
                 for attempt in self.attempts
             ],
@@ -69,6 +73,10 @@ class TaskShown(NamedTuple):
     def _visits(self, attempt: Attempt) -> dict[str, Any]:
         found = self.visits.get(attempt.id)
         return {} if found is None else {"visits": stages.as_json(found)}
+
+    def _patches(self, attempt: Attempt) -> dict[str, Any]:
+        found = self.patches.get(attempt.id)
+        return {} if found is None else {"patches": patches.as_json(found)}
 
 
 def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
@@ -81,6 +89,7 @@ def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
         edges = tasks.dependencies_of_run(snapshot, run.id)
         of_task = attempts.of_task(snapshot, task.id)
         visits = stages.visits_of(snapshot, of_task)
+        handed_in = patches.shown_of(snapshot, run, task, of_task)
     return TaskShown(
         # The picture has no bodies: those of all tasks may be large.
         picture.of(task.id)._replace(task=task),
@@ -91,6 +100,7 @@ def show_task(desk: Desk, run: Run, name: str) -> TaskShown:
         next((q for q in questions if q.task.id == task.id), None),
         stale,
         visits,
+        handed_in,
     )
 
 

@@ -5,12 +5,12 @@ gates and actions have put out. Rows of `kept_file`.
 what was handed in is never over.
 """
 
-from collections.abc import Iterator
-
 from .artifacts import Stored
 from .engine import Session
 
 KINDS = ("handed_in", "output")
+SINCE = 8
+"""The version of the schema that has brought the table."""
 
 
 def keep(tx: Session, stored: Stored, owner: str, kind: str, now_ms: int) -> None:
@@ -32,12 +32,6 @@ def has(tx: Session, sha256: str, owner: str) -> bool:
 def is_kept(tx: Session, sha256: str) -> bool:
     """Whether a file is kept for anything."""
     return tx.one("SELECT 1 FROM kept_file WHERE sha256 = ? LIMIT 1", (sha256,)) is not None
-
-
-def contents(tx: Session) -> Iterator[tuple[str, int]]:
-    """(digest, length) of every file that is kept."""
-    for row in tx.stream("SELECT DISTINCT sha256, bytes FROM kept_file ORDER BY sha256"):
-        yield row[0], row[1]
 
 
 def set_over(tx: Session, owner: str, at_ms: int | None) -> None:

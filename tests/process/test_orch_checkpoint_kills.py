@@ -12,7 +12,6 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
-from support import killing
 from support.disks import small_disk
 from support.lengths import LONG
 from support.processes import until
@@ -109,7 +108,6 @@ class Meddled(Scene):
 def at_many_steps(folder: str) -> None:
     """The body of the test, in a process of its own."""
     scene = Meddled(Path(folder))
-    killing.KILL_EVERY = 1 if killing.KILL_EVERY == 1 else 61
     assert kill_everywhere(scene, scene.act) == {True, False}
 
 

@@ -109,7 +109,8 @@ def play(scene: Scene, act: Callable[[Scheduler], None]) -> None:
 def kill_at_every_step(folder: str, name: str) -> None:
     """The body of the test, in a process of its own."""
     scene = Judgement(Path(folder), judged=name == "answer")
-    kill_everywhere(scene, partial(play, scene, {"lead": lead, "answer": answer}[name]))
+    act = partial(play, scene, {"lead": lead, "answer": answer}[name])
+    kill_everywhere(scene, act, every=killing.RARELY)
 
 
 @pytest.mark.parametrize("act", ["lead", "answer"])

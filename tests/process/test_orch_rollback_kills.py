@@ -11,6 +11,7 @@ from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.patches import ledger
 from inbox_orch.orch.patches import rows as patches
+from support import killing
 from support.accepted import recorded
 from support.buses import refused
 from support.processes import until
@@ -100,5 +101,5 @@ def test_it_is_undone_once_whichever_git_its_leader_dies_with(
         found.add(prepared.check())
         if ended.returncode == 0:
             break
-        number += 5
+        number += 1 if killing.KILL_EVERY == 1 else 11
     assert found == {True, False}

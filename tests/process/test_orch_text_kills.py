@@ -91,7 +91,7 @@ def act(scene: Scene) -> None:
 def kill_at_every_step(folder: str) -> None:
     """The body of the test, in a process of its own."""
     scene = Handed(Path(folder))
-    kill_everywhere(scene, lambda: act(scene))
+    kill_everywhere(scene, lambda: act(scene), every=killing.RARELY)
 
 
 def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path):
@@ -104,7 +104,7 @@ def test_whichever_call_of_git_it_dies_at(tmp_path: Path, moment: str):
     scene = Handed(tmp_path / "scene")
     scene.folder.parent.mkdir(exist_ok=True)
     scene.prepare()
-    every = 1 if killing.KILL_EVERY == 1 else 17
+    every = 1 if killing.KILL_EVERY == 1 else 41
     number = 1
     while True:
         scene.put_back()

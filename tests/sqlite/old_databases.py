@@ -28,7 +28,7 @@ def fill(site: Site, version: int) -> None:
     if version >= COUNCIL:
         _hold_council(site)
     if version >= TASK_HARVEST:
-        site.add(site.open_run(), "harvested", harvest=True)
+        site.add(_opened(site), "harvested", harvest=True)
 
 
 def _talk(site: Site) -> None:
@@ -54,9 +54,17 @@ def _talk(site: Site) -> None:
     leader.cancel(leader.send(to="w2", subject="cancelled", sealed=True).thread.id, body="enough")
 
 
+def _opened(site: Site) -> Run:
+    """A run as it was before patches were judged and recorded."""
+    run = site.open_run()
+    with site.scheduler.database.transaction() as tx:
+        tx.run("UPDATE run SET patches = 0 WHERE id = ?", (run.id,))
+    return site.scheduler.run(run.name)
+
+
 def _begin_run(site: Site) -> Run:
     """Tasks that wait, run, have succeeded and have failed."""
-    run = site.open_run()
+    run = _opened(site)
     site.add(run, "a", "b", "c", "d")
     site.add(run, "after", depends_on=["a"])
     items = site.dispatch(run, "a", "b", "c")
@@ -73,7 +81,7 @@ def _use_whole_scheduler(site: Site, run: Run) -> None:
     (one,) = site.attempts(run, "c")
     Path(str(one.worktree_path), "left.txt").write_text("not committed\n")
     site.scheduler.cleanup(run, force=True)
-    other = site.open_run()
+    other = _opened(site)
     site.add(other, "x")
     site.scheduler.cancel_run(other)
     commit(site.repository, "more.txt", "more\n")

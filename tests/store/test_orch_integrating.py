@@ -411,6 +411,9 @@ def change(kind: str, tree: Path, side: int) -> None:
         identity = f"{side + 1}" * 40
         git(tree, "update-index", "--add", "--cacheinfo", f"160000,{identity},both")
         (tree / "both").mkdir()
+        declared = '[submodule "both"]\n\tpath = both\n\turl = ../both\n'
+        (tree / ".gitmodules").write_text(declared)
+        git(tree, "add", ".gitmodules")
 
 
 @pytest.mark.parametrize(

@@ -225,9 +225,9 @@ def test_a_key_stands_for_the_same_as_before_tasks_could_say_more(site, monkeypa
     site.scheduler.plan_import(run, plan(task("a"), task("b", harvest=True)), key="k")
 
     before, said = asked[0]["plan"]
-    unsaid = ("result_schema", "harvest", "blueprint", "drawn", "policy")
+    unsaid = ("result_schema", "harvest", "blueprint", "drawn", "policy", "hands_in")
     names = [name for name in TaskSpec._fields if name not in unsaid]
-    assert TaskSpec._fields[-5:] == unsaid
+    assert TaskSpec._fields[-6:] == unsaid
     assert before == [getattr(task("a"), name) for name in names]
     assert said == [*(getattr(task("b"), name) for name in names), None, True]
 

@@ -43,7 +43,7 @@ def test_what_breaks_the_floor_is_rejected_before_any_check_and_kept(plain: Plai
     plain.lead()
 
     assert plain.attempt.state == "rejected"
-    assert str(plain.attempt.reason).startswith("policy: ")
+    assert str(plain.attempt.reason).startswith("policy: link_outside (floor): out leads out of")
     assert not Path(item["worktree"], "checked").exists()
     assert (plain.patches()[0].state, plain.said()) == ("quarantined", ["policy denied"])
     ref = f"refs/orch/attempts/{plain.attempt.id}"
@@ -157,7 +157,8 @@ def test_what_the_policy_denies_is_rejected_with_the_rule_and_the_way_out(plain:
     plain.lead()
 
     assert plain.attempt.state == "rejected"
-    assert "max_files" in str(plain.attempt.reason)
+    said = "policy: `max_files` of the run: 2 files are changed, and at most 1 are let in; change"
+    assert str(plain.attempt.reason).startswith(said)
     assert plain.patches()[0].state == "quarantined"
     assert plain.attempt.head_commit != plain.attempt.base_commit
 

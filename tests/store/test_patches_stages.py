@@ -192,7 +192,7 @@ def test_what_gates_write_and_may_not_is_put_back(staged: Staged):
     assert staged.way()[-2:] == [("form", "failed"), ("mend", "live")]
     assert staged.patches() == [("harvest", "applied"), ("gate", "quarantined")]
     assert not (staged.worktree / "no.txt").exists()
-    assert "policy: forbid_paths" in staged.text()
+    assert "policy: `forbid_paths` of the run: no.txt may not" in staged.text()
 
 
 def test_what_an_action_applies_is_judged(staged: Staged):

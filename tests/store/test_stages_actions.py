@@ -294,5 +294,5 @@ def test_what_a_stage_may_not_change_is_never_in_its_worktree(site: Site, course
     written(site, run, course, {"patch": PATCH})
 
     (visit,) = [v for v in course.visits() if v.stage == "write"]
-    assert visit.state == "failed" and str(visit.reason).startswith("policy: forbid_paths")
+    assert visit.state == "failed" and str(visit.reason).startswith("policy: `forbid_paths`")
     assert git(course.worktree, "rev-parse", "HEAD") == course.attempt.base_commit

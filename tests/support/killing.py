@@ -20,6 +20,9 @@ KILL_EVERY = int(os.environ.get("KILL_EVERY", "61"))
 """What steps long operations of the scheduler are killed at: 1 is every one, which takes minutes.
 A prime number, so that it has no part in how the steps repeat."""
 
+RARELY = 1 if KILL_EVERY == 1 else 3 * KILL_EVERY
+"""The same for operations of thousands of steps."""
+
 EVERY_STEP_UNTIL = 20
 """Up to here every step of an operation of the bus is tried, also in the short form."""
 

@@ -54,9 +54,14 @@ class Scene:
         outside.written(self.database, "UPDATE run SET repository_identity = ?", (identity,))
 
 
-def kill_everywhere(scene: Scene, act: Callable[[], None], every_one_before: int = 0) -> set[Any]:
+def kill_everywhere(
+    scene: Scene,
+    act: Callable[[], None],
+    every_one_before: int = 0,
+    every: int = killing.KILL_EVERY,
+) -> set[Any]:
     """Kill `act` before one step after the other, from the first until it survives: each of the
-    first ones, then one in KILL_EVERY. Prints the last step; returns what the checks returned."""
+    first ones, then one in `every`. Prints the last step; returns what the checks returned."""
     scene.prepare()
     killing.settle()
     step, killed, found = 1, True, set()
@@ -68,7 +73,7 @@ def kill_everywhere(scene: Scene, act: Callable[[], None], every_one_before: int
         except BaseException as error:
             error.add_note(f"killed before step {step}")
             raise
-        step += 1 if step < every_one_before else killing.KILL_EVERY
+        step += 1 if step < every_one_before else every
     sys.stdout.write(str(step))
     return found
 

@@ -33,14 +33,15 @@ def tools_of(name: str) -> dict[str, Described]:
 class Caller:
     """Calls tools in this process, as one agent on one database."""
 
-    def __init__(self, database: Path, agent: str) -> None:
-        self._place = Place(inbox_program, (f"--db={database}", f"--agent={agent}"))
-        self._tools = tools_of("inbox")
+    def __init__(self, database: Path, agent: str, program: str = "inbox") -> None:
+        self._program = program
+        self._place = Place(PROGRAMS[program][0], (f"--db={database}", f"--agent={agent}"))
+        self._tools = tools_of(program)
 
     def __call__(self, tool: str, *, delivered: bool = True, **given: Any) -> dict[str, Any]:
         """The answer; `delivered` is whether it reaches whoever has called."""
         call = Call(lambda: call.delivery.settle(delivered=delivered))
-        carry_out(self._place, self._tools[f"inbox_{tool}"], given, call)
+        carry_out(self._place, self._tools[f"{self._program}_{tool}"], given, call)
         call.interruption.close()
         assert call.answer is not None
         return call.answer

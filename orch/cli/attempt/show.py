@@ -12,8 +12,9 @@ from ...attempts.rows import details_of
 from ...cleanup.restore import Listed, Shown
 from ...gates.checks import Checked
 from ...leader.scheduler import Scheduler
+from ...runs import task_rows as tasks
 from ...runs.model import Run
-from ...views import stages
+from ...views import patches, stages
 from ...views.work import Work, as_json, works_of
 from ..parts.base import harvested_words, open_scheduler, run_option, tell_of_last
 from ..parts.visits import visit_rows
@@ -42,9 +43,17 @@ def tell_attempt(context: click.Context, scheduler: Scheduler, run: Run, listed:
     work = works_of(scheduler.desk, [attempt]).get(attempt.id)
     with scheduler.database.snapshot() as snapshot:
         visits = stages.visits_of(snapshot, [attempt]).get(attempt.id)
+        task = tasks.by_id(snapshot, attempt.task_id)
+        handed_in = patches.shown_of(snapshot, run, task, [attempt]).get(attempt.id, ())
     data = {**shown.as_json(), "work": as_json(work)}
     data |= {} if visits is None else {"visits": stages.as_json(visits)}
-    rows = (*_rows(shown), *_work_rows(work), *visit_rows(attempt, visits or ()))
+    data |= {"patches": patches.as_json(handed_in)} if handed_in else {}
+    rows = (
+        *_rows(shown),
+        *_work_rows(work),
+        *visit_rows(attempt, visits or ()),
+        *(("patch", each.line) for each in handed_in),
+    )
     shell_of(context).output.result(data, Facts(rows))
 
 

@@ -44,8 +44,9 @@ def as_json(blueprint: Blueprint) -> dict[str, Any]:
 def _stage(stage: Stage) -> dict[str, Any]:
     can = routes_of(stage)
     facts = {**stage._asdict(), **{r: stage.target(r) if r in can else None for r in ROUTES}}
-    if stage.policy is None:
-        del facts["policy"]
+    for name in ("hands_in", "policy"):  # only where they are used
+        if facts[name] is None:
+            del facts[name]
     return {key: list(v) if isinstance(v, tuple) else v for key, v in facts.items()}
 
 

@@ -1,11 +1,11 @@
 """What the commands that say something of a patch have in common."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 
 from inbox_orch.shared.ids import counted
-from inbox_orch.shared.shell.blocks import Sentence
+from inbox_orch.shared.shell.blocks import Sentence, Table
 from inbox_orch.shared.shell.commandline import shell_of
 
 from ...leader.patches import Said
@@ -13,12 +13,20 @@ from ...patches.model import Patch
 from ...runs.desk import Desk
 from ...runs.model import Run
 from ...views import patches as views
+from ...views.patches import Listed
 from .base import Command, lead_on, open_scheduler, run_option
 
 
 def patch_argument(command: Command) -> Command:
     """`[--run R] PATCH`."""
     return run_option(click.argument("patch", metavar="PATCH")(command))
+
+
+def patch_table(found: Sequence[Listed], if_empty: str = "nothing") -> Table:
+    """Patches, each with how it stands and why."""
+    rows = tuple((each.name, each.state, each.size, each.patch.author, each.why) for each in found)
+    headings = ("PATCH", "STATE", "CHANGES", "AUTHOR", "WHY")
+    return Table(headings, rows, if_empty, (0, 1), (3, 4), (4,))
 
 
 def say(

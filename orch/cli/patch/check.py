@@ -114,5 +114,5 @@ def _blocks(checked: CheckedText) -> list[Block]:
     )
     headings = ("SAYS", "RULE", "LAYER", "WHY", "HOW IT COULD BE ALLOWED")
     if rows:
-        blocks.append(Table(headings, rows, "", (0, 1, 2), (3, 4)))
+        blocks.append(Table(headings, rows, "nothing is in the way", (0, 1, 2), (3, 4)))
     return blocks

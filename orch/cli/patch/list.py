@@ -2,12 +2,12 @@
 
 import click
 
-from inbox_orch.shared.shell.blocks import Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ...patches.states import STATES
 from ...views import patches as views
 from ..parts.base import open_scheduler, run_option, shown_run
+from ..parts.patches import patch_table
 
 
 @click.command(
@@ -39,11 +39,7 @@ def command(
     run = shown_run(context, scheduler, run_name)
     found = views.listed(scheduler.desk, run, tasks)
     wanted = [each for each in found if not states or each.state in states]
-    rows = tuple(
-        (each.name, each.state, each.size, each.patch.author, each.reason) for each in wanted
-    )
-    headings = ("PATCH", "STATE", "CHANGES", "AUTHOR", "REASON")
     shell_of(context).output.result(
-        {"items": [each.as_json() for each in wanted], "truncated": False, "next_cursor": None},
-        Table(headings, rows, "no patches yet", (0, 1), (3, 4), (4,)),
+        {"items": views.as_json(wanted), "truncated": False, "next_cursor": None},
+        patch_table(wanted, "no patches yet"),
     )

@@ -8,6 +8,7 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.shell.blocks import Facts, harmless
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
+from ...patches.policy import naming_rule
 from ...views import patches as views
 from ...views.patches import Listed
 from ..parts.base import open_scheduler, run_option, tell_of_last
@@ -69,7 +70,7 @@ def _rows(found: Listed) -> Iterator[tuple[str, object]]:
     for note in patch.summary.notes:
         yield "note", note
     for each in found.objections:
-        yield each["outcome"], f"{each['rule']} ({each['layer']}): {each['text']}"
+        yield each["outcome"], naming_rule(each["rule"], each["layer"], each["text"])
         yield "to be allowed", each["remedy"]
     for line in found.lines:
         yield "said", line

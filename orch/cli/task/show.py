@@ -12,6 +12,7 @@ from ...runs.model import Run
 from ...views.show import Edge, TaskShown
 from ..blocked import question_blocks
 from ..parts.base import open_scheduler, run_option, shown_run
+from ..parts.patches import patch_table
 from ..parts.visits import visit_blocks
 
 _LEFT_OUT = ("checks", "limits", "because", "conflict_paths", "result_schema")
@@ -76,6 +77,8 @@ def _blocks(shown: TaskShown) -> list[Block]:
         blocks += visit_blocks(
             f"{shown.standing.task.key}/{attempt.number}", attempt, shown.visits.get(attempt.id, ())
         )
+    handed_in = [each for own in shown.patches.values() for each in own]
+    blocks += [patch_table(handed_in)] if handed_in else []
     return blocks + question_blocks([] if shown.question is None else [shown.question], whole=True)
 
 
