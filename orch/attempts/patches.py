@@ -79,10 +79,12 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     """What is to be thought of the commits of an attempt from its base to `head`; None where there
     are none, or nothing of the run is judged. Errors: those of git where this machine is the cause,
     and of every write."""
-    base = str(attempt.base_commit)
-    if not run.patches or head == base:
+    if not run.patches:
         return None
     repository = desk.repository(run)
+    base = base_of(desk, repository, attempt)
+    if head == base:
+        return None
     policy = of_task(config_of(run), task, staged=task.blueprint is not None)
     left = harvesting.left_by(desk, run, task, attempt)
     signed = Signed(left.author, left.at, left.message)
@@ -117,6 +119,26 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     if policy.is_more_than_the_floor or examined.outcome == "denied":
         keep(repository, attempt, (head, accepted))
     return Judged(new, examined, policy, waivers, accepted)
+
+
+def base_of(desk: Desk, repository: Repository, attempt: Attempt) -> str:
+    """The commit from which on the change of an attempt is judged, and that what is accepted stands
+    on: its base; where it goes on from what an earlier attempt has come to, which may have been
+    refused, the base of that one. Errors: those of git."""
+    base = str(attempt.base_commit)
+    if attempt.base_source != "attempt":
+        return base
+    with desk.database.snapshot() as snapshot:
+        before = attempts.of_task(snapshot, attempt.task_id)
+    bases = [
+        str(each.base_commit)
+        for each in before
+        if each.number < attempt.number and each.base_commit and each.base_source != "attempt"
+    ]
+    behind = [each for each in dict.fromkeys(bases) if repository.contains(base, each)]
+    nearest = repository.independent(behind) if len(behind) > 1 else behind
+    # None is behind it where its worker has left the base: then all of it is judged.
+    return (nearest or bases or [base])[-1]
 
 
 def author_of(desk: Desk, attempt: Attempt) -> str:

@@ -92,7 +92,7 @@ _LINES: tuple[Callable[[Sequence[Layer]], list[str]], ...] = (
     _patterns("forbid_paths", "do not change: {}"),
     _patterns("ask_paths", "needs approval: {}"),
     _smallest("max_files", "at most {} files"),
-    _smallest("max_lines", "at most {} lines, added and removed"),
+    _smallest("max_lines", "at most {} lines, added and removed together"),
     _words,
     _tests,
     _musts,

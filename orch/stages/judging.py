@@ -39,10 +39,11 @@ def judged(desk: Desk, course: Course, stage: Stage | None, head: str, by: By) -
     """What the policy says of what the live visit has left, which is committed as `head`; None
     where nothing has changed, or nothing of the run is judged. Errors: those of git where this
     machine is the cause."""
-    base, start = str(course.attempt.base_commit), course.last_head
+    start = course.last_head
     if not course.run.patches or start is None or head == start:
         return None
     repository = desk.repository(course.run)
+    base = patches.base_of(desk, repository, course.attempt)
     start_tree, tree = squashing.trees_of(repository, start, head)
     if start_tree == tree and base != start:
         return None  # commits that come to nothing; what is accepted has no history
@@ -126,10 +127,12 @@ def refused_before(desk: Desk, course: Course) -> str | None:
 def last_judged(desk: Desk, course: Course, head: str) -> Judged | None:
     """What the policy says of the whole, where no patch of it that came in has this very tree: what
     somebody has changed while it was decided. None where one has, or nothing is judged."""
-    base = str(course.attempt.base_commit)
-    if not course.run.patches or head == base:
+    if not course.run.patches:
         return None
     repository = desk.repository(course.run)
+    base = patches.base_of(desk, repository, course.attempt)
+    if head == base:
+        return None
     base_tree, tree = squashing.trees_of(repository, base, head)
     with desk.database.snapshot() as snapshot:
         for patch in rows.of_attempt(snapshot, course.attempt.id):
@@ -146,11 +149,13 @@ def accepted_head(desk: Desk, course: Course, head: str) -> str:
     """The commit with which the work comes in: of the tree of `head`, on the base of the attempt.
     Made again it is the same. Errors: those of git."""
     policy = of_task(config_of(course.run), course.task, staged=not course.plain)
-    base = str(course.attempt.base_commit)
     squashes = policy.is_more_than_the_floor and not policy.keeps_history
-    if not course.run.patches or course.plain or head == base or not squashes:
+    if not course.run.patches or course.plain or not squashes:
         return head
     repository = desk.repository(course.run)
+    base = patches.base_of(desk, repository, course.attempt)
+    if head == base:
+        return head
     (tree,) = squashing.trees_of(repository, head)
     return squashing.squashed(repository, tree, base, _signed(desk, course))
 

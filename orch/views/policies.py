@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError, usage
 
+from ..attempts import patches as handed_in
 from ..attempts import verify
 from ..cleanup import restore
 from ..gates.at_hand import AtHand, at_hand
@@ -179,7 +180,8 @@ def check_here(desk: Desk, folder: str) -> Checked:
     of its attempt. Errors: `not_found`, those of git."""
     here = at_hand(desk, folder)
     force = in_force(desk, here.run, here.task.key)
-    repository, base = desk.repository(here.run), str(here.attempt.base_commit)
+    repository = desk.repository(here.run)
+    base = handed_in.base_of(desk, repository, here.attempt)
     try:
         tree = _tree_here(repository, here)
     except Unfit as unfit:

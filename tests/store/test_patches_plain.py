@@ -309,3 +309,47 @@ def test_only_who_may_verify_it_judges_it(plain: Plain):
 
     assert plain.attempt.state == "blocked"
     assert plain.said() == ["policy asked"]
+
+
+# -- from where it is judged ------------------------------------------------------------------
+
+
+def test_who_goes_on_from_refused_work_is_judged_by_all_of_it(plain: Plain):
+    plain.open({"forbid_paths": ["bad.txt"]}, max_attempts=1)
+    plain.handed_in(bad_txt="x\n")
+    plain.lead()
+    plain.site.scheduler.retry(plain.run, ["a"], from_attempt=1)
+    plain.handed_in(a_txt="one\n")
+    plain.lead()
+
+    assert plain.attempt.state == "rejected"
+    assert "bad.txt may not be changed" in str(plain.attempt.reason)
+
+
+def test_what_is_accepted_of_it_stands_on_the_base_of_the_first(plain: Plain):
+    plain.open({"forbid_paths": ["bad.txt"]}, max_attempts=1)
+    plain.handed_in(bad_txt="x\n", a_txt="one\n")
+    plain.lead()
+    (refused_one,) = plain.patches()
+    plain.site.scheduler.retry(plain.run, ["a"], from_attempt=1)
+    item = plain.site.dispatch(plain.run)["a"]
+    git(item["worktree"], "rm", "--quiet", "bad.txt")
+    git(item["worktree"], "commit", "--quiet", "--message", "Without it")
+    plain.site.done(item)
+    plain.lead()
+
+    assert plain.attempt.state == "succeeded"
+    parents = git(plain.site.repository, "rev-parse", f"{plain.attempt.head_commit}^@")
+    assert parents == refused_one.patch.base
+    assert plain.patches()[1].patch.summary.paths == ("a.txt",)
+
+
+def test_who_goes_on_from_refused_work_and_does_nothing_is_judged_too(plain: Plain):
+    plain.open({"forbid_paths": ["bad.txt"]}, max_attempts=1, allow_empty=True)
+    plain.handed_in(bad_txt="x\n")
+    plain.lead()
+    plain.site.scheduler.retry(plain.run, ["a"], from_attempt=1)
+    plain.handed_in()
+    plain.lead()
+
+    assert plain.attempt.state == "rejected"

@@ -295,7 +295,7 @@ def test_workers_are_told_what_was_asked_for_and_not_what_is_built_in():
         "change nothing but: src/",
         "change nothing but: *.py",
         "do not change: y",
-        "at most 5 lines, added and removed",
+        "at most 5 lines, added and removed together",
         "not allowed: files that are not text, symbolic links",
         "needs approval: deleting files",
         "a change of src/ comes with one of tests/, x",
