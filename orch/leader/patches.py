@@ -17,6 +17,7 @@ from ..patches.model import Entry, Patch
 from ..patches.rules import FLOOR
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
+from ..stages import attempt as stages
 from ..stages import decide
 from ..stages.decide import Answered
 
@@ -87,6 +88,7 @@ def refuse(desk: Desk, run: Run, patch: Patch, reason: str = "") -> Said:
 
 
 def _answer(desk: Desk, run: Run, patch: Patch, given: Answered) -> Said:
+    _ask_on(desk, run, patch)
     with desk.database.transaction() as tx:
         seen = _seen(tx, patch)
         if seen.state != "queued":
@@ -99,6 +101,15 @@ def _answer(desk: Desk, run: Run, patch: Patch, given: Answered) -> Said:
         left = [each for each in approvals.waiting(tx, patch.attempt_id) if each.patch == patch]
         missing = left[0].needs - len(left[0].given) if left else 0
         return _told(tx, seen, missing=missing)
+
+
+def _ask_on(desk: Desk, run: Run, patch: Patch) -> None:
+    """Between two approvals nobody is asked until a leader has looked: do what it does."""
+    with desk.database.snapshot() as snapshot:
+        attempt = attempts.get(snapshot, patch.attempt_id)
+    assert attempt is not None
+    if attempt.staged and attempt.state in stages.AT_HAND:
+        stages.advance(desk, run, [attempt])
 
 
 def _say(desk: Desk, tx: Transaction, run: Run, seen: _Seen, given: Answered) -> None:

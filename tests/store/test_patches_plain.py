@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.attempts import judge
+from inbox_orch.orch.leader import patches as deeds
 from inbox_orch.orch.runs.config import Config
 from support.buses import refused
 from support.patches import Plain, disagreements
@@ -258,6 +259,19 @@ def test_as_many_as_the_policy_says_have_to_approve_each_by_its_own_name(plain: 
     plain.decide("approve", by="other")
     assert plain.state == "succeeded"
     assert plain.said()[1:3] == ["approval given", "approval approved"]
+
+
+def test_who_refuses_between_two_approvals_is_heard(plain: Plain):
+    plain.open({**ASKING, "min_reviewers": 2}, max_attempts=1).handed_in(ci_yml="on: push\n")
+    plain.lead()
+    (asked,) = plain.patches()
+    for name, deed in (("ada", deeds.approve), ("bob", deeds.refuse)):
+        deed(plain.site.leader(name).desk, plain.run, asked.patch, "not so")
+    plain.lead()
+
+    assert plain.attempt.state == "rejected"
+    assert str(plain.attempt.reason) == "policy: bob refuses it: not so"
+    assert len(plain.patches()) == 1
 
 
 def test_what_is_approved_is_what_comes_in_whatever_lies_there_by_then(plain: Plain):
