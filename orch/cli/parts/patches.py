@@ -1,6 +1,7 @@
 """What the commands that say something of a patch have in common."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,13 +9,15 @@ from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.blocks import Sentence, Table
 from inbox_orch.shared.shell.commandline import shell_of
 
-from ...leader.patches import Said
 from ...patches.model import Patch
 from ...runs.desk import Desk
 from ...runs.model import Run
 from ...views import patches as views
 from ...views.patches import Listed
 from .base import Command, lead_on, open_scheduler, run_option
+
+if TYPE_CHECKING:
+    from ...leader.patches import Said
 
 
 def patch_argument(command: Command) -> Command:
@@ -33,7 +36,7 @@ def say(
     context: click.Context,
     about: tuple[str | None, str],
     words: str,
-    act: Callable[[Desk, Run, Patch], Said],
+    act: Callable[[Desk, Run, Patch], "Said"],
 ) -> None:
     """Find the patch that is named, by the run's name and its own; let `act` say something of it,
     and tell what that came to."""

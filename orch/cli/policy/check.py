@@ -85,8 +85,9 @@ def _blocks(checked: Checked) -> list[Block]:
         (each.outcome, each.rule, each.layer, each.text, each.remedy)
         for each in checked.examined.objections
     )
+    in_a_pipe = (checked.what, outcome, facts.files, facts.insertions, facts.deletions)
     return [
-        Sentence(f"{checked.what}: {outcome} ({size})", (checked.what, outcome, facts.files)),
+        Sentence(f"{checked.what}: {outcome} ({size})", in_a_pipe),
         Table(("SAYS", "RULE", "LAYER", "WHY", "THEN"), rows, "nothing speaks against it",
               (0, 1, 2), (3, 4)),
     ]  # fmt: skip
