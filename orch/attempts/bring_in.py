@@ -14,11 +14,12 @@ from inbox_orch.shared.store import kept_files
 from inbox_orch.shared.store.artifacts import Stored
 
 from ..git import bringing
-from ..git.bringing import Words
+from ..git import signed as signing
 from ..git.commands import output_of
 from ..git.integrating import Move
 from ..git.masking import masked
 from ..git.repository import Repository
+from ..git.signed import Signed
 from ..git.unfit import NotApplied
 from ..git.unified import MAX_TEXT_BYTES
 from ..git.worktrees import Hold
@@ -113,8 +114,8 @@ def commit_made(
     made = hand_in.made(repository, tree, handed.given)
     secrets = secrets_of(config_of(run))
     message = texts.commit_message(masked(task.title, secrets), masked(handed.words, secrets))
-    words = Words(handed.said.sender, handed.said.created_at // 1000, message)
-    return bringing.commit_of(repository, made.tree, head, words), made.notes
+    words = Signed(handed.said.sender, handed.said.created_at // 1000, message)
+    return signing.commit_of(repository, made.tree, head, words), made.notes
 
 
 def bring_in(

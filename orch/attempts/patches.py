@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.store.engine import Session, Transaction
 
-from ..git import snapshots, squashing
+from ..git import signed as signing
+from ..git import snapshots
 from ..git.repository import Repository
-from ..git.squashing import Signed
+from ..git.signed import Signed
 from ..patches import ledger, rows, states
 from ..patches.examine import Told, examine_told
 from ..patches.ledger import New, Waiver, Word
@@ -93,7 +94,7 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     messages = (signed.message,) if squashes else ()
     told = Told(secrets, left.author, messages)
     examined = examine_told(repository, base, head, policy, told)
-    base_tree, tree = squashing.trees_of(repository, base, head)
+    base_tree, tree = signing.trees_of(repository, base, head)
     with desk.database.snapshot() as snapshot:
         released = ledger.waivers_for(snapshot, task.id, tree)
     examined, waivers = let_in(examined, released)
@@ -115,7 +116,7 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     )
     accepted = head
     if squashes and examined.outcome != "denied":
-        accepted = squashing.squashed(repository, tree, base, signed)
+        accepted = signing.commit_of(repository, tree, base, signed)
     if policy.is_more_than_the_floor or examined.outcome == "denied":
         keep(repository, attempt, (head, accepted))
     return Judged(new, examined, policy, waivers, accepted)
@@ -180,7 +181,7 @@ def not_fitting(
         return None
     way, sha256, author = text
     base = str(attempt.base_commit)
-    (base_tree,) = squashing.trees_of(desk.repository(run), base)
+    (base_tree,) = signing.trees_of(desk.repository(run), base)
     found = attempts.details_of(attempt).text
     new = New(
         run.id,

@@ -1,56 +1,25 @@
 """Bringing a tree that was handed in as text into a worktree: as a commit on its branch, by whoever
 wrote it, to which git itself takes files and index forward.
 
-The commit is the same whenever it is made of the same facts. Git is marked while it writes
+Git is marked while it writes
 (`marks`), so that what a killed one has left is put right by whoever comes next: what is half
 written is brought to the end, or back. Nothing that lies in the worktree is written over.
 """
 
 import os
-from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
 from . import forwarding, integrating, mending, worktrees
 from .chain import head_of
-from .commands import git
 from .failures import shown
-from .harvest import AUTHORS_AT
 from .integrating import Move
-from .repository import COMMITTER, Repository
+from .repository import Repository
 from .standing import require_here
 from .unfit import NotApplied
 from .worktrees import Hold
 
 _MOST_NAMED = 5
-
-
-class Words(NamedTuple):
-    """Of a commit: its author (a name that an agent may have), when in seconds since 1970, and its
-    message."""
-
-    author: str
-    at: int
-    message: str
-
-
-def commit_of(repository: Repository, tree: str, parent: str, words: Words) -> str:
-    """A commit of a tree on top of another; the same for the same facts. Errors: `git_failed`,
-    `disk_full`, `read_only`."""
-    date = f"@{words.at} +0000"
-    author = {
-        "GIT_AUTHOR_NAME": words.author,
-        "GIT_AUTHOR_EMAIL": f"{words.author}@{AUTHORS_AT}",
-        "GIT_AUTHOR_DATE": date,
-        "GIT_COMMITTER_DATE": date,
-    }
-    _, text = git(
-        repository.path,
-        *("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, "-p", parent, "-F", "-"),
-        environment={**COMMITTER, **author},
-        given=words.message.encode("utf-8", "backslashreplace"),
-    )
-    return text.strip()
 
 
 def bring(repository: Repository, worktree: str, hold: Hold, move: Move) -> None:

@@ -14,8 +14,8 @@ from inbox_orch.shared.store.engine import Transaction
 from ..attempts import patches
 from ..attempts.patches import Judged
 from ..attempts.visits import Visit
-from ..git import squashing
-from ..git.squashing import Signed
+from ..git import signed as signing
+from ..git.signed import Signed
 from ..patches import approvals, ledger, rows
 from ..patches.examine import Told, examine_told
 from ..patches.ledger import New, Word
@@ -44,7 +44,7 @@ def judged(desk: Desk, course: Course, stage: Stage | None, head: str, by: By) -
         return None
     repository = desk.repository(course.run)
     base = patches.base_of(desk, repository, course.attempt)
-    start_tree, tree = squashing.trees_of(repository, start, head)
+    start_tree, tree = signing.trees_of(repository, start, head)
     if start_tree == tree and base != start:
         return None  # commits that come to nothing; what is accepted has no history
     whole = of_task(config_of(course.run), course.task, staged=True)
@@ -133,7 +133,7 @@ def last_judged(desk: Desk, course: Course, head: str) -> Judged | None:
     base = patches.base_of(desk, repository, course.attempt)
     if head == base:
         return None
-    base_tree, tree = squashing.trees_of(repository, base, head)
+    base_tree, tree = signing.trees_of(repository, base, head)
     with desk.database.snapshot() as snapshot:
         for patch in rows.of_attempt(snapshot, course.attempt.id):
             if patch.tree == tree and ledger.said_of(snapshot, patch) in patches.COME_IN:
@@ -156,8 +156,8 @@ def accepted_head(desk: Desk, course: Course, head: str) -> str:
     base = patches.base_of(desk, repository, course.attempt)
     if head == base:
         return head
-    (tree,) = squashing.trees_of(repository, head)
-    return squashing.squashed(repository, tree, base, _signed(desk, course))
+    (tree,) = signing.trees_of(repository, head)
+    return signing.commit_of(repository, tree, base, _signed(desk, course))
 
 
 def _signed(desk: Desk, course: Course) -> Signed:

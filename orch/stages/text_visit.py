@@ -4,7 +4,7 @@ brought into the worktree, before anything else of the visit is looked at."""
 from ..attempts import bring_in, patches, rows
 from ..attempts.patches import Judged
 from ..attempts.rows import Details, details_with
-from ..git import squashing
+from ..git import signed as signing
 from ..git.repository import Repository
 from ..git.worktrees import Hold
 from ..patches.examine import examine
@@ -52,7 +52,7 @@ def _judged(
     policy = of_task(config_of(run), course.task, staged=True, stage=stage)
     secrets = secrets_of(config_of(run))
     examined = examine(repository, base, made.commit, policy, secrets=secrets)
-    base_tree, tree = squashing.trees_of(repository, base, made.commit)
+    base_tree, tree = signing.trees_of(repository, base, made.commit)
     live = course.live
     author = patches.author_of(desk, attempt)
     new = New(

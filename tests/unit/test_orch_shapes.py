@@ -1,6 +1,8 @@
 """Runs, tasks, attempts and what is said of them in JSON: every key, and what stands there when
 there is nothing."""
 
+from typing import get_args
+
 import pytest
 
 from inbox_orch.orch.attempts import texts
@@ -16,9 +18,12 @@ from inbox_orch.orch.cleanup.reasons import (
 from inbox_orch.orch.gates.checks import Checked
 from inbox_orch.orch.integration import rules as integration
 from inbox_orch.orch.integration.pairs import Conflicts, Pair, Side
+from inbox_orch.orch.patches import states
+from inbox_orch.orch.patches.model import WAYS
 from inbox_orch.orch.runs.critical import Step
 from inbox_orch.orch.runs.model import Attempt, Limits, Run, Task
 from inbox_orch.orch.runs.readiness import Standing
+from inbox_orch.orch.schemas import things
 from inbox_orch.shared.processes.endings import Ending
 
 AT, AT_TEXT = 1_700_000_000_123, "2023-11-14T22:13:20.123Z"
@@ -436,3 +441,8 @@ def test_the_error_is_that_of_what_no_flag_overcomes():
     assert error_code([dirty, live]) == "live_attempt"
     assert error_code([dirty]) == "dirty_repository"
     assert error_code([about("unmerged_work", "a"), dirty]) == "unmerged_work"
+
+
+def test_the_published_words_of_patches_are_those_that_are_stored():
+    assert get_args(things.PatchState) == states.STATES
+    assert get_args(things.Way) == WAYS

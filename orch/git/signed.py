@@ -1,7 +1,7 @@
-"""The commit with which judged work is accepted: the tree that was judged, on the base of the
-attempt, and nothing of the history in which the worker came to it.
+"""Commits that orch makes in the name of others, of a tree on a parent: judged work as it is
+accepted, with nothing of the history in which its worker came to it; what was handed in as text.
 
-Made of facts that are stored, so that making it again gives the same commit. Sets no ref.
+Made of facts that are stored, so that making one again gives the same commit. Sets no ref.
 """
 
 from typing import NamedTuple
@@ -20,8 +20,8 @@ class Signed(NamedTuple):
     message: str
 
 
-def squashed(repository: Repository, tree: str, base: str, signed: Signed) -> str:
-    """The commit of a tree on a base. Error `git_failed`."""
+def commit_of(repository: Repository, tree: str, parent: str, signed: Signed) -> str:
+    """The commit of a tree on a parent. Errors: `git_failed`, `disk_full`, `read_only`."""
     date = f"@{signed.at} +0000"
     author = {
         "GIT_AUTHOR_NAME": signed.author,
@@ -31,9 +31,9 @@ def squashed(repository: Repository, tree: str, base: str, signed: Signed) -> st
     }
     _, text = git(
         repository.path,
-        *("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, "-p", base, "-F", "-"),
+        *("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, "-p", parent, "-F", "-"),
         environment={**COMMITTER, **author},
-        given=signed.message.encode("utf-8", "surrogateescape"),
+        given=signed.message.encode("utf-8", "backslashreplace"),
     )
     return text.strip()
 
