@@ -9,7 +9,7 @@ from ..attempts import patches as handed_in
 from ..attempts import verify
 from ..cleanup import restore
 from ..gates.at_hand import AtHand, at_hand
-from ..git import applying, diffs, history, snapshots
+from ..git import diffs, history, snapshots
 from ..git.diffs import Span
 from ..git.harvest import Unfit
 from ..git.mixed import taken_back
@@ -248,18 +248,6 @@ def check_range(folder: str, text: str, force: InForce) -> Checked:
     repository = Repository.at(folder)
     base, head = (repository.commit_of(name, folder) for name in (first, last))
     return Checked(text, force, _examined(repository, base, head, force))
-
-
-def check_diff(folder: str, diff: bytes, force: InForce) -> Checked:
-    """Judge a unified diff, as it would be applied to HEAD. Errors: `usage` where it does not
-    apply, those of git."""
-    repository = Repository.at(folder)
-    head = repository.commit_of("HEAD", folder)
-    try:
-        tree = applying.patched(repository, head, diff).tree
-    except Unfit as unfit:
-        raise usage(f"the diff does not apply to HEAD: {unfit}", hint="make it anew") from unfit
-    return Checked("the diff", force, _examined(repository, head, tree, force))
 
 
 def _examined(repository: Repository, base: str, head: str, force: InForce) -> Examined:

@@ -123,8 +123,12 @@ def test_commits_and_diffs_are_judged_without_a_database(tmp_path: Path):
     assert check(f"{base}..HEAD").code == 9
     assert check("HEAD~..HEAD").stderr.decode().count("allow_paths") >= 1
     diff = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-1\n+2\n"
-    assert check("-", stdin=diff.encode()).code == 9
-    assert check("-", stdin=diff.replace("src/a", "src/x").encode()).code == 2
+    words = ("patch", "check", "-", *options)
+    for content, code in ((diff, 9), (diff.replace("src/a", "src/x"), 4)):
+        done = run(*words, folder=folder, program="orch", stdin=content.encode())
+        assert done.code == code
+    both = run("patch", "check", "-", "--policy", "-", folder=folder, program="orch", stdin=b"")
+    assert both.code == 2
     shown = run("policy", "show", *options, folder=folder, program="orch").stdout.decode()
     assert "max_lines\t1\trun" in shown
 

@@ -14,12 +14,13 @@ from ...attempts.submit import read, refusal
 from ...git.repository import Repository
 from ...git.unfit import NotApplied
 from ...git.unified import MAX_TEXT_BYTES
-from ...patches.policy import Layer, Policy, of_task
+from ...patches.policy import Policy
 from ...runs.config import config_of
-from ...runs.policies import layers_of
 from ...runs.secrets import secrets_of
 from ...views.patch_check import CheckedText, check
+from ...views.policies import in_force, of_file
 from ..parts.base import open_scheduler, run_option, shown_run
+from ..parts.policies import file_option, force_of, task_option
 
 
 class Ground(NamedTuple):
@@ -37,25 +38,29 @@ class Ground(NamedTuple):
     examples=("git diff | orch patch check -", "orch patch check fix.diff --task parser --json"),
 )
 @run_option
-@click.option("--task", "task_name", metavar="TASK", help="By what is in force for this task.")
+@task_option
+@file_option
 @click.option("--base", metavar="REV", help="What it is for.  [default: HEAD, here]")
 @click.argument("file", type=PATH, metavar="FILE|-")
 @click.pass_context
 def command(
     context: click.Context,
     run_name: str | None,
-    task_name: str | None,
+    task: str | None,
+    policy_file: str | None,
     base: str | None,
     file: str,
 ) -> None:
     """Say what would become of a diff, or of edits as JSON, without handing it in. Stores nothing.
 
-    Without --run and --task it is judged by what is built in. Exit 0: it can go in. Exit 4: it is
-    no patch, or does not apply. Exit 9: the policy does not allow it. Exit 11: somebody has to
-    approve of it.
+    Without --run, --task and --policy it is judged by what is built in. Exit 0: it can go in.
+    Exit 4: it is no patch, or does not apply. Exit 9: the policy does not allow it. Exit 11:
+    somebody has to approve of it.
     """
+    if file == policy_file == "-":
+        raise usage("standard input has one of them", hint="name a file for --policy")
     given = read(content_of(file))
-    ground = _ground(context, run_name, task_name)
+    ground = _ground(context, run_name, task, policy_file)
     commit = ground.repository.commit_of(base or "HEAD", os.getcwd())
     try:
         checked = check(ground.repository, commit, given, ground.policy, ground.secrets)
@@ -76,20 +81,21 @@ def content_of(file: str) -> bytes:
     return content
 
 
-def _ground(context: click.Context, run_name: str | None, task_name: str | None) -> Ground:
-    if run_name is None and task_name is None:
-        layers = layers_of({})
-        return Ground(Repository.at(os.getcwd()), Policy(tuple(Layer(*each) for each in layers)))
+def _ground(
+    context: click.Context, run_name: str | None, task: str | None, policy_file: str | None
+) -> Ground:
+    if policy_file is not None:
+        return Ground(_here(), force_of(context, run_name, task, policy_file).policy)
+    if run_name is None and task is None:
+        return Ground(_here(), of_file({}).policy)
     scheduler = open_scheduler(context, looks=True)
-    desk, run = scheduler.desk, shown_run(context, scheduler, run_name)
-    config = config_of(run)
-    if task_name is None:
-        policy = Policy(tuple(Layer(*each) for each in layers_of(config.policy)))
-    else:
-        with desk.database.snapshot() as snapshot:
-            task = desk.task(snapshot, run, task_name)
-        policy = of_task(config, task, staged=task.blueprint is not None)
-    return Ground(desk.repository(run), policy, tuple(secrets_of(config)))
+    run = shown_run(context, scheduler, run_name)
+    policy = in_force(scheduler.desk, run, task).policy
+    return Ground(scheduler.desk.repository(run), policy, tuple(secrets_of(config_of(run))))
+
+
+def _here() -> Repository:
+    return Repository.at(os.getcwd())
 
 
 def _failure(checked: CheckedText) -> InboxOrchError | None:

@@ -7,13 +7,10 @@ import click
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.shell.blocks import Block, Sentence, Table
 from inbox_orch.shared.shell.commandline import Verb, shell_of
-from inbox_orch.shared.shell.inputs import read_input
 
-from ...views.policies import Checked, check_diff, check_here, check_named, check_range
+from ...views.policies import Checked, check_here, check_named, check_range
 from ..parts.base import open_scheduler, run_option
 from ..parts.policies import file_option, force_of, task_option
-
-MAX_DIFF_BYTES = 128 * 1024 * 1024
 
 
 @click.command(
@@ -24,13 +21,13 @@ MAX_DIFF_BYTES = 128 * 1024 * 1024
         "orch policy check",
         "orch policy check parser/1/2",
         "orch policy check main..HEAD --task parser",
-        "git diff HEAD | orch policy check - --policy mine.yaml",
+        "orch policy check HEAD~..HEAD --policy mine.yaml",
     ),
 )
 @run_option
 @task_option
 @file_option
-@click.argument("change", required=False, metavar="[PATCH|A..B|-]")
+@click.argument("change", required=False, metavar="[PATCH|A..B]")
 @click.pass_context
 def command(
     context: click.Context,
@@ -40,7 +37,7 @@ def command(
     change: str | None,
 ) -> None:
     """Judge a change by the policy, and store nothing: what lies in the worktree of the attempt
-    where you are; a patch; the commits A..B; or a diff from standard input, applied to HEAD.
+    where you are; a patch; or the commits A..B. `orch patch check` does so with a diff.
 
     Exit 0: it is allowed. 9: it is not (policy_denied). 11: somebody has to approve.
     """
@@ -59,17 +56,12 @@ def _checked(
     policy_file: str | None,
     change: str | None,
 ) -> Checked:
-    if change is not None and (change == "-" or ".." in change):
+    if change is not None and ".." in change:
         force = force_of(context, run_name, task, policy_file)
-        if change == "-":
-            content = read_input("-", MAX_DIFF_BYTES)
-            if len(content) > MAX_DIFF_BYTES:
-                raise usage(f"a diff has at most {MAX_DIFF_BYTES} bytes")
-            return check_diff(os.getcwd(), content, force)
         return check_range(os.getcwd(), change, force)
     if task is not None or policy_file is not None:
         raise usage(
-            "--task and --policy are for a range or a diff",
+            "--task and --policy are for a range",
             hint="what an attempt hands in is judged by the policy of its task",
         )
     desk = open_scheduler(context, looks=True).desk
