@@ -260,4 +260,6 @@ def _own_base(repository: Repository, run: Run, task: Task, heads: tuple[str, ..
         return Base(start, None, task.next_base_source, basis)
     added = repository.independent(missing)
     merged = repository.merge((start, *added), f"Base of task {task.key} in run {run.name}")
-    return Base(merged.commit, None, "merge", basis, merged.conflicts)
+    # What an earlier attempt has come to stays what its change is judged from.
+    source = "attempt" if task.next_base_source == "attempt" else "merge"
+    return Base(merged.commit, None, source, basis, merged.conflicts)
