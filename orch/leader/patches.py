@@ -18,8 +18,9 @@ from ..patches.rules import FLOOR
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from ..stages import attempt as stages
-from ..stages import decide
+from ..stages import course, decide
 from ..stages.decide import Answered
+from ..stages.writers import writers_of
 
 
 class Said(NamedTuple):
@@ -118,7 +119,8 @@ def _say(desk: Desk, tx: Transaction, run: Run, seen: _Seen, given: Answered) ->
     asked = tuple(each for each in waiting if each.patch == seen.patch)
     by = desk.actor(run)
     if given.answer == "approve":
-        approvals.require_other(asked, set(), by)
+        writers = writers_of(desk, tx, course.read(tx, run, seen.attempt.id))
+        approvals.require_other(asked, writers, by)
         approvals.approve(desk, tx, run, asked, (by, given.hint or None))
     else:
         approvals.refuse(desk, tx, run, asked, (by, given.hint or None))
