@@ -406,3 +406,14 @@ def test_an_object_that_is_replaced_by_another_is_what_its_name_says(plain: Plai
 
     assert plain.attempt.state == "rejected"
     assert str(plain.attempt.reason).startswith("dirty: ")
+
+
+def test_refused_work_is_no_base_where_dispatch_is_called_in_its_worktree(plain: Plain):
+    plain.open({"forbid_paths": ["bad.txt"]}, max_attempts=1)
+    plain.handed_in(bad_txt="x\n")
+    plain.lead()
+    plain.site.scheduler.retry(plain.run, ["a"])
+    plain.site.dispatch(plain.run, within=plain.item["worktree"])
+
+    first, second = plain.site.attempts(plain.run, "a")
+    assert (second.base_source, second.base_commit) == ("HEAD", first.base_commit)
