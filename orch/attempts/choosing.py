@@ -3,7 +3,6 @@
 Decides, and makes nothing; all that it stores is that a base does not merge.
 """
 
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from ..git.repository import Repository
 from ..git.standing import require_apart
 from ..runs import readiness
 from ..runs import task_rows as tasks
-from ..runs.desk import Desk
+from ..runs.desk import Desk, no_worktree_of
 from ..runs.model import Run, Task
 from ..runs.readiness import Heads, Picture, Slots, basis_of, taken_by
 from . import moving
@@ -243,22 +242,12 @@ def base_for(
     if not heads:
         if run.base_commit is not None:
             return Base(run.base_commit, run.base_ref, "run")
-        there = None if _is_of_an_attempt(run, within) else within
-        return Base(repository.commit_of("HEAD", there), "HEAD", "HEAD")
+        return Base(repository.commit_of("HEAD", no_worktree_of(run, within)), "HEAD", "HEAD")
     independent = repository.independent(heads)
     if len(independent) == 1:
         return Base(independent[0], None, "task", heads)
     merged = repository.merge(independent, f"Base of task {task.key} in run {run.name}")
     return Base(merged.commit, None, "merge", heads, merged.conflicts)
-
-
-def _is_of_an_attempt(run: Run, folder: str | None) -> bool:
-    """Whether a folder lies in a worktree of the run. What its worker has there is judged by nobody
-    yet, and no base that is meant."""
-    if folder is None or run.worktree_root is None:
-        return False
-    place = os.path.realpath(os.path.join(run.worktree_root, run.name))
-    return os.path.realpath(folder).startswith(place + os.sep)
 
 
 def _own_base(repository: Repository, run: Run, task: Task, heads: tuple[str, ...]) -> Base:

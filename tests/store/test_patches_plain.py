@@ -417,3 +417,17 @@ def test_refused_work_is_no_base_where_dispatch_is_called_in_its_worktree(plain:
 
     first, second = plain.site.attempts(plain.run, "a")
     assert (second.base_source, second.base_commit) == ("HEAD", first.base_commit)
+
+
+def test_refused_work_comes_in_by_no_integration_that_is_begun_in_its_worktree(plain: Plain):
+    site = plain.site
+    plain.run = site.open_run(config=Config(policy={"forbid_paths": ["bad.txt"]}))
+    site.add(plain.run, "a", "b", max_attempts=1)
+    items = site.dispatch(plain.run)
+    site.deliver(items["b"], "bad.txt")
+    site.deliver(items["a"], "a.txt")
+    plain.lead()
+    site.scheduler.integrate(plain.run, within=items["b"]["worktree"])
+
+    branch = f"orch/{plain.run.name}/integration"
+    assert git(site.repository, "ls-tree", "--name-only", branch).split() == ["README.md", "a.txt"]
