@@ -249,3 +249,18 @@ def test_who_never_handed_it_in_does_not_approve_it(plain: Plain):
         plain.site.scheduler.adopt(plain.run, "a")
     with refused("policy_denied"):
         say(plain, deeds.approve, by="w1")
+
+
+def test_who_gave_it_back_does_not_release_it(plain: Plain):
+    plain.open({"forbid_paths": ["bad.txt"]}, max_attempts=1)
+    item = plain.site.dispatch(plain.run)["a"]
+    w1 = plain.site.office.bus("w1")
+    token = str(w1.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
+    commit(item["worktree"], "bad.txt", "x\n")
+    w1.release(item["thread"], token)
+    w2 = plain.site.office.bus("w2")
+    token = str(w2.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
+    w2.done(item["thread"], token, body="done")
+    plain.lead()
+    with refused("policy_denied"):
+        say(plain, deeds.release, "forbid_paths", "so", by="w1")
