@@ -13,7 +13,7 @@ from ..git.repository import Repository
 from ..git.standing import require_apart
 from ..runs import readiness
 from ..runs import task_rows as tasks
-from ..runs.desk import Desk
+from ..runs.desk import Desk, no_worktree_of
 from ..runs.model import Run, Task
 from ..runs.readiness import Heads, Picture, Slots, basis_of, taken_by
 from . import moving
@@ -242,7 +242,7 @@ def base_for(
     if not heads:
         if run.base_commit is not None:
             return Base(run.base_commit, run.base_ref, "run")
-        return Base(repository.commit_of("HEAD", within), "HEAD", "HEAD")
+        return Base(repository.commit_of("HEAD", no_worktree_of(run, within)), "HEAD", "HEAD")
     independent = repository.independent(heads)
     if len(independent) == 1:
         return Base(independent[0], None, "task", heads)
@@ -260,4 +260,6 @@ def _own_base(repository: Repository, run: Run, task: Task, heads: tuple[str, ..
         return Base(start, None, task.next_base_source, basis)
     added = repository.independent(missing)
     merged = repository.merge((start, *added), f"Base of task {task.key} in run {run.name}")
-    return Base(merged.commit, None, "merge", basis, merged.conflicts)
+    # What an earlier attempt has come to stays what its change is judged from.
+    source = "attempt" if task.next_base_source == "attempt" else "merge"
+    return Base(merged.commit, None, source, basis, merged.conflicts)

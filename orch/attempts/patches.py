@@ -18,9 +18,11 @@ from ..patches.ledger import New, Waiver, Word
 from ..patches.model import Patch, Summary
 from ..patches.policy import Examined, Objection, Policy, naming_rule, of_task
 from ..patches.rules import FLOOR, approvals_needed
+from ..runs import task_rows as tasks
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
+from ..runs.readiness import Heads
 from ..runs.secrets import secrets_of
 from . import harvesting
 from . import rows as attempts
@@ -131,6 +133,8 @@ def base_of(desk: Desk, repository: Repository, attempt: Attempt) -> str:
         return base
     with desk.database.snapshot() as snapshot:
         before = attempts.of_task(snapshot, attempt.task_id)
+        of_run = tasks.of_run(snapshot, attempt.run_id, bodies=False)
+        edges = tasks.dependencies_of_run(snapshot, attempt.run_id)
     bases = [
         str(each.base_commit)
         for each in before
@@ -139,7 +143,28 @@ def base_of(desk: Desk, repository: Repository, attempt: Attempt) -> str:
     behind = [each for each in dict.fromkeys(bases) if repository.contains(base, each)]
     nearest = repository.independent(behind) if len(behind) > 1 else behind
     # None is behind it where its worker has left the base: then all of it is judged.
-    return (nearest or bases or [base])[-1]
+    first = (nearest or bases or [base])[-1]
+    task = next(each for each in of_run if each.id == attempt.task_id)
+    return _with_heads(repository, attempt, (base, first), Heads(of_run, edges).of(task))
+
+
+def _with_heads(
+    repository: Repository, attempt: Attempt, between: tuple[str, str], heads: tuple[str, ...]
+) -> str:
+    """The first base with what was merged into the later one of work that was accepted since, which
+    is no part of the attempt's. Made again it is the same commit."""
+    base, first = between
+    added = [
+        head
+        for head in heads
+        if repository.contains(base, head) and not repository.contains(first, head)
+    ]
+    if not added:
+        return first
+    commits = (first, *repository.independent(added))
+    text = f"Base of attempt {attempt.number}"
+    merged = repository.merge(commits, text, at=attempt.created_at // 1000)
+    return merged.commit or first
 
 
 def author_of(desk: Desk, attempt: Attempt) -> str:

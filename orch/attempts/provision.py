@@ -272,7 +272,7 @@ def _cleared(desk: Desk, run: Run, attempt: Attempt) -> bool:
     try:
         repository = desk.repository(run)
         worktrees.unmake(repository, place_of(desk, attempt))
-        if attempt.base_source == "merge":
+        if attempt.base_source in ("merge", "attempt"):  # it may be a merge, too
             assert attempt.base_commit is not None
             return repository.drop(f"refs/orch/base/{attempt.id}", attempt.base_commit)
     except InboxOrchError:

@@ -74,7 +74,7 @@ class Errand(NamedTuple):
 def prepare(desk: Desk, run: Run, task: Task, attempt: Attempt, hold: Hold) -> Attempt:
     """Everything that a worker is to find there; returns the attempt with details of it."""
     repository = desk.repository(run)
-    if attempt.base_source == "merge":
+    if attempt.base_source in ("merge", "attempt"):  # it may be a merge, too
         assert attempt.base_commit is not None
         repository.keep(f"refs/orch/base/{attempt.id}", attempt.base_commit)
     place, config = place_of(desk, attempt), config_of(run)

@@ -27,6 +27,9 @@ _OPTIONS = (
     *("-c", f"core.hooksPath={os.devnull}"),
 )
 _READING = {"GIT_OPTIONAL_LOCKS": "0"}
+# An object is what its name says: with `git replace` a worker could show one tree, and have another
+# one taken.
+_AS_NAMED = {"GIT_NO_REPLACE_OBJECTS": "1"}
 # A repository that git was asked about is no longer one that it happens to meet (git-config(1),
 # safe.bareRepository).
 _MEANT = ("-c", "safe.bareRepository=all")
@@ -285,7 +288,7 @@ class _Call(NamedTuple):
 
 def _execute(call: _Call, into: BinaryIO | None = None) -> tuple[int, bytes, str]:
     path = absolute_path()
-    environment = {**call.variables, "PATH": path}
+    environment = {**_AS_NAMED, **call.variables, "PATH": path}
     with without_git_variables(), _readable(call.given) as istream:
         program = _program(path)
         module = _gitpython(program, call.folder)

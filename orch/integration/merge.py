@@ -12,6 +12,7 @@ from inbox_orch.shared.errors import not_found, usage
 from ..git import integrating as git_integrating
 from ..git.integrating import Commit
 from ..git.repository import Repository
+from ..runs.desk import no_worktree_of
 from ..runs.model import Attempt, Run
 from . import rules as integration
 from .rules import CONFLICT, HELD_BACK, MERGED, NOT_RESOLVED, Missed, Piece, Result
@@ -235,7 +236,7 @@ def _start(
     if before is None:
         if target is not None:
             return target.commit, target
-        return run.base_commit or repository.commit_of("HEAD", within), None
+        return run.base_commit or repository.commit_of("HEAD", no_worktree_of(run, within)), None
     if target is None or repository.contains(before, target.commit):
         return before, target
     if repository.contains(target.commit, before):

@@ -18,8 +18,9 @@ from ..patches.rules import FLOOR
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from ..stages import attempt as stages
-from ..stages import decide
+from ..stages import course, decide
 from ..stages.decide import Answered
+from ..stages.writers import writers_of
 
 
 class Said(NamedTuple):
@@ -118,7 +119,8 @@ def _say(desk: Desk, tx: Transaction, run: Run, seen: _Seen, given: Answered) ->
     asked = tuple(each for each in waiting if each.patch == seen.patch)
     by = desk.actor(run)
     if given.answer == "approve":
-        approvals.require_other(asked, set(), by)
+        writers = writers_of(desk, tx, course.read(tx, run, seen.attempt.id))
+        approvals.require_other(asked, writers, by)
         approvals.approve(desk, tx, run, asked, (by, given.hint or None))
     else:
         approvals.refuse(desk, tx, run, asked, (by, given.hint or None))
@@ -154,7 +156,8 @@ def release(desk: Desk, run: Run, patch: Patch, rule: str, reason: str) -> Said:
         by = desk.actor(run)
         objections = _objections(seen)
         met = [each for each in objections if each["rule"] == rule]
-        _require_releasable(seen, rule, met, objections, by)
+        _require_releasable(seen, rule, met, objections)
+        _require_other(desk, tx, run, seen, (by, rule))
         opened = {each.rule for each in _open_of(tx, seen)}
         if rule not in opened:
             paths = sorted({path for each in met for path in each["paths"]})
@@ -181,7 +184,7 @@ def _objections(seen: _Seen) -> list[dict[str, Any]]:
 
 
 def _require_releasable(
-    seen: _Seen, rule: str, met: list[dict[str, Any]], every: list[dict[str, Any]], by: str
+    seen: _Seen, rule: str, met: list[dict[str, Any]], every: list[dict[str, Any]]
 ) -> None:
     if not met:
         rules = ", ".join(sorted({each["rule"] for each in every})) or "none"
@@ -197,12 +200,20 @@ def _require_releasable(
             hint=met[0]["remedy"],
             details=details,
         )
-    if by == seen.patch.author:
+
+
+def _require_other(
+    desk: Desk, tx: Transaction, run: Run, seen: _Seen, said: tuple[str, str]
+) -> None:
+    """Nobody releases what they wrote; `said` is who, and the rule."""
+    by, rule = said
+    writers = writers_of(desk, tx, course.read(tx, run, seen.attempt.id))
+    if by in writers | {seen.patch.author}:
         raise InboxOrchError(
             "policy_denied",
             f"{by} has written patch {seen.name}, and cannot release it",
             hint="somebody else has to: `--agent NAME` says who does",
-            details=details,
+            details={"patch": seen.patch.id, "rule": rule},
         )
 
 

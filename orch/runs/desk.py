@@ -217,6 +217,16 @@ def place_of(desk: Desk, attempt: Attempt) -> "Place":
     return Place(attempt.branch, attempt.worktree_path, attempt.base_commit, reason)
 
 
+def no_worktree_of(run: Run, folder: str | None) -> str | None:
+    """The folder in which HEAD is to be read; None, which is the main working tree, where it lies
+    in a worktree of the run: what its worker has there is judged by nobody yet, and no base that is
+    meant."""
+    if folder is None or run.worktree_root is None:
+        return folder
+    place = os.path.realpath(os.path.join(run.worktree_root, run.name))
+    return None if os.path.realpath(folder).startswith(place + os.sep) else folder
+
+
 # -- the commit that a run begins at ----------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from . import settle as settling
 from .course import Course, read
 from .machine import ANSWERS, APPROVAL_ANSWERS, Step
 from .settle import Outcome
+from .writers import writers_of
 
 MAX_HINT_BYTES = 16 * 1024
 OF_A_TREE = ("accept", "approve")
@@ -174,7 +175,7 @@ def answer(
     if thread.finished_at is not None:
         raise _none_open(course)  # an agent was quicker
     checked = check(given, answers_to(str(visit.found.get("cause"))))
-    _require_other(course, visit, checked, desk.actor(run))
+    _require_other(desk, tx, course, visit, (checked, desk.actor(run)))
     desk.bus.cancel(thread.id, body=f"decided: {checked.answer}", agent=run.leader)
     _close(desk, tx, course, visit, (checked, desk.actor(run)))
     place = {"stage": visit.found.get("about") or attempt.stage}
@@ -203,10 +204,15 @@ def check(given: Answered, allowed: Sequence[str]) -> Answered:
     return given
 
 
-def _require_other(course: Course, visit: Visit, given: Answered, by: str) -> None:
-    """Nobody approves what they wrote. Errors: `policy_denied`, `invalid_state`."""
+def _require_other(
+    desk: Desk, tx: Session, course: Course, visit: Visit, said: tuple[Answered, str]
+) -> None:
+    """Nobody approves what they wrote. `said` is the answer and who gives it. Errors:
+    `policy_denied`, `invalid_state`."""
+    given, by = said
     if given.answer == "approve" and "patches" in visit.found:
-        approvals.require_other(course.waiting, settling.authors_of(course), by)
+        writers = writers_of(desk, tx, course)
+        approvals.require_other(course.waiting, writers, by)
 
 
 def _none_open(course: Course) -> InboxOrchError:
@@ -236,7 +242,8 @@ def settle(desk: Desk, course: Course) -> bool:
         try:
             checked = None if given is None else check(given, answers_to(visit.found["cause"]))
             if checked is not None and said is not None:
-                _require_other(read(tx, course.run, present.id), visit, checked, said.sender)
+                present_course = read(tx, course.run, present.id)
+                _require_other(desk, tx, present_course, visit, (checked, said.sender))
         except InboxOrchError as error:
             checked, why = None, error.message
         if said is None or checked is None:

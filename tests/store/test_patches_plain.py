@@ -367,3 +367,67 @@ def test_who_goes_on_from_refused_work_and_does_nothing_is_judged_too(plain: Pla
     plain.lead()
 
     assert plain.attempt.state == "rejected"
+
+
+def test_who_goes_on_from_refused_work_is_judged_by_it_with_a_dependency_done_anew(plain: Plain):
+    site = plain.site
+    policy = {"forbid_paths": ["bad.txt"], "max_files": 2}
+    plain.run = site.open_run(config=Config(policy=policy))
+    site.add(plain.run, "b")
+    site.add(plain.run, "a", depends_on=["b"], max_attempts=1)
+    site.deliver(site.dispatch(plain.run)["b"], "b.txt", "one\n")
+    plain.lead()
+    plain.handed_in(bad_txt="x\n")
+    plain.lead()
+    site.scheduler.retry(plain.run, ["b"], force=True)
+    site.deliver(site.dispatch(plain.run)["b"], "b2.txt", "two\n")
+    plain.lead()
+    site.scheduler.retry(plain.run, ["a"], from_attempt=1)
+    plain.handed_in(a_txt="one\n")
+    plain.lead()
+
+    assert plain.attempt.state == "rejected"
+    assert "bad.txt may not be changed" in str(plain.attempt.reason)
+    of_a = [each for each in plain.patches() if each.patch.attempt_id == plain.attempt.id]
+    # What was done anew is no part of it.
+    assert of_a[0].patch.summary.paths == ("a.txt", "bad.txt")
+
+
+def test_an_object_that_is_replaced_by_another_is_what_its_name_says(plain: Plain):
+    item = plain.open({"forbid_paths": ["bad.txt"]}) and plain.site.dispatch(plain.run)["a"]
+    base = git(item["worktree"], "rev-parse", "HEAD")
+    good = commit(item["worktree"], "a.txt", "x\n")
+    git(item["worktree"], "reset", "--quiet", "--hard", base)
+    bad = commit(item["worktree"], "bad.txt", "x\n")
+    git(item["worktree"], "update-ref", "HEAD", good)
+    git(item["worktree"], "replace", good, bad)
+    plain.site.done(item)
+    plain.lead()
+
+    assert plain.attempt.state == "rejected"
+    assert str(plain.attempt.reason).startswith("dirty: ")
+
+
+def test_refused_work_is_no_base_where_dispatch_is_called_in_its_worktree(plain: Plain):
+    plain.open({"forbid_paths": ["bad.txt"]}, max_attempts=1)
+    plain.handed_in(bad_txt="x\n")
+    plain.lead()
+    plain.site.scheduler.retry(plain.run, ["a"])
+    plain.site.dispatch(plain.run, within=plain.item["worktree"])
+
+    first, second = plain.site.attempts(plain.run, "a")
+    assert (second.base_source, second.base_commit) == ("HEAD", first.base_commit)
+
+
+def test_refused_work_comes_in_by_no_integration_that_is_begun_in_its_worktree(plain: Plain):
+    site = plain.site
+    plain.run = site.open_run(config=Config(policy={"forbid_paths": ["bad.txt"]}))
+    site.add(plain.run, "a", "b", max_attempts=1)
+    items = site.dispatch(plain.run)
+    site.deliver(items["b"], "bad.txt")
+    site.deliver(items["a"], "a.txt")
+    plain.lead()
+    site.scheduler.integrate(plain.run, within=items["b"]["worktree"])
+
+    branch = f"orch/{plain.run.name}/integration"
+    assert git(site.repository, "ls-tree", "--name-only", branch).split() == ["README.md", "a.txt"]

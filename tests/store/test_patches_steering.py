@@ -201,3 +201,66 @@ def test_a_ref_of_ours_proves_of_no_refused_work_that_it_is_elsewhere(refused_on
 
     assert [item.action for item in done.items] == ["kept"]
     assert {reason.code for reason in done.items[0].reasons} == {"unmerged_work"}
+
+
+def test_who_gave_it_back_does_not_approve_it(plain: Plain):
+    plain.open(ASKING)
+    item = plain.site.dispatch(plain.run)["a"]
+    w1 = plain.site.office.bus("w1")
+    token = str(w1.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
+    commit(item["worktree"], "ci.yml", "on: push\n")
+    w1.release(item["thread"], token)
+    w2 = plain.site.office.bus("w2")
+    token = str(w2.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
+    w2.done(item["thread"], token, body="done")
+    plain.lead()
+    with refused("policy_denied"):
+        say(plain, deeds.approve, by="w1")
+
+
+def test_who_wrote_what_it_goes_on_from_does_not_approve_it(plain: Plain):
+    plain.open(ASKING, max_attempts=1)
+    plain.handed_in(ci_yml="on: push\n")
+    plain.lead()
+    say(plain, deeds.refuse, "no")
+    plain.lead()
+    plain.site.scheduler.retry(plain.run, ["a"], from_attempt=1)
+    item = plain.site.dispatch(plain.run)["a"]
+    commit(item["worktree"], "a.txt", "x\n")
+    w2 = plain.site.office.bus("w2")
+    token = str(w2.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
+    w2.done(item["thread"], token, body="done")
+    plain.lead()
+    with refused("policy_denied"):
+        say(plain, deeds.approve, by="w1", number=1)
+
+
+def test_who_never_handed_it_in_does_not_approve_it(plain: Plain):
+    plain.open(ASKING, max_attempts=1)
+    item = plain.site.dispatch(plain.run)["a"]
+    w1 = plain.site.office.bus("w1")
+    token = str(w1.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
+    commit(item["worktree"], "ci.yml", "on: push\n")
+    plain.site.scheduler.cancel(plain.run, ["a"])
+    with refused("cancelled"):
+        w1.release(item["thread"], token)
+    plain.lead()
+    with refused("approval_needed"):
+        plain.site.scheduler.adopt(plain.run, "a")
+    with refused("policy_denied"):
+        say(plain, deeds.approve, by="w1")
+
+
+def test_who_gave_it_back_does_not_release_it(plain: Plain):
+    plain.open({"forbid_paths": ["bad.txt"]}, max_attempts=1)
+    item = plain.site.dispatch(plain.run)["a"]
+    w1 = plain.site.office.bus("w1")
+    token = str(w1.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
+    commit(item["worktree"], "bad.txt", "x\n")
+    w1.release(item["thread"], token)
+    w2 = plain.site.office.bus("w2")
+    token = str(w2.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
+    w2.done(item["thread"], token, body="done")
+    plain.lead()
+    with refused("policy_denied"):
+        say(plain, deeds.release, "forbid_paths", "so", by="w1")
