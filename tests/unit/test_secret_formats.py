@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.patches.secret_formats import FORMATS, VALUE, hidden, hits
+from inbox_orch.orch.patches.hiding import hidden
+from inbox_orch.orch.patches.secret_formats import FORMATS, VALUE, hits
 from support.keys import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
