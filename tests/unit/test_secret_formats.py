@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.patches.hiding import KeyStream, covered, hidden, hidden_bytes
+from inbox_orch.orch.patches.hiding import KeyStream, covered, hidden, hidden_bytes, suspects
 from inbox_orch.orch.patches.secret_formats import FORMATS, VALUE, hits
 from support.keys import KEYS
 
@@ -127,6 +127,22 @@ def test_half_characters_are_no_trouble():
 
 class _Small(KeyStream):
     STEP_BYTES, OVERLAP_BYTES = 3000, 1200
+
+
+@pytest.mark.parametrize("sign", [sign.decode() for form in FORMATS for sign in form.signs])
+def test_whatever_is_found_is_suspected_first(sign: str):
+    tails = [
+        *("a1" * 150, "A2" * 150, "A1B2" * 4, "a1" * 16, "a" * 34, "A" * 35, "f" * 64),
+        *(f"_KEY='{'aB3/' * 10}'", f": {'aB3/' * 10}", f"{'a1' * 11}.{'B2' * 20}", "3: "),
+        *(f"T1234567/B{'a1' * 20}", "-----\nabc"),
+    ]
+    texts = [f"{before}{sign}{tail}" for tail in tails for before in ("", "12345678", "abc")]
+    texts += [key for key in KEYS.values() if sign in key]
+    found = [text for text in texts if list(hits(text.encode()))]
+
+    assert all(map(suspects, found))
+    assert all(hidden(text) != text for text in found)
+    assert found
 
 
 @pytest.mark.parametrize("most", [4000, 1_000_000])
