@@ -257,9 +257,9 @@ def test_a_branch_that_moves_meanwhile_is_looked_at_again(site: Site, monkeypatc
 # -- what was released ---------------------------------------------------------------------------
 
 
-def let_in(site: Site, run: Run, key: str, content: str) -> None:
+def let_in(site: Site, run: Run, key: str, content: str, *after: str) -> None:
     """A task changes README.md, which the policy forbids; somebody releases it."""
-    site.add(run, key, max_attempts=1)
+    site.add(run, key, max_attempts=1, depends_on=after)
     site.deliver(site.dispatch(run)[key], "README.md", content)
     site.scheduler.reconcile(run)
     release(site, run, f"{key}/1/1")
@@ -276,6 +276,7 @@ def release(site: Site, run: Run, name: str) -> None:
 
 FORBIDS = Config(policy={"forbid_paths": ["README.md"]})
 LINES = "A project.\n" + "".join(f"{n}\n" for n in range(20))
+CHANGED = LINES.replace("19\n", "nineteen\n")
 
 
 def test_what_was_released_is_taken_back_without_another_release(site: Site):
@@ -296,9 +297,9 @@ def test_what_was_released_is_taken_back_without_another_release(site: Site):
 def test_what_is_no_exact_reverse_needs_a_release_of_its_own(site: Site):
     run = site.open_run(config=FORBIDS)
     let_in(site, run, "a", LINES)
-    let_in(site, run, "b", LINES.replace("19\n", "nineteen\n"))
+    let_in(site, run, "b", CHANGED, "a")
     patch = patch_of(site, run, "b")
-    let_in(site, run, "c", LINES.replace("19\n", "nineteen\n").replace("2\n", "two\n", 1))
+    let_in(site, run, "c", CHANGED.replace("2\n", "two\n", 1), "b")
     with refused("policy_denied") as error:
         site.scheduler.patch_rollback(run, "b/1/2")
     name = error.value.details["name"]
@@ -317,8 +318,8 @@ def test_a_release_counts_after_whoever_undid_it_has_died(site: Site, monkeypatc
 
     run = site.open_run(config=FORBIDS)
     let_in(site, run, "a", LINES)
-    let_in(site, run, "b", LINES.replace("19\n", "nineteen\n"))
-    let_in(site, run, "c", LINES.replace("19\n", "nineteen\n").replace("2\n", "two\n", 1))
+    let_in(site, run, "b", CHANGED, "a")
+    let_in(site, run, "c", CHANGED.replace("2\n", "two\n", 1), "b")
     with refused("policy_denied"):
         site.scheduler.patch_rollback(run, "b/1/2")
     release(site, run, "b/1/3")
