@@ -25,7 +25,7 @@ _KEYS = list(KEYS.values())
 # A door for each few of them.
 FILE, MESSAGE, GIVEN, EDITS = _KEYS[:5], _KEYS[5:8], _KEYS[8:11], _KEYS[11:14]
 WORDS, FIRST, SECOND = _KEYS[14:17], _KEYS[17:21], _KEYS[21:24]
-FAILED, ASKED, DECIDED = _KEYS[24:27], _KEYS[27:29], _KEYS[29:]
+FAILED, ASKED, OLD = _KEYS[24:27], _KEYS[27:29], _KEYS[29:]
 REFUSED = ("file", "message", "given", "edits", "words", "staged")
 
 
@@ -34,18 +34,23 @@ class Scene:
 
     def __init__(self, folder: Path) -> None:
         self.site = Site(folder)
+        # What checks print is no change of anybody's.
+        commit(self.site.repository, "old.txt", _lines(OLD))
         self.run = self.site.open_run(config=Config(policy={}))
         for key in ("file", "message", "words", "failed", "asks", "given"):
             self.site.add(self.run, key, max_attempts=2)
         self.site.add(self.run, "edits", hands_in="text", max_attempts=2)
+        self.site.add(self.run, "checked", checks=["cat old.txt; false"], max_attempts=2)
         stage = agent("write", max_visits=2, on_failure="write")
         add(self.site, self.run, "staged", stage, agent("other"))
         self.printed = self.orch("patch", "submit", "-", "--task", "given", stdin=_diff(GIVEN))
-        others = [key for key in (*REFUSED, "failed", "asks") if key != "given"]
+        others = [key for key in (*REFUSED, "failed", "asks", "checked") if key != "given"]
         self.items = self.site.dispatch(self.run, *others)
         self.lead()
         self.work()
         self.lead()
+        self.site.clock.advance(3600)
+        self.again = self.site.dispatch(self.run, "file", "words", "failed", "checked")
 
     def lead(self) -> None:
         self.site.scheduler.reconcile(self.run)
@@ -61,6 +66,7 @@ class Scene:
         self.done("edits", payload=json.dumps({"edits": edits}))
         commit(items["words"]["worktree"], "a.txt", "two\n")
         self.done("words", body="Done, with " + _lines(WORDS))
+        site.deliver(items["checked"], "a.txt")
         site.fail(items["failed"], "It was refused: " + _lines(FAILED))
         token = site.claim(items["asks"])
         site.worker.ask(items["asks"]["thread"], token, body="Which of " + _lines(ASKED))
@@ -127,9 +133,7 @@ def _kinds(keys: list[str]) -> set[str]:
 
 def test_the_next_worker_is_told_why_and_not_what(scene: Scene):
     assert "secrets" in scene.told and seen(scene.told) == []
-    scene.site.clock.advance(3600)
-    items = scene.site.dispatch(scene.run, "file", "words", "failed", "message")
-    for item in items.values():
+    for item in scene.again.values():
         first = scene.site.scheduler.bus.messages(item["thread"])[0]
         files = [scene.site.scheduler.bus.artifacts.path(each.sha256) for each in first.artifacts]
         assert "Earlier attempts" in str(first.body)
@@ -159,13 +163,14 @@ def test_files_beside_it_have_them_only_where_they_were_handed_in(scene: Scene):
 TWICE = (
     ("status",), ("report",), ("blocked",), ("patch", "list"), ("task", "show", "staged"),
     ("task", "show", "words"), ("attempt", "show", "failed/1"), ("patch", "show", "message/1/1"),
-    ("policy", "check", "message/1/1"), ("logs", "words/1"), ("patch", "log", "staged/1/1"),
+    ("policy", "check", "message/1/1"), ("logs", "words/1"), ("logs", "checked/1"),
 )  # fmt: skip
 ONCE = (
     ("events",), ("report", "--html"), ("show", "asks/1"), ("patch", "show", "file/1/1", "--diff"),
     ("patch", "show", "given/1/1", "--diff", "--json"), ("diff", "file/1"), ("logs", "asks"),
     ("diff", "file/1", "--stat"), ("logs", "edits/1"), ("logs", "staged"), ("attempt", "list"),
-    ("checkpoint", "show", "staged/1/2"), ("blueprint", "explain", "staged"),
+    ("patch", "log", "staged/1/1"), ("checkpoint", "show", "staged/1/2"),
+    ("blueprint", "explain", "staged"),
 )  # fmt: skip
 
 
