@@ -18,41 +18,16 @@ MOST_KEY_BYTES = 64 * 1024
 # In every key is one of these, and hardly in anything else: to look for all that keys begin with
 # takes three times as long, and more where a word like `task-` is among it.
 _RARE = (
-    *(
-        b"KIA",
-        b"SIA",
-        b"BIA",
-        b"CCA",
-        b"ws_secret",
-        b"WS_SECRET",
-        b"ecretAccessKey",
-        b"ghp_",
-        b"gho_",
-    ),
-    *(
-        b"ghu_",
-        b"ghs_",
-        b"ghr_",
-        b"github_pat_",
-        b"lpat-",
-        b"gldt-",
-        b"glptt-",
-        b"glrt-",
-        b"glcbt-",
-    ),
-    *(b"glft-", b"glsoat-", b"glimt-", b"glagent-", b"gloas-", b"xox", b"xapp-", b"hooks.slack"),
-    *(b"k_live_", b"k_test_", b"whsec_", b"AIza", b"GOCSPX", b"sk-ant-", b"sk-proj-", b"sk-svc"),
-    *(b"sk-admin-", b"sk-None-", b"sk-or-v1-", b"npm_", b"pypi-AgE", b"PRIVATE KEY", b"PuTTY-"),
-    *(b"eyJ", b"AccountKey=", b"Q~", b"hf_", b"_v1_", b"shpat_", b"shpca_", b"shppa_", b"shpss_"),
-    *(b"/webhooks/", b"dapi", b"dckr_", b"hvs.", b"hvb.", b"AGE-SECRET"),
+    *b"KIA SIA BIA CCA ws_secret WS_SECRET ecretAccessKey ghp_ gho_ ghu_ ghs_ ghr_".split(),
+    *b"github_pat_ lpat- gldt- glptt- glrt- glcbt- glft- glsoat- glimt- glagent- gloas-".split(),
+    *b"xox xapp- hooks.slack k_live_ k_test_ whsec_ AIza GOCSPX sk-ant- sk-proj- sk-svc".split(),
+    *b"sk-admin- sk-None- sk-or-v1- npm_ pypi-AgE PuTTY- eyJ AccountKey= Q~ hf_ _v1_".split(),
+    *b"shpat_ shpca_ shppa_ shpss_ /webhooks/ dapi dckr_ hvs. hvb. AGE-SECRET".split(),
+    b"PRIVATE KEY",
 )
 _RARE_SHAPES = (
-    *(
-        rb"sk-[A-Za-z0-9]{32}",
-        rb"SK[0-9a-f]{32}",
-        rb"SG\.[A-Za-z0-9_-]{16}",
-        rb":AA[A-Za-z0-9_-]{33}",
-    ),
+    *(rb"sk-[A-Za-z0-9]{32}", rb"SK[0-9a-f]{32}"),
+    *(rb"SG\.[A-Za-z0-9_-]{16}", rb":AA[A-Za-z0-9_-]{33}"),
 )
 _OF_SEVERAL_LINES = {"private key": False, "PuTTY private key": True}
 """Those that go on in the next lines, and whether the rest of the first belongs to them anyway."""
