@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from inbox_orch.shared.store.temporary import temporary_place
 
+from . import promised
 from .added import Bounded
 from .changes import Change, Facts
 from .commands import git, git_bytes
@@ -62,6 +63,7 @@ def facts(repository: Repository, before_tree: str, after_tree: str) -> Facts:
 
     Errors: `git_failed` (a tree or a content that is not here, too), `disk_full`, `io_error`.
     """
+    promised.bring_changed(repository, before_tree, after_tree)
     with sealed_folder(repository) as sealed:
         return facts_in(sealed, before_tree, after_tree)
 
@@ -86,6 +88,7 @@ def diff_text(repository: Repository, before: str, after: str, most_bytes: int) 
 
     Errors: `git_failed`, `disk_full`, `io_error`.
     """
+    promised.bring_changed(repository, before, after)
     place = temporary_place()
     with (
         sealed_folder(repository) as sealed,
@@ -110,6 +113,7 @@ def diff_text(repository: Repository, before: str, after: str, most_bytes: int) 
 def whole_diff(repository: Repository, before: str, after: str) -> bytes:
     """The change as a diff that `git apply` takes, with the content of binary files. Errors:
     `git_failed`, `disk_full`, `io_error`."""
+    promised.bring_changed(repository, before, after)
     with sealed_folder(repository) as sealed:
         words = (*_TEXT, "--binary", before, after)
         return git_bytes(sealed.folder, *words, environment=sealed.reading)

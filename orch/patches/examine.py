@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
 
-from ..git import history
+from ..git import history, promised
 from ..git.added import Added, added, pieces
 from ..git.changes import Change, Facts
 from ..git.commands import NO_ANSWER
 from ..git.facts import facts_in
+from ..git.genuine import require_genuine
 from ..git.repository import Repository
 from ..git.sealed import Sealed, sealed_folder
 from . import floor, secret_formats
@@ -85,6 +86,7 @@ def examine_told(
     """
     asked = _Asked(policy, told)
     try:
+        promised.bring_changed(repository, base, head)
         with sealed_folder(repository) as sealed:
             evidence = _evidence(sealed, base, head, asked)
             objections = judged(policy, evidence)
@@ -135,12 +137,15 @@ def _plain(text: str, secrets: Sequence[str], most: int = 4096) -> str:
 
 
 def _evidence(sealed: Sealed, base: str, head: str, asked: _Asked) -> Evidence:
-    if not asked.policy.is_more_than_the_floor:
-        return _of_trees(sealed, base, head)
+    more = asked.policy.is_more_than_the_floor
     # Git makes its diff meanwhile, which takes as long as all that is done with the facts.
-    with ThreadPoolExecutor(1) as beside:
-        text = beside.submit(added, sealed, base, head, MOST_TEXT_BYTES)
+    with ThreadPoolExecutor(2) as beside:
+        genuine = beside.submit(require_genuine, sealed.folder, (head,), base, sealed.reading)
+        text = beside.submit(added, sealed, base, head, MOST_TEXT_BYTES) if more else None
         evidence = _of_trees(sealed, base, head)
+        genuine.result()
+    if text is None:
+        return evidence
     evidence = _with_text(sealed, evidence, text.result(), asked)
     evidence = _with_messages(sealed, base, head, evidence, asked)
     if asked.said("renames"):
