@@ -17,6 +17,7 @@ from .added import Bounded
 from .changes import Change, Facts
 from .commands import git, git_bytes
 from .failures import named_failures
+from .genuine import require_genuine
 from .repository import Repository
 from .restoring import BATCH_BYTES, Entry, batches, contents, sized
 from .sealed import Sealed, sealed_folder
@@ -115,6 +116,8 @@ def whole_diff(repository: Repository, before: str, after: str) -> bytes:
     `git_failed`, `disk_full`, `io_error`."""
     promised.bring_changed(repository, before, after)
     with sealed_folder(repository) as sealed:
+        # Whoever approves of it has seen this.
+        require_genuine(sealed.folder, (after,), before, sealed.reading)
         words = (*_TEXT, "--binary", before, after)
         return git_bytes(sealed.folder, *words, environment=sealed.reading)
 

@@ -99,15 +99,18 @@ def examine_told(
     except InboxOrchError as error:
         if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
             raise
-        return unjudged(error.message)
+        return unjudged(error.message, error.hint)
     except _FAULTS as error:
         return unjudged(f"{type(error).__name__}: {error}")
 
 
-def unjudged(why: str) -> Examined:
-    """A change that could not be judged, which is denied."""
+def unjudged(why: str, remedy: str | None = None) -> Examined:
+    """A change that could not be judged, which is denied; `remedy` is what can be done about it."""
     evidence = Evidence(Facts((), 0, 0), unread=(printable(why, 500),))
-    return Examined(Summary(0, 0, 0, 0, ()), judged(Policy(), evidence))
+    found = judged(Policy(), evidence)
+    if remedy is not None:
+        found = tuple(each._replace(remedy=printable(remedy, 500)) for each in found)
+    return Examined(Summary(0, 0, 0, 0, ()), found)
 
 
 def _summary(facts: Facts, secrets: Sequence[str]) -> Summary:
@@ -279,11 +282,16 @@ def _of_history(
         for layer in asked.policy.layers
     ]
     policy = Policy(tuple(layers))
-    for commit in history.commits(sealed, base, head) or ():
+    between = history.commits(sealed, base, head) or ()
+    texts = history.whole_texts(sealed, [commit.name for commit in between])
+    for commit, whole_text in zip(between, texts, strict=True):
         for parent in commit.parents or (history.empty_tree(sealed),):
             lines = added(sealed, parent, commit.name, MOST_TEXT_BYTES)
             evidence = _with_text(sealed, _of_trees(sealed, parent, commit.name), lines, asked)
-            for each in judged(policy, evidence):
+            hits = secret_formats.hits(whole_text, asked.told.secrets)
+            beside = [Finding(kind, "what is in the commit itself", None) for _, _, kind in hits]
+            secrets = (*evidence.secrets, *beside[:MOST_FINDINGS])
+            for each in judged(policy, evidence._replace(secrets=secrets)):
                 key = (each.rule, each.layer)
                 if key not in whole:
                     text = f"{each.text} (in the commit {commit.name[:12]})"

@@ -12,6 +12,7 @@ from inbox_orch.orch.attempts.rework import Edit
 from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.leader import patches as deeds
 from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.views import patch_text
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.patches import Plain, disagreements
@@ -77,6 +78,39 @@ def test_what_is_written_over_once_it_is_accepted_is_not_brought_in(plain: Plain
     assert git(plain.site.repository, "branch", "--list", branch_of(plain.run)) == ""
 
 
+def test_whoever_approves_is_shown_nothing_else_than_what_comes_in(plain: Plain):
+    plain.open(ASKING).handed_in(ci_yml="evil\n")
+    plain.lead()
+    (asked,) = plain.patches()
+    shown = plain.site.repository / "README.md"
+    harmless = git(plain.site.repository, "hash-object", "-w", str(shown))
+    write_over(plain, git(plain.item["worktree"], "rev-parse", "HEAD:ci.yml"), harmless)
+
+    with refused("git_failed"):
+        patch_text.text_of(plain.site.scheduler.desk, plain.run, asked.patch)
+
+
+def test_objects_that_went_away_with_where_they_were_borrowed_are_missed(plain: Plain, tmp_path):
+    plain.open(NO_BAD)
+    item = plain.site.dispatch(plain.run)["a"]
+    git(tmp_path, "init", "--quiet", "--bare", "mine")
+    lent = plain.site.repository / ".git/objects/info/alternates"
+    lent.write_text(f"{tmp_path}/mine/objects\n")
+    (tmp_path / "lent.txt").write_text("lent\n")
+    name = git(tmp_path / "mine", "hash-object", "-w", str(tmp_path / "lent.txt"))
+    git(item["worktree"], "update-index", "--add", "--cacheinfo", f"100644,{name},a.txt")
+    git(item["worktree"], "commit", "--quiet", "--message", "Write a.txt")
+    git(item["worktree"], "reset", "--quiet", "--hard")
+    plain.site.done(item)
+    plain.lead()
+    assert plain.attempt.state == "succeeded"
+    lent.unlink()
+
+    with refused("git_failed"):
+        plain.site.scheduler.integrate(plain.run)
+    assert git(plain.site.repository, "branch", "--list", branch_of(plain.run)) == ""
+
+
 def test_a_graft_makes_nobody_elses_work_go(plain: Plain):
     """By it the newest piece would build on all that was integrated, and have taken it out."""
     plain.open(NO_BAD)
@@ -122,6 +156,24 @@ def test_a_graph_of_commits_that_says_otherwise_is_not_believed(plain: Plain):
     assert "bad.txt may not be changed" in str(plain.attempt.reason)
 
 
+@pytest.mark.parametrize("where", ["header", "behind"])
+def test_a_key_in_a_commit_that_git_does_not_show_is_found(plain: Plain, where: str):
+    plain.open({"secrets": "deny", "history": "keep"}, max_attempts=1)
+    item, key = plain.site.dispatch(plain.run)["a"], f"AKIA{'Z' * 16}"
+    commit(item["worktree"], "a.txt", "x\n")
+    raw = git(item["worktree"], "cat-file", "commit", "HEAD")
+    head, _, message = raw.partition("\n\n")
+    shown = f"{head}\nnote {key}\n\n{message}\n" if where == "header" else f"{raw}\n\0{key}\n"
+    (plain.site.folder / "raw").write_text(shown)
+    words = ("hash-object", "-t", "commit", "--literally", "-w", str(plain.site.folder / "raw"))
+    git(item["worktree"], "update-ref", "HEAD", git(item["worktree"], *words))
+    plain.site.done(item)
+    plain.lead()
+
+    assert plain.attempt.state == "rejected"
+    assert "secrets" in str(plain.attempt.reason) and key not in str(plain.attempt.reason)
+
+
 # -- the worktree ----------------------------------------------------------------------------
 
 
@@ -153,6 +205,26 @@ def test_a_worktree_in_the_place_of_another_is_not_gone_back_to(plain: Plain, ho
         scheduler.checkpoint_restore(*scheduler.checkpoint_named(kept.name, run.name))
     assert (theirs / "theirs.txt").read_text() == "theirs\n"
     assert git(theirs, "symbolic-ref", "HEAD") == f"refs/heads/{plain.items['b']['branch']}"
+
+
+@pytest.mark.parametrize("name", ["commondir", "gitdir", "HEAD"])
+def test_what_git_knows_of_a_worktree_leads_nowhere_else(plain: Plain, tmp_path: Path, name: str):
+    plain.open(NO_BAD, max_attempts=1)
+    item, main = plain.site.dispatch(plain.run)["a"], plain.site.repository
+    shutil.copytree(main, tmp_path / "mine")
+    bad = commit(item["worktree"], "bad.txt", "x\n")
+    good = commit(tmp_path / "mine", "a.txt", "x\n")
+    at = Path((Path(item["worktree"]) / ".git").read_text().removeprefix("gitdir: ").strip())
+    told = {"commondir": f"{tmp_path}/mine/.git\n", "gitdir": f"{main}/.git\n", "HEAD": f"{good}\n"}
+    (at / name).write_text(told[name])
+    plain.site.done(item)
+    before = git(main, "rev-parse", "main")
+    plain.lead()
+
+    assert plain.attempt.state in ("rejected", "lost")
+    assert git(main, "rev-parse", "main") == before
+    kept = git(main, "for-each-ref", "--contains", bad, "--format=%(refname)", "refs/orch")
+    assert kept or name == "HEAD"
 
 
 def test_a_branch_that_is_another_name_of_main_takes_no_text_there(plain: Plain):

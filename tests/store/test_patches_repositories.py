@@ -11,6 +11,7 @@ from inbox_orch.orch.attempts import submit
 from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
+from inbox_orch.orch.stages.decide import Answered
 from support.buses import refused
 from support.patches import disagreements
 from support.runs import Site, commit, git
@@ -179,6 +180,49 @@ def undone(site: Site, run: Run, repository: Path) -> None:
     names = git(repository, "ls-tree", "-r", "--name-only", branch_of(run)).split()
     assert "a.txt" not in names and "README.md" in names
     assert git(repository, "show", f"{branch_of(run)}:README.md") == "A better project."
+
+
+# -- submodules and filters ------------------------------------------------------------------
+
+
+def test_a_submodule_that_is_moved_on_is_asked_about_and_then_comes_in(site: Site, tmp_path: Path):
+    repository = with_submodule(tmp_path)
+    run = site.open_run(repository, config=Config(policy={}))
+    site.add(run, "a", max_attempts=1)
+    item = site.dispatch(run)["a"]
+    newer = commit(tmp_path / "library", "new.txt", "new\n")
+    git(item["worktree"], "update-index", "--cacheinfo", f"160000,{newer},library")
+    modules = Path(item["worktree"], ".gitmodules")
+    modules.write_text(modules.read_text().replace("/library\n", "/other\n"))
+    git(item["worktree"], "commit", "--quiet", "--message", "Another library", "-i", ".gitmodules")
+    site.done(item)
+    site.scheduler.reconcile(run)
+    (question,) = site.scheduler.questions(run)
+    assert question.decision is not None
+    assert "`submodules`" in question.decision.sentence
+    assert ".gitmodules" in question.decision.sentence
+
+    site.leader("boss").answer(run, "a", body="", decided=Answered("approve"))
+    site.scheduler.reconcile(run)
+    site.scheduler.integrate(run)
+    assert git(repository, "rev-parse", f"{branch_of(run)}:library") == newer
+
+
+def test_what_the_owners_filter_has_to_make_is_not_committed_without_it(site: Site, tmp_path: Path):
+    repository = filtered(tmp_path)
+    run = site.open_run(repository, config=POLICY)
+    site.add(run, "a", harvest=True, max_attempts=1)
+    item = site.dispatch(run)["a"]
+    Path(item["worktree"], "big.txt").write_text("larger\n")
+    git(repository, "config", "filter.turned.clean", "no-such-program")
+    site.done(item)
+    site.scheduler.reconcile(run)
+
+    (attempt,) = site.attempts(run, "a")
+    assert attempt.state == "rejected"
+    assert "clean filter 'turned' failed" in str(attempt.reason)
+    assert git(item["worktree"], "rev-parse", "HEAD") == attempt.base_commit
+    assert Path(item["worktree"], "big.txt").read_text() == "larger\n"
 
 
 # -- what was never fetched ------------------------------------------------------------------
