@@ -6,7 +6,7 @@ content itself.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import BinaryIO, NamedTuple, cast
 
@@ -69,10 +69,16 @@ def facts(repository: Repository, before_tree: str, after_tree: str) -> Facts:
         return facts_in(sealed, before_tree, after_tree)
 
 
-def facts_in(sealed: Sealed, before_tree: str, after_tree: str) -> Facts:
-    """`facts`, in a folder that is there already."""
+def facts_in(
+    sealed: Sealed,
+    before_tree: str,
+    after_tree: str,
+    sizes: Callable[[], Mapping[str, int]] = dict,
+) -> Facts:
+    """`facts`, in a folder that is there already. `sizes` gives the sizes of contents that are
+    known, so that git need not be asked; it is called once git has told the entries."""
     changed, lines = _read(sealed, before_tree, after_tree)
-    found = _contents(sealed, changed, lines)
+    found = _contents(sealed, changed, lines, sizes())
     files = tuple(_change(raw, lines.get(raw.path), found) for raw in changed)
     return Facts(files, sum(f.insertions for f in files), sum(f.deletions for f in files))
 
@@ -160,7 +166,10 @@ def _entries(parts: Sequence[str]) -> list[Raw]:
 
 
 def _contents(
-    sealed: Sealed, changed: Sequence[Raw], lines: Mapping[str, tuple[int, int] | None]
+    sealed: Sealed,
+    changed: Sequence[Raw],
+    lines: Mapping[str, tuple[int, int] | None],
+    known: Mapping[str, int],
 ) -> dict[str, _Content]:
     """By their names, no more than some of them at a time: what is new, and what was before where
     git counts no lines. Of a small one git has seen the whole: it need not be read."""
@@ -170,7 +179,9 @@ def _contents(
     whole |= {name for mode, name in sides if mode == _LINK}
     modules = _modules(changed)
     names = [name for name in {*whole, *(name for _, name in sides)} if name not in modules]
-    entries = sized(sealed.folder, names, sealed.reading)
+    entries = [Entry("", name, known[name], "") for name in names if name in known]
+    unknown = [name for name in names if name not in known]
+    entries += sized(sealed.folder, unknown, sealed.reading)
     read = [e for e in entries if e.size > _SEEN_BYTES or e.name in whole]
     found = {e.name: _content((e.size, False, 0, None)) for e in entries}
     for batch in batches(read):

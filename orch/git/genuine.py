@@ -19,15 +19,16 @@ def require_genuine(
     heads: Sequence[str],
     base: str,
     environment: Mapping[str, str] | None = None,
-) -> None:
+) -> dict[str, int]:
     """Each object that commits (or trees) bring in beside those of a base has the content that its
-    name says. Error `git_failed`, also where one is not here."""
+    name says; returns how many bytes the files among them have. Error `git_failed`, also where one
+    is not here."""
     within = None if environment is None else dict(environment)
     words = ("rev-list", "--objects", "--no-object-names", "--stdin")
     asked = "".join(f"{each}\n" for each in (*heads, f"^{base}")).encode()
     _, names = git(folder, *words, reads=True, given=asked, environment=within)
     if not names:
-        return
+        return {}
     seen = _Seen(hashlib.sha1 if len(base) == 40 else hashlib.sha256)
     git_bytes(
         folder,
@@ -46,14 +47,16 @@ def require_genuine(
             " `git fetch` from a clone that has them, after they were moved away, brings them back",
             details={"folder": folder, "objects": seen.wrong[:100]},
         )
+    return seen.sizes
 
 
 class _Seen:
     """Takes what `git cat-file --batch` writes as it comes (git-cat-file(1), BATCH OUTPUT), and
-    keeps none of it but the names of what is not there, or is another's."""
+    keeps none of it but the names of what is not there, or is another's, and the sizes of files."""
 
     def __init__(self, kind: Any) -> None:
         self.wrong: list[str] = []
+        self.sizes: dict[str, int] = {}
         self._kind, self._rest, self._left = kind, b"", 0
         self._name, self._digest = "", kind()
 
@@ -78,7 +81,10 @@ class _Seen:
         if len(facts) != 2:
             self.wrong.append(name)  # "missing"
             return
-        self._name, self._left = name, int(facts[1]) + 1  # a line's end comes after it
+        size = int(facts[1])
+        if facts[0] == "blob":
+            self.sizes[name] = size
+        self._name, self._left = name, size + 1  # a line's end comes after it
         self._digest = self._kind(f"{facts[0]} {facts[1]}\0".encode())
 
     def _read(self, content: bytes, at: int) -> int:

@@ -4,7 +4,7 @@ folder where no attribute and no setting has a say, and judged. Writes nothing.
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -145,8 +145,7 @@ def _evidence(sealed: Sealed, base: str, head: str, asked: _Asked) -> Evidence:
     with ThreadPoolExecutor(2) as beside:
         genuine = beside.submit(require_genuine, sealed.folder, (head,), base, sealed.reading)
         text = beside.submit(added, sealed, base, head, MOST_TEXT_BYTES) if more else None
-        evidence = _of_trees(sealed, base, head)
-        genuine.result()
+        evidence = _of_trees(sealed, base, head, genuine.result)
     if text is None:
         return evidence
     evidence = _with_text(sealed, evidence, text.result(), asked)
@@ -156,8 +155,10 @@ def _evidence(sealed: Sealed, base: str, head: str, asked: _Asked) -> Evidence:
     return evidence
 
 
-def _of_trees(sealed: Sealed, base: str, head: str) -> Evidence:
-    facts = facts_in(sealed, base, head)
+def _of_trees(
+    sealed: Sealed, base: str, head: str, sizes: Callable[[], Mapping[str, int]] = dict
+) -> Evidence:
+    facts = facts_in(sealed, base, head, sizes)
     return Evidence(facts, tuple(_breaches(sealed, head, facts)))
 
 
