@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox_orch.orch.patches.hiding import KeyStream, covered, hidden, hidden_bytes, suspects
+from inbox_orch.orch.patches.hiding import KeyStream, covered, hidden, suspects
 from inbox_orch.orch.patches.secret_formats import FORMATS, VALUE, hits
 from support.keys import KEYS
 
@@ -152,7 +152,7 @@ def test_a_stream_hides_what_the_whole_has_whatever_the_pieces(most: int):
 
     keys = [key for kind, key in KEYS.items() if kind != "PyPI token"]
     chance = random.Random(most)
-    for _ in range(20):
+    for _ in range(8):
         parts = [
             chance.choice([*keys, _KEY + _BODY + _END, _KEY + _BODY, "a value", "x" * 4000])
             if chance.random() < 0.3
@@ -193,6 +193,5 @@ def test_no_text_takes_long(piece: str):
 
     list(hits(content))
     hidden(content.decode())
-    hidden_bytes(content)
 
     assert time.process_time() - began < 2
