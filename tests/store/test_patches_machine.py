@@ -183,7 +183,8 @@ class Patches(RuleBasedStateMachine):
             return
         chosen = refused[pick % len(refused)]
         rules = [each["rule"] for each in chosen.objections]
-        self.watch.released[chosen.where.key].update(rules)
+        let = {(name, str(chosen.patch.tree)) for name in rules}
+        self.watch.released[chosen.where.key] |= let
 
         def act(leader: Scheduler) -> None:
             for name in rules:

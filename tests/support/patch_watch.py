@@ -47,7 +47,8 @@ class Watch:
         self.answered: dict[str, bytes] = {}
         """By its thread: the text that a worker has handed in."""
         self.approved: defaultdict[str, set[str]] = defaultdict(set)
-        self.released: defaultdict[str, set[str]] = defaultdict(set)
+        self.released: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        """Rules, each with the tree for which it was released."""
         self._accepted: set[tuple[str, str]] = set()
         self._tips: set[tuple[str, int, int]] = set()
         self._objects: dict[tuple[str, ...], set[str]] = {}
@@ -132,7 +133,8 @@ class Watch:
         lines = [line.split("\t") for line in form.split("\n") if line]
         names = {path.rpartition("/")[2] for _, _, path in lines}
         changed = sum(int(added) + int(taken) for added, taken, _ in lines)
-        let = self.released[task.key]
+        tree = str(own[-1].patch.tree)
+        let = {name for name, of in self.released[task.key] if of == tree}
         if names & set(self.policy.get("forbid_paths", ())):
             assert "forbid_paths" in let, f"{task.key}: what is forbidden came in"
         if names & set(self.policy.get("ask_paths", ())) and "ask_paths" not in let:
