@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from inbox_orch.orch.attempts import submit
+from inbox_orch.orch.git.repository import Repository
 from inbox_orch.orch.integration.rules import branch_of
+from inbox_orch.orch.patches import given as handing
+from inbox_orch.orch.patches.policy import Layer, Policy
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
+from inbox_orch.orch.runs.policies import layers_of
 from inbox_orch.orch.stages.decide import Answered
+from inbox_orch.orch.views import patch_check
 from support.buses import refused
 from support.patches import disagreements
 from support.runs import Site, commit, git
@@ -260,6 +265,16 @@ def test_what_a_text_changes_is_fetched_where_the_clone_lacks_it(site: Site, lac
     assert done.state == "committed"
     head = str(site.task(run, "a").accepted_head)
     assert git(repository, "show", f"{head}:away/w.txt") == "two"
+
+
+def test_what_is_only_checked_is_fetched_too(lacking):
+    _, repository = lacking
+    base = git(repository, "rev-parse", "main")
+    policy = Policy(tuple(Layer(*named) for named in layers_of(POLICY.policy)))
+    for text in (AWAY, EDITS):
+        given = handing.of_file(text.encode())
+        found = patch_check.check(Repository(str(repository)), base, given, policy)
+        assert found.examined.outcome == "allowed"
 
 
 def without_its_file(site: Site, run: Run) -> None:
