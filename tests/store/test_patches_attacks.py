@@ -12,11 +12,13 @@ from inbox_orch.orch.attempts.rework import Edit
 from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.leader import patches as deeds
 from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.stages.decide import Answered
 from inbox_orch.orch.views import patch_text
 from inbox_orch.shared.errors import InboxOrchError
 from support.buses import refused
 from support.patches import Plain, disagreements
 from support.runs import Site, commit, git
+from support.stages import Course, add, agent
 
 NO_BAD = {"forbid_paths": ["bad.txt"]}
 ASKING = {"ask_paths": ["ci.yml"]}
@@ -207,6 +209,28 @@ def test_a_worktree_in_the_place_of_another_is_not_gone_back_to(plain: Plain, ho
     assert git(theirs, "symbolic-ref", "HEAD") == f"refs/heads/{plain.items['b']['branch']}"
 
 
+def test_a_stage_in_the_worktree_of_another_attempt_is_somebodys_to_decide(site: Site):
+    run = site.open_run(config=Config(policy=NO_BAD))
+    stages = (agent("work", max_visits=2, on_failure="work"), agent("more"))
+    for key in "ab":
+        add(site, run, key, *stages)
+    site.dispatch(run)
+    mine, theirs = (Course(site, run, key) for key in "ab")
+    (theirs.worktree / "theirs.txt").write_text("theirs\n")
+    mine.worktree.rename(mine.worktree.with_name("moved"))
+    mine.worktree.symlink_to(theirs.worktree)
+    mine.work(a_txt="a\n")
+
+    assert mine.attempt.state == "blocked"
+    (question,) = site.scheduler.questions(run)
+    assert "another attempt" in str(question.message.body)
+    assert (theirs.worktree / "theirs.txt").read_text() == "theirs\n"
+    site.leader("boss").answer(run, "a", body="", decided=Answered("abandon"))
+    mine.lead()
+    assert mine.attempt.state == "failed"
+    assert (theirs.worktree / "theirs.txt").read_text() == "theirs\n"
+
+
 @pytest.mark.parametrize("name", ["commondir", "gitdir", "HEAD"])
 def test_what_git_knows_of_a_worktree_leads_nowhere_else(plain: Plain, tmp_path: Path, name: str):
     plain.open(NO_BAD, max_attempts=1)
@@ -295,7 +319,7 @@ def test_numbers_that_are_none_name_nothing(plain: Plain, number: str):
 
 def test_a_clock_that_is_put_back_changes_nothing(plain: Plain):
     clock, site = plain.site.clock, plain.site
-    plain.open({**ASKING, **NO_BAD, "min_reviewers": 2}, max_attempts=2)
+    plain.open({**ASKING, **NO_BAD, "min_reviewers": 2}, max_attempts=1)
     plain.handed_in(ci_yml="on: push\n", bad_txt="x\n")
     clock.jump_wall(-10 * _DAYS)
     plain.lead()
@@ -305,8 +329,7 @@ def test_a_clock_that_is_put_back_changes_nothing(plain: Plain):
     clock.jump_wall(-10 * _DAYS)
     deeds.release(site.leader("boss").desk, plain.run, refused_one.patch, "forbid_paths", "once")
     clock.jump_wall(-10 * _DAYS)
-    site.scheduler.retry(plain.run, ["a"]) if plain.state == "failed" else None
-    clock.advance(3600)
+    site.scheduler.retry(plain.run, ["a"])
     plain.handed_in(ci_yml="on: push\n", bad_txt="x\n")
     plain.lead()
     assert plain.attempt.state == "blocked"
