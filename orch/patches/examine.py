@@ -16,10 +16,12 @@ from ..git.added import Added, added, pieces
 from ..git.changes import Change, Facts
 from ..git.commands import NO_ANSWER
 from ..git.facts import facts_in
+from ..git.failures import shown
 from ..git.genuine import require_genuine
 from ..git.repository import Repository
 from ..git.sealed import Sealed, sealed_folder
 from . import floor, secret_formats
+from .hiding import hidden
 from .model import MOST_PATHS, Summary
 from .policy import Examined, Objection, Policy
 from .rules import Evidence, Finding, judged
@@ -39,6 +41,7 @@ _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Recursi
            ValueError)  # fmt: skip
 
 
+_MOST_PATH_CHARS = 4096
 _NO_CONTENT = (None, floor.LINK, floor.MODULE)
 
 
@@ -114,7 +117,7 @@ def unjudged(why: str, remedy: str | None = None) -> Examined:
 
 
 def _summary(facts: Facts, secrets: Sequence[str]) -> Summary:
-    paths = [_plain(each.path, secrets) for each in facts.files[:MOST_PATHS]]
+    paths = [_name(each.path, secrets) for each in facts.files[:MOST_PATHS]]
     size = sum(each.size for each in facts.files)
     return Summary(len(facts.files), facts.insertions, facts.deletions, size, tuple(paths))
 
@@ -132,8 +135,13 @@ def _shown(objection: Objection, told: Told) -> Objection:
     )
 
 
+def _name(path: str, secrets: Sequence[str]) -> str:
+    """A path that is stored as it is; whoever shows it takes care of what drives a terminal."""
+    return shown(hidden(path, secrets))[:_MOST_PATH_CHARS]
+
+
 def _plain(text: str, secrets: Sequence[str], most: int = 4096) -> str:
-    return printable(secret_formats.hidden(text, secrets), most)
+    return printable(hidden(text, secrets), most)
 
 
 # -- what is read ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ..attempts.rows import Details, details_with
 from ..attempts.visits import Visit
 from ..gates import surroundings_rows
 from ..gates.chosen import checks_of
-from ..git.masking import masked
+from ..patches.hiding import hidden
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.limits import MAX_DELIVERIES
@@ -51,10 +51,10 @@ def change_of(desk: Desk, course: Course, step: Step) -> Change:
     if not has_reviewer(course.run, course.task, stage, course.visits):
         return Change()
     secrets = secrets_of(config_of(course.run))
-    text = masked(reports.change_text(desk, course), secrets)
+    text = hidden(reports.change_text(desk, course), secrets)
     if texts.size(text) <= texts.MAX_CHANGE_BYTES:
         return Change(text)
-    whole = masked(reports.change_text(desk, course, reports.MAX_DIFF_BYTES), secrets)
+    whole = hidden(reports.change_text(desk, course, reports.MAX_DIFF_BYTES), secrets)
     return Change(text, desk.bus.artifacts.add_bytes("change.diff", whole.encode()))
 
 

@@ -70,7 +70,7 @@ def _judged(
         visit=None if live is None else live.number,
         text=made.sha256,
     )
-    return Judged(new, examined, policy, (), made.commit)
+    return patches.with_name(desk, Judged(new, examined, policy, (), made.commit))
 
 
 def _note(desk: Desk, course: Course, made: rows.Brought | None) -> None:
