@@ -31,13 +31,13 @@ def bring_changed(repository: Repository, before: str, after: str) -> None:
     if common is None:
         return
     words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after)
-    _, text = git(common, *words, reads=True, environment=_ASKING_NOBODY)
+    _, text = git(repository.path, *words, reads=True, environment=_ASKING_NOBODY)
     parts, names, modes = text.split("\0"), set[str](), set[str]()
     for entry in parts[:-1:2]:
         old, new, *both, _ = entry.removeprefix(":").split(" ")
         modes |= {old, new}
         names |= {n for mode, n in zip((old, new), both, strict=True) if mode != _MODULE}
-    entries = list(_entries(common, after)) if modes & {_LINK, _MODULE} else ()
+    entries = list(_entries(repository, after)) if modes & {_LINK, _MODULE} else ()
     names |= {n for mode, n, path in entries if mode == _LINK or path == ".gitmodules"}
     _bring(repository, common, names)
 
@@ -48,7 +48,7 @@ def bring_files(repository: Repository, tree: str, paths: Iterable[str]) -> None
     if common is None:
         return
     wanted = set(paths)
-    found = _entries(common, tree)
+    found = _entries(repository, tree)
     _bring(repository, common, {n for mode, n, path in found if path in wanted and mode != _MODULE})
 
 
@@ -77,9 +77,9 @@ def _may_be_partial(common: str) -> bool:
     return b"promisor" in content or b"partialclone" in content
 
 
-def _entries(common: str, tree: str) -> Iterator[tuple[str, str, str]]:
+def _entries(repository: Repository, tree: str) -> Iterator[tuple[str, str, str]]:
     words = ("ls-tree", "-r", "-z", "--full-tree", tree)
-    _, text = git(common, *words, reads=True, environment=_ASKING_NOBODY)
+    _, text = git(repository.path, *words, reads=True, environment=_ASKING_NOBODY)
     for entry in text.split("\0")[:-1]:
         facts, _, path = entry.partition("\t")
         mode, _, name = facts.split(" ")
