@@ -166,6 +166,7 @@ def send(
         "brief": work.brief_of(desk, run, task, attempt, thread_id, reads=not stage.writes),
         # What is no verdict is for another try at the review: no writer can do anything about it.
         "retry_refused": True if stage.reviews else None,
+        "retry_failed": True if stage.reviews else None,
         sessions.KEY: sessions.to_resume(course, stage, attempt.mailbox),
     }
     payload = {name: value for name, value in facts.items() if value is not None}

@@ -116,8 +116,8 @@ def hand_back(course: Course, body: str = "prose is no verdict", agent: str = "r
 
 
 def is_asked_of_its_worker(site: Site, course: Course) -> bool:
-    said = site.scheduler.bus.messages(course.attempt.thread_id)[0]
-    return json.loads(said.payload).get("retry_refused", False)
+    payload = json.loads(site.scheduler.bus.messages(course.attempt.thread_id)[0].payload)
+    return payload.get("retry_refused", False) and payload.get("retry_failed", False)
 
 
 def test_a_review_that_is_no_verdict_is_the_same_reviewer_s_again(site: Site, run, course: Course):
@@ -158,6 +158,51 @@ def test_a_review_that_never_is_a_verdict_is_somebodys_to_decide_and_no_writer_s
     assert [stage for stage, _ in course.way()] == ["write", *["judge"] * 3, "decision"]
     assert course.visits()[-1].found["cause"] == "infrastructure"
     assert "prose is no verdict" in str(course.visits()[-1].reason)
+
+
+def give_up(course: Course, **options) -> None:
+    """What a worker does that knows of no other way, and an agent by itself."""
+    (course.worktree / "b.txt").write_text("a reviewer's\n")
+    bus, token = course.claim("rev")
+    bus.fail(course.attempt.thread_id, token, body="no log-in", **options)
+    course.lead()
+
+
+def test_a_reviewer_that_fails_sends_no_writer_and_is_sent_for_again(site: Site, run, course):
+    started(site, run)
+    course.work(a_txt="one\n")
+    give_up(course)
+    assert course.way() == [("write", "succeeded"), ("judge", "lost")]
+    assert course.visits()[-1].reason == "no log-in"
+    site.clock.advance(2)
+    course.lead()
+
+    assert course.way()[-1] == ("judge", "live")
+    assert "The last try at judge came to nothing: no log-in" in course.text()
+    assert not (course.worktree / "b.txt").exists()
+    course.judge("approve")
+    assert site.states(run) == {"a": "succeeded"}
+
+
+def test_a_reviewer_that_fails_each_time_is_somebodys_to_decide(site: Site, run, course: Course):
+    started(site, run)
+    course.work(a_txt="one\n")
+    for _ in range(3):
+        give_up(course)
+        site.clock.advance(60)
+        course.lead()
+
+    assert course.way()[1:] == [*[("judge", "lost")] * 3, ("decision", "live")]
+    assert course.visits()[-1].found["cause"] == "infrastructure"
+
+
+def test_what_a_reviewer_gives_up_for_good_ends_the_attempt(site: Site, run, course: Course):
+    started(site, run)
+    course.work(a_txt="one\n")
+    give_up(course, fatal=True)
+
+    assert (course.attempt.state, course.attempt.reason) == ("failed", "no log-in")
+    assert course.way()[-1] == ("judge", "failed")
 
 
 def test_a_review_that_was_handed_in_and_cannot_be_read_sends_no_writer(
