@@ -229,7 +229,7 @@ def gates_ahead(tx: Transaction, course: Course) -> list[str]:
 def before(course: Course, step: Step) -> list[str]:
     """What a worker has to know of the visits before its own, newest last."""
     told = [
-        texts.decided(str(visit.verdict), visit.found.get("hint"))
+        texts.decided(str(visit.verdict), visit.found.get("hint"), visit.found.get("rule"))
         for visit in course.visits
         if visit.kind == "decision" and visit.state == "succeeded"
     ]

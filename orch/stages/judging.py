@@ -186,6 +186,9 @@ def last_writing(course: Course) -> Visit | None:
         stage = course.stage_of(visit)
         if stage is None or visit.state != "succeeded":
             continue
+        taken = course.taken_up(visit)
+        if taken is not None:
+            return taken
         if visit.kind == "agent" and visit.worker and (stage.writes or applied):
             return visit
         applied = applied or stage.action == "apply_patch"
