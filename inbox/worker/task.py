@@ -46,8 +46,8 @@ def terms_of(payload: str | None, timeout_seconds: float | None) -> Terms:
         limit = _checked_limit(limit)
         timeout_seconds = min(limit, timeout_seconds or limit)
     folder = _folder(asked.get("worktree"))
-    again = [asked.get(name) is True for name in ("retry_refused", "retry_failed")]
-    return Terms(folder, timeout_seconds, *again, session=_session(asked.get("session")))
+    refused, failed = (asked.get(name) is True for name in ("retry_refused", "retry_failed"))
+    return Terms(folder, timeout_seconds, refused, failed, _session(asked.get("session")))
 
 
 def _session(asked: object) -> Session | None:

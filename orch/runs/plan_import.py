@@ -132,13 +132,21 @@ def insert_plan(desk: Desk, tx: Transaction, run: Run, plan: Plan, cause: str = 
     """Add every task of a plan to a run, with what they wait for; `cause` is what their events say.
     Raises `Refused`, with nothing written."""
     known = tasks.ids_by_key(tx, run.id)
-    _refuse(plan, known, run.repository is not None, config_of(run))
+    found = faults(run, plan, known)
+    if found:
+        raise Refused(found)
     for task in plan.tasks:
         planning.keep_blueprint(desk, tx, run, task)
     rows = _rows(run, plan, known, (tx.now.wall_ms, cause))
     tasks.insert_many(tx, rows.tasks)
     tasks.insert_dependencies(tx, rows.dependencies)
     events.append_many(tx, rows.events, desk.actor(run), run_id=run.id)
+
+
+def faults(run: Run, plan: Plan, known: Mapping[str, str]) -> list[Fault]:
+    """What speaks against adding a plan to a run, which has tasks with the keys of `known`."""
+    repository = run.repository is not None
+    return plans.faults(plan, known.keys(), repository=repository, config=config_of(run))
 
 
 def _refuse(plan: Plan, known: Mapping[str, str], repository: bool, config: Config | None) -> None:

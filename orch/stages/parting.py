@@ -30,10 +30,12 @@ def add(desk: Desk, tx: Transaction, run: Run, task: Task, plan: Plan) -> tuple[
     run = desk.require_open(tx, run)
     waiting = tasks.dependencies_below(tx, task.id)
     known = tasks.ids_by_key(tx, run.id)
-    faults = [*_faults(tx, plan, task, known)]
+    plan = _as_parts(tx, run, task, plan)
+    faults = [*_faults(tx, plan, task, known), *plan_import.faults(run, plan, known)]
     if faults:
         raise Refused(faults)
-    plan_import.insert_plan(desk, tx, run, _as_parts(tx, run, task, plan), CAUSE)
+    behind = plan._replace(tasks=tuple(_behind(each, task) for each in plan.tasks))
+    plan_import.insert_plan(desk, tx, run, behind, CAUSE)
     keys = tuple(part.key for part in plan.tasks)
     ids = tasks.ids_by_key(tx, run.id)
     for edge in waiting:
@@ -67,9 +69,7 @@ def _as_parts(tx: Session, run: Run, task: Task, plan: Plan) -> Plan:
 
 
 def _as_part(part: TaskSpec, task: Task, drawn: str | None) -> TaskSpec:
-    waits = any(link.upstream == task.key for link in part.depends_on)
-    links = part.depends_on if waits else (Link(task.key), *part.depends_on)
-    part = part._replace(mailbox=part.mailbox or task.mailbox, depends_on=links)
+    part = part._replace(mailbox=part.mailbox or task.mailbox)
     if not part.worktree:
         return part
     if part.blueprint is None and part.hands_in is None:
@@ -77,6 +77,12 @@ def _as_part(part: TaskSpec, task: Task, drawn: str | None) -> TaskSpec:
     if part.policy is None:
         part = part._replace(policy=policies.stored(task.policy))
     return part
+
+
+def _behind(part: TaskSpec, task: Task) -> TaskSpec:
+    """The part as it waits for the task, by which it builds on what that built on."""
+    waits = any(link.upstream == task.key for link in part.depends_on)
+    return part if waits else part._replace(depends_on=(Link(task.key), *part.depends_on))
 
 
 def _faults(tx: Session, plan: Plan, task: Task, known: Mapping[str, str]) -> Iterator[Fault]:
