@@ -141,7 +141,7 @@ def visit_line(visit: Visit) -> str:
     said = [f"{visit.number}. {visit.stage}"]
     if visit.nth > 1:
         said[0] += f" ({visit.nth})"
-    said.append(visit.verdict or visit.state)
+    said.append(" ".join(filter(None, (visit.verdict or visit.state, visit.found.get("rule")))))
     failing = sum(sum(r.failures.values()) for r in results_of(visit))
     if failing and not visit.reason:
         said.append(counted(failing, "failure"))
