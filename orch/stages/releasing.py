@@ -132,7 +132,7 @@ def stopped_by(tx: Session, course: Course) -> Stopped | None:
         return None
     said = [v for v in course.visits if v.state != "void" and v.verdict != "relax"]
     last = said[-1] if said else None
-    if last is None or _is_changed(course, last):
+    if last is None or _is_changed(course, last) or _has_taken(course, last):
         return None
     stage = last.stage if last.kind != "decision" else None
     patch = next(filter(None, (_of(last, each) for each in _refused_in(tx, course))), None)
@@ -154,6 +154,13 @@ def _of(last: Visit, patch: Patch) -> Patch | None:
         return patch if last.state == "failed" and patch.visit == last.number else None
     refuses = last.verdict == "refuse" and last.found.get("resume") == "done"
     return patch if refuses and patch.id in last.found.get("patches", ()) else None
+
+
+def _has_taken(course: Course, last: Visit) -> bool:
+    """Whether refused work was taken up in a visit, and refused once more: no rule that it was
+    released from is why."""
+    stage = course.stage_of(last)
+    return last.kind == "action" and stage is not None and stage.type == "agent"
 
 
 def _is_changed(course: Course, last: Visit) -> bool:

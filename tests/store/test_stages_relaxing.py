@@ -272,3 +272,15 @@ def test_the_packet_has_what_was_refused_and_what_may_be_said(staged: Staged):
     facts = json.loads(message.payload)
     assert facts["refused"]["rules"] == ["forbid_paths", "max_lines"]
     assert Path(facts["worktree"]) == staged.worktree
+
+
+def test_what_has_become_forbidden_since_keeps_it_out_all_the_same(staged: Staged):
+    staged.open(WRITE, LOOK)
+    staged.work(a_txt=LONG)
+    with staged.site.scheduler.database.transaction() as tx:
+        tx.run("UPDATE task SET policy = ?", ('{"forbid_paths":["a.txt"]}',))
+    staged.decide("relax", "so")
+
+    assert staged.way()[-2:] == [("write", "failed"), ("decision", "live")]
+    assert "a.txt may not be changed" in str(staged.visits()[-2].reason)
+    assert not (staged.worktree / "a.txt").exists() and "relax" not in asked(staged).answers
