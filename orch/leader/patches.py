@@ -23,14 +23,16 @@ from ..stages.writers import writers_of
 
 
 class Said(NamedTuple):
-    """What a call has come to: the patch, its name and its state, and what is still missing: names
-    of people (how many), or rules that deny it."""
+    """What a call has come to: the patch, its name and its state, what is still missing: names of
+    people (how many), or rules that deny it; and `next`, what to do then, as a call with what that
+    does; None where nothing of this patch is left to be done."""
 
     patch: Patch
     name: str
     state: str
     missing: int = 0
     denied_by: tuple[str, ...] = ()
+    next: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -39,6 +41,7 @@ class Said(NamedTuple):
             "state": self.state,
             "missing": self.missing,
             "denied_by": list(self.denied_by),
+            "next": self.next,
         }
 
 
@@ -100,7 +103,20 @@ def _answer(desk: Desk, run: Run, patch: Patch, given: Answered) -> Said:
             _say(desk, tx, run, seen, given)
         left = [each for each in approvals.waiting(tx, patch.attempt_id) if each.patch == patch]
         missing = left[0].needs - len(left[0].given) if left else 0
-        return _told(tx, seen, missing=missing)
+        return _told(tx, seen, missing=missing, next=_after_answer(seen, given.answer, missing))
+
+
+def _after_answer(seen: _Seen, answer: str, missing: int) -> str:
+    key = seen.where.key
+    if missing:
+        return f"`orch patch approve {seen.name} --agent NAME` by another lets it in"
+    if answer == "approve" and seen.where.given_up:
+        return f"`orch adopt {key}` takes it in"
+    if seen.where.given_up:
+        return f"`orch retry {key}` has it done anew"
+    if answer == "approve":
+        return "`orch reconcile` carries it on, as every wait and drive does"
+    return f"`orch reconcile` carries that over; `orch task show {key}` tells how it goes on"
 
 
 def _ask_on(desk: Desk, run: Run, patch: Patch) -> None:
@@ -154,7 +170,28 @@ def release(desk: Desk, run: Run, patch: Patch, rule: str, reason: str) -> Said:
             raise _not_asked(seen, "release")
         found = releasing.refused(tx, patch)
         left = releasing.release(desk, tx, run, found, rule, (desk.actor(run), reason))
-        return _told(tx, seen, denied_by=left)
+        decision = decide.open_in(tx, seen.attempt)
+        asks = decision is not None and "relax" in decision.answers and not decision.rules
+        after = _after_release(seen, left) if left or not asks else _take_up(seen)
+        return _told(tx, seen, denied_by=left, next=after)
+
+
+def _take_up(seen: _Seen) -> str:
+    return f"`orch answer {seen.where.key} --decide relax --body WHY` takes it in at once"
+
+
+def _after_release(seen: _Seen, denied_by: tuple[str, ...]) -> str:
+    key, name = seen.where.key, seen.name
+    if denied_by:
+        return f"`orch patch release {name} --rule {denied_by[0]} --reason TEXT` releases the rest"
+    if seen.patch.rollback_of is not None:
+        return "`orch patch rollback` of the same patch once more takes it back"
+    if not seen.where.over:
+        return f"`orch task show {key}` tells when it is handed in once more; it is let in then"
+    if seen.patch.text is None:
+        return f"`orch adopt {key}` takes it in"
+    again = f"`orch patch export {name} | orch patch submit - --task {key} --replaces {name}`"
+    return f"`orch retry {key}`, then {again} takes it in"
 
 
 # -- giving up -------------------------------------------------------------------------------
@@ -169,7 +206,13 @@ def drop(desk: Desk, run: Run, patch: Patch, reason: str | None = None) -> Said:
             return _told(tx, seen)
         _require_droppable(seen)
         ledger.say(tx, desk, run, patch, Word("drop", "dropped", reason=reason))
-        return _told(tx, seen)
+        return _told(tx, seen, next=_after_drop(seen))
+
+
+def _after_drop(seen: _Seen) -> str | None:
+    if not seen.where.given_up:
+        return None
+    return f"`orch retry {seen.where.key}` has its task done anew, where nothing else does"
 
 
 def _require_droppable(seen: _Seen) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..attempts.visits import Visit
-from ..git.masking import masked
 from ..git.snapshots import Unfit
+from ..patches.hiding import covered, hidden
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.secrets import secrets_of
@@ -68,13 +68,13 @@ def _written(
 
 
 def _stored(desk: Desk, course: Course, action: str, report: reports.Report) -> str:
-    """The result of a visit: secrets masked, and the names of what is kept beside the database,
-    which is attached to the next worker's text."""
+    """The result of a visit: secrets and keys masked, and the names of what is kept beside the
+    database, which is attached to the next worker's text."""
     secrets = secrets_of(config_of(course.run))
     kept = []
     for name, content in report.files:
-        data = masked(content, secrets).encode("utf-8", "surrogateescape")
+        data = hidden(content, secrets).encode("utf-8", "surrogateescape")
         kept.append(desk.bus.artifacts.add_bytes(name, data)._asdict())
-    text = masked(report.text, secrets)
-    facts = {"action": action, "text": text, "artifacts": kept, **report.facts}
+    text = hidden(report.text, secrets)
+    facts = {"action": action, "text": text, "artifacts": kept, **covered(report.facts)}
     return json.dumps(facts, ensure_ascii=True)

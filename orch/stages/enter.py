@@ -18,7 +18,7 @@ from ..attempts.visits import Visit
 from ..gates import surroundings_rows
 from ..gates.chosen import checks_of
 from ..gates.results import GateResult
-from ..git.masking import masked
+from ..patches.hiding import hidden
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.limits import MAX_DELIVERIES
@@ -53,10 +53,10 @@ def change_of(desk: Desk, course: Course, step: Step) -> Change:
     if not has_reviewer(course.run, course.task, stage, course.visits):
         return Change()
     secrets = secrets_of(config_of(course.run))
-    text = masked(reports.change_text(desk, course), secrets)
+    text = hidden(reports.change_text(desk, course), secrets)
     if texts.size(text) <= texts.MAX_CHANGE_BYTES:
         return Change(text)
-    whole = masked(reports.change_text(desk, course, reports.MAX_DIFF_BYTES), secrets)
+    whole = hidden(reports.change_text(desk, course, reports.MAX_DIFF_BYTES), secrets)
     return Change(text, desk.bus.artifacts.add_bytes("change.diff", whole.encode()))
 
 
@@ -282,7 +282,7 @@ def known(desk: Desk, course: Course) -> list[str]:
     words = "" if wrote is None or wrote.worker is None else _words(desk, wrote)
     if wrote is not None and words:
         secrets = secrets_of(config_of(course.run))
-        told.append(texts.said_by_author(str(wrote.worker), masked(words, secrets)))
+        told.append(texts.said_by_author(str(wrote.worker), hidden(words, secrets)))
     return told
 
 

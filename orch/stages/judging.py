@@ -93,7 +93,8 @@ def _let_in(desk: Desk, course: Course, policy: Policy, examined: Examined, new:
     examined, waivers = patches.let_in(examined, released)
     if waivers:
         new = new._replace(replaces=waivers[0].patch.id)
-    return Judged(new, examined, policy, waivers, str(new.head))
+    judged = Judged(new, examined, policy, waivers, str(new.head))
+    return patches.with_name(desk, judged)
 
 
 def record(desk: Desk, tx: Transaction, course: Course, found: Judged) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inbox_orch.shared.ids import counted
+from inbox_orch.shared.ids import counted, printable
 
 from ..attempts.visits import Visit
+from ..patches.hiding import covered, hidden
 from ..patches.model import Waiting
 from ..runs.costs import Cost
 from . import sessions
@@ -133,7 +134,7 @@ def of(
         **({"patches": [_asked_json(each) for each in course.waiting]} if step.by_policy else {}),
         **({} if stopped is None else {"refused": _refused_json(stopped)}),
     }
-    return Packet(bounded("\n".join(lines), MAX_PACKET_BYTES), facts)
+    return Packet(bounded(hidden("\n".join(lines)), MAX_PACKET_BYTES), covered(facts))
 
 
 def visit_line(visit: Visit) -> str:
@@ -180,7 +181,9 @@ def _asked(course: Course, step: Step) -> list[str]:
     for each in course.waiting:
         name = f"{course.task.key}/{course.attempt.number}/{each.patch.number}"
         lines.append(f"- patch {name}, by {each.patch.author}: {each.sentence}")
-        lines += [f"  {path}" for path in each.patch.summary.paths[:_MOST_FAILURES]]
+        lines += [
+            f"  {printable(path, 4096)}" for path in each.patch.summary.paths[:_MOST_FAILURES]
+        ]
     first = f"{course.task.key}/{course.attempt.number}/{course.waiting[0].patch.number}"
     return [*lines, f"`orch patch show {first} --diff` shows it."]
 

@@ -75,7 +75,7 @@ def _judged(
     with desk.database.snapshot() as snapshot:
         released = ledger.waivers_for(snapshot, course.task.id, tree)
     examined, waivers = patches.let_in(examined, released)
-    return Judged(new, examined, policy, waivers, made.commit)
+    return patches.with_name(desk, Judged(new, examined, policy, waivers, made.commit))
 
 
 def _note(desk: Desk, course: Course, made: rows.Brought | None) -> None:

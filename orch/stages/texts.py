@@ -7,6 +7,7 @@ from inbox_orch.inbox.domain.limits import MAX_BODY_BYTES
 from inbox_orch.shared.ids import counted, printable
 
 from ..gates.results import GateResult
+from ..patches.hiding import hidden
 from .model import Stage
 
 MAX_TEXT_BYTES = 24 * 1024
@@ -83,11 +84,12 @@ def for_visit(
     task is whole, and what is to be done now is never left out for what is known besides.
     """
     step = f"This step: {stage.id}\n\n{stage.goal or ''}".rstrip()
-    newest = _newest(before, MAX_TEXT_BYTES // 2 + (2 * MAX_KNOWN_BYTES if stage.reviews else 0))
+    room = MAX_TEXT_BYTES // 2 + (2 * MAX_KNOWN_BYTES if stage.reviews else 0)
+    newest = _newest([hidden(part) for part in before], room)
     ending = "\n\n".join([step, *newest, *_rules(stage, gates, base)])
     opening = bounded(task_text, _MOST_OF_TASK)
     room = MAX_TEXT_BYTES - min(size(opening), MAX_TEXT_BYTES // 2) - size(ending) - 4
-    told = "\n\n".join(background)
+    told = hidden("\n\n".join(background))
     middle = [bounded(told, room)] if told and room >= _LEAST_BACKGROUND else []
     return "\n\n".join([opening, *middle, ending])
 

@@ -187,7 +187,8 @@ def test_what_was_released_before_is_only_taken_up(staged: Staged):
     patch = views.listed(staged.site.scheduler.desk, staged.run)[0].patch
     boss = staged.site.leader("boss").desk
     for rule in ("max_lines", "forbid_paths"):
-        deeds.release(boss, staged.run, patch, rule, "before")
+        said = deeds.release(boss, staged.run, patch, rule, "before")
+    assert said.next == "`orch answer a --decide relax --body WHY` takes it in at once"
     told = staged.decide("relax", "now")
 
     assert told["left"] == [] and staged.state == "succeeded"

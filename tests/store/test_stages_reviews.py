@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from inbox_orch.orch.leader import crew
-from inbox_orch.orch.leader.crew import Post
+from inbox_orch.orch.leader import crew, posts
+from inbox_orch.orch.leader.posts import Post
 from inbox_orch.orch.runs.config import Config, config_of
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.stages import roles, settle
 from inbox_orch.orch.stages.decide import Answered
 from support.runs import Site, git
@@ -15,7 +16,7 @@ from support.stages import Course, add, agent, gates, review
 
 @pytest.fixture
 def run(site: Site):
-    return site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    return site.open_run(config=Config(roles={"reviewer": Role("reviewers")}))
 
 
 @pytest.fixture
@@ -224,7 +225,7 @@ def test_a_review_that_was_handed_in_and_cannot_be_read_sends_no_writer(
 def test_a_review_is_told_which_gates_passed_on_this_tree_and_what_its_author_said(site: Site):
     fails = {"name": "style", "run": "test ! -e a.txt", "mode": "warn"}
     tests = {"name": "tests", "run": "true"}
-    config = Config(roles={"reviewer": "reviewers"}, gates=(tests, fails))
+    config = Config(roles={"reviewer": Role("reviewers")}, gates=(tests, fails))
     run = site.open_run(title="Later", config=config)
     course = Course(site, run)
     write = agent("write", on_success="look", max_visits=3)
@@ -273,8 +274,8 @@ def test_a_role_that_is_named_gets_a_mailbox_of_its_own_in_this_run(site: Site):
     run = site.open_run(title="Later")
     started(site, run)
     posts = (Post("x", None, "claude", "claude"), Post("y", "reviewer", "codex", "codex"))
-    given, cast = crew.cast(site.scheduler.desk, run, posts)
-    again, _ = crew.cast(site.scheduler.desk, run, posts)
+    given, cast = posts.cast(site.scheduler.desk, run, posts)
+    again, _ = posts.cast(site.scheduler.desk, run, posts)
 
     own = f"{run.name}-reviewer"
     assert config_of(given).roles == config_of(again).roles == {"reviewer": own}
@@ -287,7 +288,7 @@ def test_a_role_that_is_named_gets_a_mailbox_of_its_own_in_this_run(site: Site):
 def test_what_is_no_role_here_stays_a_mailbox(site: Site, run):
     started(site, run)
     posts = (Post("x", "builders", "a"), Post("y", "reviewer", "b"))
-    given, cast = crew.cast(site.scheduler.desk, run, posts)
+    given, cast = posts.cast(site.scheduler.desk, run, posts)
 
     assert given == run
     assert [post.mailbox for post in cast] == ["builders", "reviewers"]
@@ -322,6 +323,6 @@ def test_a_known_role_that_no_stage_has_is_told(site: Site, run, monkeypatch):
     started(site, run)
     told: list[str] = []
     monkeypatch.setattr(site.scheduler.database, "notice", told.append)
-    crew.cast(site.scheduler.desk, run, (Post("x", "simple_builder", "a"),))
+    posts.cast(site.scheduler.desk, run, (Post("x", "simple_builder", "a"),))
 
     assert told == [f"no stage of run {run.name} has the role simple_builder: it has no work there"]

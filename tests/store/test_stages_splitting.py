@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from inbox_orch.orch.attempts import moving
-from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
 from inbox_orch.orch.runs.plan import Link, Plan, TaskSpec
 from inbox_orch.orch.runs.plan_import import Refused
@@ -22,7 +21,7 @@ POLICY = {"forbid_paths": ["no.txt"]}
 @pytest.fixture
 def run(site: Site) -> Iterator[Run]:
     """`base` has succeeded, `a` builds on it and waits for a decision; `after` waits for it."""
-    run = site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    run = site.open_run()
     site.add(run, "base")
     options = {"mailbox": "builders", "policy": POLICY}
     add(site, run, "a", agent("write"), depends_on=["base"], **options)

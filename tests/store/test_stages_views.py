@@ -27,6 +27,7 @@ from inbox_orch.orch.pictures.timeline import bar_of_visit
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
 from inbox_orch.orch.runs.plan import Opening
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.schemas import COMMANDS
 from inbox_orch.orch.stages.decide import Answered
 from inbox_orch.orch.views import logs
@@ -163,7 +164,7 @@ def test_who_worked_on_it_is_told_of_all_visits_and_not_who_decided(lasting):
 
 
 def test_who_is_at_it_now_is_named_and_otherwise_who_wrote_it(site: Site):
-    run = site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    run = site.open_run(config=Config(roles={"reviewer": Role("reviewers")}))
     add(site, run, "a", agent("write", on_success="judge"), review("judge"))
     site.dispatch(run)
     course = Course(site, run)
