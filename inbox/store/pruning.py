@@ -30,8 +30,8 @@ class Removal(NamedTuple):
 
 
 # What was written to the opener of a thread, and has not been fetched. A run in which it was
-# noted after the last that was written has taken that in: its leaders fetch nothing. To note that it
-# has come is not to take it in.
+# noted after the last that was written has taken that in: its leaders fetch nothing. To note that
+# it has come is not to take it in.
 _UNREAD = (
     "EXISTS (SELECT 1 FROM message AS m JOIN destination AS d ON d.message_id = m.id"
     " WHERE m.thread_id = t.id AND m.body IS NOT NULL AND m.sender <> t.sender"

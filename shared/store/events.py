@@ -51,8 +51,8 @@ NOT_TAKEN_IN = (
     "checkpoint_made",
     "checkpoint_restored",
 )
-"""Kinds that a run notes on a thread whose result it has still to take in: what was written there is
-needed until something else is noted."""
+"""Kinds that a run notes on a thread whose result it has still to take in: what was written there
+is needed until something else is noted."""
 
 # `json.dumps` would make a new encoder for each event.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -273,9 +273,9 @@ def test_only_documents_may_change_where_that_is_said(site: Site, run, course: C
 def test_a_role_that_is_named_gets_a_mailbox_of_its_own_in_this_run(site: Site):
     run = site.open_run(title="Later")
     started(site, run)
-    posts = (Post("x", None, "claude", "claude"), Post("y", "reviewer", "codex", "codex"))
-    given, cast = posts.cast(site.scheduler.desk, run, posts)
-    again, _ = posts.cast(site.scheduler.desk, run, posts)
+    wanted = (Post("x", None, "claude", "claude"), Post("y", "reviewer", "codex", "codex"))
+    given, cast = posts.cast(site.scheduler.desk, run, wanted)
+    again, _ = posts.cast(site.scheduler.desk, run, wanted)
 
     own = f"{run.name}-reviewer"
     assert config_of(given).roles == config_of(again).roles == {"reviewer": own}
@@ -287,8 +287,8 @@ def test_a_role_that_is_named_gets_a_mailbox_of_its_own_in_this_run(site: Site):
 
 def test_what_is_no_role_here_stays_a_mailbox(site: Site, run):
     started(site, run)
-    posts = (Post("x", "builders", "a"), Post("y", "reviewer", "b"))
-    given, cast = posts.cast(site.scheduler.desk, run, posts)
+    wanted = (Post("x", "builders", "a"), Post("y", "reviewer", "b"))
+    given, cast = posts.cast(site.scheduler.desk, run, wanted)
 
     assert given == run
     assert [post.mailbox for post in cast] == ["builders", "reviewers"]
