@@ -278,7 +278,7 @@ def test_a_role_that_is_named_gets_a_mailbox_of_its_own_in_this_run(site: Site):
     again, _ = posts.cast(site.scheduler.desk, run, wanted)
 
     own = f"{run.name}-reviewer"
-    assert config_of(given).roles == config_of(again).roles == {"reviewer": own}
+    assert config_of(given).roles == config_of(again).roles == {"reviewer": Role(own)}
     assert [post.mailbox for post in cast] == [None, own]
     course = Course(site, run)
     course.work(a_txt="one\n")
