@@ -14,11 +14,10 @@ from ..patches import approvals, ledger, states
 from ..patches import rows as patches
 from ..patches.ledger import Word
 from ..patches.model import Entry, Patch
-from ..patches.rules import FLOOR
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from ..stages import attempt as stages
-from ..stages import course, decide
+from ..stages import course, decide, releasing
 from ..stages.decide import Answered
 from ..stages.writers import writers_of
 
@@ -169,18 +168,16 @@ def release(desk: Desk, run: Run, patch: Patch, rule: str, reason: str) -> Said:
         seen = _seen(tx, patch)
         if seen.state != "quarantined":
             raise _not_asked(seen, "release")
-        by = desk.actor(run)
-        objections = _objections(seen)
-        met = [each for each in objections if each["rule"] == rule]
-        _require_releasable(seen, rule, met, objections)
-        _require_other(desk, tx, run, seen, (by, rule))
-        opened = {each.rule for each in _open_of(tx, seen)}
-        if rule not in opened:
-            paths = sorted({path for each in met for path in each["paths"]})
-            facts = {"rule": rule, "paths": paths, "tree": patch.tree}
-            ledger.say(tx, desk, run, patch, Word("waiver", "given", by, reason, facts))
-        left = tuple(sorted({each["rule"] for each in objections} - opened - {rule}))
-        return _told(tx, seen, denied_by=left, next=_after_release(seen, left))
+        found = releasing.refused(tx, patch)
+        left = releasing.release(desk, tx, run, found, rule, (desk.actor(run), reason))
+        decision = decide.open_in(tx, seen.attempt)
+        asks = decision is not None and "relax" in decision.answers and not decision.rules
+        after = _after_release(seen, left) if left or not asks else _take_up(seen)
+        return _told(tx, seen, denied_by=left, next=after)
+
+
+def _take_up(seen: _Seen) -> str:
+    return f"`orch answer {seen.where.key} --decide relax --body WHY` takes it in at once"
 
 
 def _after_release(seen: _Seen, denied_by: tuple[str, ...]) -> str:
@@ -195,56 +192,6 @@ def _after_release(seen: _Seen, denied_by: tuple[str, ...]) -> str:
         return f"`orch adopt {key}` takes it in"
     again = f"`orch patch export {name} | orch patch submit - --task {key} --replaces {name}`"
     return f"`orch retry {key}`, then {again} takes it in"
-
-
-def _open_of(tx: Transaction, seen: _Seen) -> list[ledger.Waiver]:
-    every = ledger.waivers_for(tx, seen.attempt.task_id, str(seen.patch.tree))
-    return [each for each in every if each.patch == seen.patch]
-
-
-def _objections(seen: _Seen) -> list[dict[str, Any]]:
-    """What the policy had against it: what it denied, or else what it asked about."""
-    found = [
-        each
-        for entry in seen.entries
-        if entry.kind == "policy"
-        for each in entry.found.get("objections", ())
-    ]
-    return [each for each in found if each["outcome"] == "denied"] or found
-
-
-def _require_releasable(
-    seen: _Seen, rule: str, met: list[dict[str, Any]], every: list[dict[str, Any]]
-) -> None:
-    if not met:
-        rules = ", ".join(sorted({each["rule"] for each in every})) or "none"
-        raise usage(
-            f"patch {seen.name} was not refused for {rule[:60]!r}",
-            hint=f"the rules that it breaks: {rules}",
-        )
-    details = {"patch": seen.patch.id, "rule": rule}
-    if any(each["layer"] == FLOOR for each in met):
-        raise InboxOrchError(
-            "policy_denied",
-            f"{rule} is not released: it holds whatever a policy says",
-            hint=met[0]["remedy"],
-            details=details,
-        )
-
-
-def _require_other(
-    desk: Desk, tx: Transaction, run: Run, seen: _Seen, said: tuple[str, str]
-) -> None:
-    """Nobody releases what they wrote; `said` is who, and the rule."""
-    by, rule = said
-    writers = writers_of(desk, tx, course.read(tx, run, seen.attempt.id))
-    if by in writers | {seen.patch.author}:
-        raise InboxOrchError(
-            "policy_denied",
-            f"{by} has written patch {seen.name}, and cannot release it",
-            hint="somebody else has to: `--agent NAME` says who does",
-            details={"patch": seen.patch.id, "rule": rule},
-        )
 
 
 # -- giving up -------------------------------------------------------------------------------

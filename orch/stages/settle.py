@@ -187,7 +187,9 @@ def _outcome(
         return Outcome("lost", reason=lost[:_MOST_REASON])
     if thread.state == "failed":
         reason = words[:_MOST_REASON] or "its worker gave up"
-        return Outcome("failed", reason=reason, put_back=True, fatal=thread.fatal)
+        # A review that comes to no verdict is nothing that a writer could do anything about.
+        state = "lost" if stage.reviews and not thread.fatal else "failed"
+        return Outcome(state, reason=reason, put_back=True, fatal=thread.fatal)
     if not stage.reviews:
         return Outcome("succeeded", reason=None)
     return _verdict(course, said)

@@ -382,6 +382,9 @@ def test_a_worker_rests_longer_at_each_limit_in_a_row_and_ends_without_a_log_in(
     assert not rest.for_good
     rest.note(ended(77), 0)
     assert rest.for_good and rest.error().code == "not_logged_in"
+    assert str(rest.error().hint).endswith("the thread that met it has failed and says so")
+    rest.note(ended(77, outcome="handed_back"), 0)
+    assert str(rest.error().hint).endswith("the thread that met it is offered again")
 
 
 def test_a_worker_with_a_command_of_its_own_never_rests():
