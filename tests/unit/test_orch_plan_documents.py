@@ -17,6 +17,7 @@ from inbox_orch.orch.documents.writing import plan_as_json, write_json, write_ya
 from inbox_orch.orch.runs.config import FINDS, Config, NoAnswer, Setup
 from inbox_orch.orch.runs.model import Limits
 from inbox_orch.orch.runs.plan import Link, Opening, Plan, TaskSpec
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.shared.errors import InboxOrchError
 
 TRICKY = (
@@ -43,6 +44,13 @@ SECONDS = st.one_of(st.none(), st.integers(1, 10**6), st.floats(1, 1e6))
 LIMITS = st.builds(Limits, SECONDS, SECONDS, SECONDS, SECONDS, SECONDS)
 COMMANDS = st.lists(BODIES.filter(str.strip), max_size=3).map(tuple)
 
+ROLES = st.sampled_from(
+    [
+        Role("m"),
+        Role("on", adapter="codex", toolset="readonly", model="1e3"),
+        Role(command=("sh", "-c", "a: b # no", "~")),
+    ]
+)
 POLICIES = st.sampled_from(
     [
         None,
@@ -105,7 +113,7 @@ def plans(draw) -> Plan:
             harvest=st.booleans(),
             notify=COMMANDS,
             gates=st.sampled_from([(), ({"name": "no", "run": ["a", "b"]},)]),
-            roles=st.dictionaries(st.sampled_from(["yes", "r"]), st.just("m"), max_size=2),
+            roles=st.dictionaries(st.sampled_from(["yes", "r"]), ROLES, max_size=2),
             finds=st.sampled_from([FINDS, (), ("gates",)]),
             policy=POLICIES,
             decisions=st.sampled_from([NoAnswer(), NoAnswer("abandon", 60.0)]),
