@@ -21,6 +21,7 @@ GROUPS = {
         "skip",
         "attempt",
         "checkpoint",
+        "purge",
         "doctor",
     ),
     "See what was done": (
@@ -76,6 +77,9 @@ MEANT = {
     "remove": ("cancel", "cleanup"),
     "prune": ("cleanup",),
     "gc": ("cleanup",),
+    "redact": ("purge",),
+    "scrub": ("purge",),
+    "forget": ("purge",),
     "restore": ("checkpoint restore", "attempt restore"),
     "undo": ("checkpoint restore",),
     "snapshot": ("checkpoint make",),
