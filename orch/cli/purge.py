@@ -85,7 +85,8 @@ def _values(files: tuple[str, ...], variables: tuple[str, ...]) -> list[str]:
         found += _lines(path)
     for name in variables:
         if name not in os.environ:
-            raise usage(f"there is no environment variable {name}", hint="export it first")
+            # Without the name, which may be the value by mistake.
+            raise usage("--env names no variable that is set", hint="--env NAME, without the `$`")
         found.append(os.fsencode(os.environ[name]).decode("utf-8", "surrogateescape"))
     return found
 

@@ -1,8 +1,6 @@
 """`orch checkpoint make` and `restore` killed at any step, alone or in a call of git: the next
 command comes to the end of it, and no state of the worktree is lost."""
 
-import contextlib
-import os
 import random
 import shutil
 from pathlib import Path
@@ -12,7 +10,7 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
-from support.disks import small_disk
+from support.disks import filled, small_disk
 from support.lengths import LONG
 from support.processes import until
 from support.runs import Site, git, lock_files
@@ -141,19 +139,9 @@ def test_a_full_disk_loses_nothing_and_the_next_command_comes_to_the_end(tmp_pat
         scene = Meddled(Path(disk.path))
         scene.folder.mkdir()
         scene.make()
-        with disk.full(), _filled(scene.folder / "filler"):
+        with disk.full(), filled(scene.folder / "filler"):
             with pytest.raises(InboxOrchError) as caught:
                 scene.act()
             assert caught.value.code == "disk_full"
             assert scene.files() == MEDDLED
         scene.check()
-
-
-@contextlib.contextmanager
-def _filled(path: Path):
-    """Not a byte is left on the disk of this file."""
-    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(4096))
-    yield
-    os.unlink(path)
