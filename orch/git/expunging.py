@@ -14,6 +14,8 @@ from .repository import Repository
 
 _ID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 _FOLDER = b"40000"
+_LINKS = (b"tree ", b"parent ")
+"""Lines of a commit that have ids alone."""
 KEPT = "refs/orch/purged/"
 """Where what was made anew is kept, until the refs lead to it."""
 
@@ -98,11 +100,11 @@ class _Maker:
         head, _, message = content.partition(b"\n\n")
         lines = head.split(b"\n")
         self._tree(lines[0].removeprefix(b"tree ").decode())
-        renamed = _ID.sub(self._renamed, self._clean(content))
-        if renamed == content:
-            return
-        head, _, message = renamed.partition(b"\n\n")
-        self.new[name] = self._stored("commit", _unsigned(head) + b"\n\n" + message)
+        clean = [each if each.startswith(_LINKS) else self._clean(each) for each in lines]
+        parts = (b"\n".join(clean), self._clean(message))
+        renamed = [_ID.sub(self._renamed, each) for each in parts]
+        if renamed != [head, message]:
+            self.new[name] = self._stored("commit", _unsigned(renamed[0]) + b"\n\n" + renamed[1])
 
     def _renamed(self, found: re.Match[bytes]) -> bytes:
         return self.new.get(found[0].decode(), found[0].decode()).encode()

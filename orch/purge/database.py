@@ -21,11 +21,12 @@ _MOST_NAMED = 200
 
 
 class Seen(NamedTuple):
-    """What a look has found: rows that have to change, names that hold a value, and what to go on
-    with."""
+    """What a look has found: rows that have to change, names that hold a value, what processes are
+    in the middle of with one, and what to go on with."""
 
     rows: list[Touched]
     names: list[Name]
+    begun: list[str]
     scrub: Scrub
 
 
@@ -38,7 +39,7 @@ def look(desk: Desk, scrub: Scrub) -> Seen:
 def _seen(tx: Session, scrub: Scrub) -> Seen:
     names = rows.names(tx, scrub)
     whole = scrub.carrying(rows.renamed_texts(tx, scrub), [name.value for name in names])
-    return Seen(list(rows.touched(tx, whole)), names, whole)
+    return Seen(list(rows.touched(tx, whole)), names, rows.begun(tx, scrub), whole)
 
 
 def put_down(

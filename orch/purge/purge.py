@@ -13,6 +13,8 @@ from inbox_orch.inbox.store import care
 from inbox_orch.shared.errors import usage
 from inbox_orch.shared.ids import counted
 
+from ..git import mending
+from ..journal.finishing import finish_intents
 from ..runs.desk import Desk
 from . import database, files, repositories
 from .database import Seen
@@ -113,6 +115,9 @@ def _around(desk: Desk, scrub: Scrub, seen: Seen) -> list[Place]:
     for name in seen.names:
         columns.setdefault(f"{name.table}.{name.column}", []).append(scrub.text(name.value))
     found += [place("names", column, values, KEPT, _NAMES) for column, values in columns.items()]
+    if seen.begun:
+        why = "another process is in the middle of it: give the same command again once it is over"
+        found.append(place("live_attempts", "begun", seen.begun, KEPT, why))
     if beside := files.beside(desk, scrub):
         why = "not ours to change, perhaps a copy of the database: remove what you do not need"
         found.append(place("files", "beside the database", beside, KEPT, why))
@@ -123,6 +128,7 @@ def _around(desk: Desk, scrub: Scrub, seen: Seen) -> list[Place]:
 
 
 def _done(desk: Desk, scrub: Scrub, reason: str | None) -> Purged:
+    _finish(desk)
     why = {} if reason is None else {"reason": scrub.text(reason)}
     told = {**why, "values": len(scrub.values)}
     contents = files.contents(desk, scrub)
@@ -139,6 +145,15 @@ def _done(desk: Desk, scrub: Scrub, reason: str | None) -> Purged:
     places += [*more, *_around(desk, scrub, first)]
     desk.database.admin.erase()
     return Purged(True, len(scrub.values), tuple(places), tuple(commands))
+
+
+def _finish(desk: Desk) -> None:
+    """What killed processes have begun, and what of it is left in git."""
+    for project in repositories.projects(desk)[0]:
+        mending.mend(project.repository)
+        for run in project.runs:
+            if run.state != "closed":
+                finish_intents(desk, run)
 
 
 def _in_git(desk: Desk, scrub: Scrub, told: Mapping[str, object]) -> tuple[list[Place], list[str]]:

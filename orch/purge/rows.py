@@ -49,6 +49,12 @@ def names(tx: Session, scrub: Scrub) -> list[Name]:
     return found
 
 
+def begun(tx: Session, scrub: Scrub) -> list[str]:
+    """What processes are in the middle of, as far as it holds a value."""
+    asked = "SELECT kind, number, data FROM intent WHERE closed_at IS NULL"
+    return [f"{row[0]} {row[1]}" for row in tx.stream(asked) if scrub.holds(row[2])]
+
+
 def renamed_texts(tx: Session, scrub: Scrub) -> Renames:
     """What the digests of texts will be that hold a value."""
     ids: dict[str, str] = {}
@@ -69,7 +75,9 @@ def touched(tx: Session, scrub: Scrub) -> Iterator[Touched]:
     """The rows that have to change, table by table."""
     for table in TABLES:
         if table.columns:
-            for row in tx.stream(f"SELECT {_columns(table)} FROM {table.name}"):
+            # What a process is in the middle of it goes by itself: that stays until it is over.
+            over = " WHERE closed_at IS NOT NULL" if table.name == "intent" else ""
+            for row in tx.stream(f"SELECT {_columns(table)} FROM {table.name}{over}"):
                 if changes := _changes(scrub, table, row):
                     yield Touched(table.name, _key(table, row), changes)
 

@@ -115,10 +115,10 @@ TABLES = (
     _table(
         "council",
         "run_id",
+        text="brief",
         json="decisions",
-        ids="brief_sha256",
-        names="nonce",
-        digested=(("brief", "brief_sha256", ""),),
+        # By its digest replies say which brief they are to; theirs are counted still.
+        names="nonce brief_sha256",
     ),
     _table("council_round", "run_id number", names="closed_by"),
     _table(
@@ -176,6 +176,13 @@ TABLES = (
 )  # fmt: skip
 
 
+_NUMBERS = {"seq", "number", "round", "position", "epoch", "message_id"}
+_NUMBERED = {"message", "artifact"}
+
+
 def names_of(table: Table) -> Iterable[str]:
-    """The columns of a table that only are looked at: its names, and what of its key is no id."""
-    return (*table.names, *(column for column in table.key if column not in table.ids))
+    """The columns of a table that only are looked at: its names, and what of its key is text and
+    no id."""
+    numbered = ("id",) if table.name in _NUMBERED else ()
+    passed = {*table.ids, *_NUMBERS, *numbered}
+    return (*table.names, *(column for column in table.key if column not in passed))

@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from inbox_orch.inbox import Bus
+from inbox_orch.orch.attempts import submit
+from inbox_orch.orch.purge import database
 from inbox_orch.orch.purge.scrub import MASK
 from inbox_orch.orch.purge.tables import TABLES, names_of
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.shared.digests import sha256_hex
 from support.buses import refused
+from support.chambers import BRIEF, WAL, Chamber
 from support.ledgers import all_events, dump
 from support.runs import Site, add_task, commit, git
 
@@ -311,3 +315,90 @@ def test_copies_beside_the_database_are_named(site: Site):
     (item,) = [item for item in done["items"] if item["kind"] == "files"]
     assert item["items"] == [str(copy)]
     assert copy.exists()
+
+
+def test_a_change_that_was_handed_in_as_text_is_kept_without_it(site: Site):
+    run = site.open_run()
+    site.add(run, "a", "b")
+    edits = {"edits": [{"path": "key.txt", "content": f"key {SECRET}\n"}]}
+    for key in ("a", "b"):
+        submit.submit(site.scheduler.desk, run, key, json.dumps(edits).encode())
+    site.scheduler.cleanup(run, force=True)
+    purge(site)
+    with site.scheduler.database.snapshot() as snapshot:
+        texts = snapshot.all("SELECT DISTINCT text FROM patch WHERE text IS NOT NULL")
+        kept = snapshot.all("SELECT DISTINCT sha256 FROM kept_file WHERE kind = 'handed_in'")
+    assert [tuple(row) for row in texts] == [tuple(row) for row in kept]
+    with site.scheduler.bus.artifacts.open(texts[0][0]) as file:
+        assert json.load(file)["edits"][0]["content"] == f"key {MASK}\n"
+    assert SECRET not in reachable(site)
+    is_sound(site)
+
+
+def test_replies_of_a_council_are_counted_as_before(tmp_path: Path):
+    chamber = Chamber(tmp_path / "project")
+    run = chamber.start(brief=f"{BRIEF}\nThe key is {SECRET}.\n")
+    told = {**WAL, "proposal": f"Use {SECRET} for it, so that nothing is lost."}
+    for name in ("ada", "bob"):
+        chamber.answer(run, name, told)
+    assert chamber.states(run)["ada"] == "valid"
+    before = chamber.tally(run).as_json()["tally"]
+    done = chamber.scheduler.purge([SECRET], yes=True)
+    assert {place.name for place in done.places} >= {"council", "council_reply"}
+    chamber.verified()
+    after = chamber.tally(run).as_json()["tally"]
+    assert after["council"] == before["council"]
+    assert after["decisions"] == before["decisions"]
+    assert len(after["groups"]) == len(before["groups"]) == 1
+    chamber.answer(run, "eve", told)
+    assert chamber.states(run)["eve"] == "valid"
+    chamber.close()
+
+
+def test_what_is_written_meanwhile_is_found_by_looking_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    other = site.office.bus("w1")
+    other.send(to="w2", subject="s", body=f"first {SECRET}")
+    genuine, sent = database.look, []
+
+    def look(*arguments: Any) -> Any:
+        found = genuine(*arguments)
+        if len(sent) < 2:
+            sent.append(other.send(to="w2", subject="s", body=f"second {SECRET}"))
+        return found
+
+    monkeypatch.setattr(database, "look", look)
+    assert places(purge(site), "removed")["message"] == 3
+    is_sound(site)
+
+
+def test_while_somebody_reads_an_old_state_it_is_not_finished_and_says_so(site: Site):
+    site.office.bus("w1").send(to="w2", subject="s", body=SECRET)
+    with Bus.open(site.office.path) as other, other.database.snapshot() as snapshot:
+        snapshot.one("SELECT 1 FROM event")
+        with refused("busy") as failure:
+            purge(site)
+    assert "same command again" in str(failure.value.hint)
+    purge(site)
+    assert SECRET.encode() not in stored(site)
+    site.scheduler = site.leader()
+
+
+def test_what_a_process_is_in_the_middle_of_stays_until_it_is_over(site: Site):
+    run = site.open_run()
+    site.add(run, "a")
+    site.dispatch(run)
+    owner = site.scheduler.database.owner()
+    with site.scheduler.database.transaction() as tx:
+        tx.run(
+            "INSERT INTO intent (run_id, kind, data, owner_boot_id, owner_process, owner_started,"
+            " owner_namespace, opened_at) VALUES (?, 'verify', ?, ?, ?, ?, ?, 1)",
+            (run.id, json.dumps({"said": SECRET}), *owner),
+        )
+    done = purge(site)
+    (item,) = [item for item in done["items"] if item["name"] == "begun"]
+    assert item["action"] == "kept"
+    with site.scheduler.database.transaction() as tx:
+        tx.run("UPDATE intent SET closed_at = 2, outcome = 'done' WHERE closed_at IS NULL")
+    assert places(purge(site), "removed")["intent"] == 1
