@@ -111,7 +111,7 @@ def _left(done: Purged) -> InboxOrchError:
     return InboxOrchError(
         "degraded",
         f"the value stands still where a purge does not reach: {kinds}",
-        hint=done.commands[-1] if done.commands else done.left[0].reason,
+        hint=" && ".join(done.commands) or done.left[0].reason,
         data=done.as_json(),
     )
 

@@ -35,8 +35,8 @@ def contents(desk: Desk, scrub: Scrub) -> list[Content]:
     """The stored contents with a value in them, whether anything refers to them or not."""
     store = desk.bus.artifacts
     found = []
-    for sha256, path in store.contents():
-        with named_failures(path):
+    with named_failures(desk.database.layout.artifacts):
+        for sha256, path in store.contents():
             if _holds(path, scrub):
                 found.append(Content(sha256, path, os.stat(path).st_size))
     return found
@@ -75,8 +75,8 @@ def collected(desk: Desk, found: list[Content]) -> int:
 
 
 def beside(desk: Desk, scrub: Scrub) -> list[str]:
-    """Files in the folder of the database that hold a value and are no contents: copies of it,
-    unfinished contents, whatever somebody has put there."""
+    """Files in the folder of the database that hold a value and are no contents, by their paths in
+    it: copies of the database, unfinished contents, whatever somebody has put there."""
     layout = desk.database.layout
     folder = os.path.dirname(layout.database)
     if os.path.basename(folder) != FOLDER_NAME:
@@ -84,18 +84,20 @@ def beside(desk: Desk, scrub: Scrub) -> list[str]:
     known = {path for _, path in desk.bus.artifacts.contents()}
     own = {layout.gate, layout.reserve}
     found = (path for path in _files(folder) if path not in known | own and not live.is_live(path))
-    return [told for path in found if (told := _told(path, path, scrub)) is not None]
+    names = ((path, os.path.relpath(path, folder)) for path in found)
+    return [told for path, name in names if (told := _told(path, name, scrub)) is not None]
 
 
-def below(folder: str, scrub: Scrub) -> list[str]:
-    """The files below a folder that hold a value, by their paths in it; git's own left out."""
-    found = ((path, os.path.relpath(path, folder)) for path in _files(folder))
+def below(folder: str, scrub: Scrub, *, but: str = ".git") -> list[str]:
+    """The files below a folder with a value in them, or in their names, by their paths in it; but
+    for one folder in it."""
+    found = ((path, os.path.relpath(path, folder)) for path in _files(folder, but))
     return [told for path, name in found if (told := _told(path, name, scrub)) is not None]
 
 
-def _files(folder: str) -> Iterator[str]:
+def _files(folder: str, but: str = ".git") -> Iterator[str]:
     for inner, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != ".git")
+        folders[:] = sorted(name for name in folders if name != but or inner != folder)
         for name in sorted(names):
             path = os.path.join(inner, name)
             try:
@@ -109,7 +111,7 @@ def _files(folder: str) -> Iterator[str]:
 def _told(path: str, name: str, scrub: Scrub) -> str | None:
     """What is said of a file; None for one without a value, or that has gone meanwhile."""
     try:
-        return shown(name) if _holds(path, scrub) else None
+        return shown(name) if scrub.holds(name) or _holds(path, scrub) else None
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -191,7 +191,7 @@ def _objects(project: Project, held: Mapping[str, str], *, done: bool) -> list[P
     found += _kept_by(repository, refs, {name: held[name] for name in held if name in kept})
     loose = sorted(name for name in held if name not in kept)
     if loose:
-        why = "nothing leads to them but perhaps a reflog; git collects them when it is told to"
+        why = "no ref leads to them, perhaps a reflog or an index; git collects them when told to"
         found.append(place("unreachable_objects", repository.path, loose, KEPT, why))
     return found
 
@@ -224,14 +224,19 @@ def _commands(repository: Repository, moves: Sequence[Move]) -> list[str]:
 
 def _folders(project: Project, scrub: Scrub, *, done: bool) -> list[Place]:
     """Worktrees of attempts, and their trash."""
-    found = []
+    found = list(_trash(project, scrub, done=done))
+    common = project.repository.common_directory
+    # Reflogs have subjects of commits, the settings addresses of remotes; large files lie as such.
+    if names := files.below(common, scrub, but="objects"):
+        why = "git's own and yours: look at each; `git reflog expire` forgets what a reflog has"
+        found.append(place("files", common, names, KEPT, why))
     for attempt in project.attempts:
         path = attempt.worktree_path
         if attempt.removed_at is None and path is not None and os.path.isdir(path):
             why = "`orch cleanup TASK --force` takes it away; its worker's processes may have more"
             if names := files.below(path, scrub):
                 found.append(place("worktree", path, names, KEPT, why))
-    return found + list(_trash(project, scrub, done=done))
+    return found
 
 
 def _trash(project: Project, scrub: Scrub, *, done: bool) -> Iterable[Place]:

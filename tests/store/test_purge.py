@@ -233,6 +233,33 @@ def test_refs_of_ours_are_made_anew_and_yours_stay(site: Site):
     assert places(purge(site)) == {}
 
 
+def test_messages_authors_and_names_of_files_are_made_anew_and_reflogs_named(site: Site):
+    run = site.open_run(config=Config(policy={"forbid_paths": ["*.key"]}))
+    site.add(run, "a", max_attempts=1)
+    item = site.dispatch(run)["a"]
+    worktree = Path(item["worktree"])
+    for name in (f"{SECRET}.key", "plain.key"):
+        (worktree / name).write_text("nothing\n")
+        git(worktree, "add", "--all")
+        author = f"--author=A {SECRET} <a@example.invalid>"
+        git(worktree, "commit", "--quiet", author, "--message", f"Use {SECRET}")
+    site.done(item)
+    site.scheduler.reconcile(run)
+    (attempt,) = site.attempts(run, "a")
+    site.scheduler.cleanup(run, force=True)
+    done = purge(site)
+    chain = f"refs/orch/attempts/{attempt.id}"
+    told = git(site.repository, "log", "--format=%an %s", chain)
+    assert told.count(f"A {MASK} Use {MASK}") == 2
+    assert f"{MASK}.key" in git(site.repository, "ls-tree", "-r", "--name-only", chain)
+    assert SECRET not in reachable(site)
+    git(site.repository, "fsck", "--strict")
+    is_sound(site)
+    kept = {item["kind"]: item["items"] for item in done["items"] if item["action"] == "kept"}
+    assert kept.keys() <= {"unreachable_objects", "files", "names"}
+    assert all("logs/" in name for name in kept.get("files", ()))
+
+
 def test_a_branch_that_a_worktree_has_stays_until_that_is_gone(site: Site):
     run, attempt = refused_patch(site)
     done = purge(site)
@@ -313,7 +340,7 @@ def test_copies_beside_the_database_are_named(site: Site):
     copy.write_bytes(b"a copy" + SECRET.encode())
     done = purge(site)
     (item,) = [item for item in done["items"] if item["kind"] == "files"]
-    assert item["items"] == [str(copy)]
+    assert item["items"] == ["before.db"]
     assert copy.exists()
 
 
