@@ -11,6 +11,7 @@ from typing import NamedTuple
 from .commands import git, git_bytes
 from .holding import Ref, reached
 from .repository import Repository
+from .stale import forget_lock
 
 _ID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 _FOLDER = b"40000"
@@ -66,6 +67,8 @@ def kept(repository: Repository, moves: Sequence[Move], locks: Sequence[int]) ->
 def moved(repository: Repository, move: Move, locks: Sequence[int]) -> bool:
     """Let a ref lead to the new commit; False when it has moved, and stays where it is."""
     words = ("update-ref", "--no-deref", "-m", "orch purge", move.ref, move.new, move.old)
+    if move.ref.startswith("refs/orch/"):
+        forget_lock(repository.common_directory, move.ref)
     with repository.marked({move.ref: move.new}) as mark:
         status, _ = git(
             repository.path,

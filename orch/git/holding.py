@@ -13,7 +13,6 @@ from .integrating import working_trees
 from .repository import Repository
 
 _HERE_ONLY = {"GIT_NO_LAZY_FETCH": "1"}
-_MOST_REFS = 200
 
 
 class Ref(NamedTuple):
@@ -111,29 +110,37 @@ def reached(
 
 
 def keepers(
-    repository: Repository, among: Sequence[Ref], objects: Collection[str]
-) -> tuple[list[str], int]:
-    """Which of some refs lead to one of the objects, and how many were not looked at: one by one,
-    that takes long."""
-    found = [
-        ref.name
-        for ref in among[:_MOST_REFS]
-        if not reached(repository, [ref.at]).keys().isdisjoint(objects)
-    ]
-    return found, max(0, len(among) - _MOST_REFS)
+    repository: Repository, among: Iterable[Ref], objects: Collection[str], most: int
+) -> tuple[list[str], bool]:
+    """Which of some refs lead to one of the objects: the first ones that are found, from so many on
+    no more, and whether there may be more. Halves in which none is are passed over."""
+    found: list[str] = []
+    waiting = [sorted(among, key=lambda ref: ref.at)]
+    while waiting and len(found) < most:
+        refs = waiting.pop()
+        tips = dict.fromkeys(ref.at for ref in refs)
+        if reached(repository, tips).keys().isdisjoint(objects):
+            continue
+        if len(tips) == 1:
+            found += [ref.name for ref in refs]
+        else:
+            half = len(refs) // 2
+            waiting += [refs[half:], refs[:half]]
+    return sorted(found), bool(waiting)
 
 
 def commits_with(
     repository: Repository, objects: dict[str, str], tips: Sequence[str], most: int
 ) -> list[str]:
-    """Commits that brought one of the objects in, or took it out again, at most so many."""
-    found: dict[str, None] = {}
-    for name, kind in objects.items():
-        if kind == "commit":
-            found[name] = None
-        elif kind == "blob" and len(found) < most:
-            words = ("log", "--no-renames", "--format=%H", f"--find-object={name}", "--stdin")
-            given = "".join(f"{tip}\n" for tip in tips).encode()
-            _, text = git(repository.path, *words, reads=True, given=given, environment=_HERE_ONLY)
-            found |= dict.fromkeys(text.split())
+    """Commits that have one of the objects in their message, or brought it in or took it out, of
+    the first so many objects, and at most so many."""
+    found = dict.fromkeys(name for name, kind in objects.items() if kind == "commit")
+    blobs = [name for name, kind in objects.items() if kind == "blob"]
+    given = "".join(f"{tip}\n" for tip in tips).encode()
+    for name in blobs[:most]:
+        if len(found) >= most:
+            break
+        words = ("log", "--no-renames", "--format=%H", f"--find-object={name}", "--stdin")
+        _, text = git(repository.path, *words, reads=True, given=given, environment=_HERE_ONLY)
+        found |= dict.fromkeys(text.split())
     return list(found)[:most]

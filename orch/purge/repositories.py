@@ -21,7 +21,7 @@ from ..runs import run_rows as runs
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from . import files
-from .found import FOUND, KEPT, REMOVED, Place, place
+from .found import FOUND, KEPT, MOST_ITEMS, REMOVED, Place, place
 from .scrub import Renames, Scrub
 
 _PLAIN = "refs/orch/"
@@ -183,7 +183,7 @@ def _objects(project: Project, held: Mapping[str, str], *, done: bool) -> list[P
     if not done:
         own = holding.reached(repository, [r.at for r in refs.ours], staying)
         mine = {name for name in held if name in own}
-        names, _ = holding.keepers(repository, refs.ours, mine) if mine else ([], 0)
+        names, _ = holding.keepers(repository, refs.ours, mine, MOST_ITEMS) if mine else ([], False)
         found += [place("refs", repository.path, names, FOUND)] if names else []
         kept = {**kept, **own}
     else:
@@ -200,10 +200,12 @@ def _kept_by(repository: Repository, refs: Sorted, held: dict[str, str]) -> list
     found = []
     for name, (kind, why) in _WHY.items():
         among = getattr(refs, name)
-        names, unseen = holding.keepers(repository, among, held) if held else ([], 0)
+        if not held:
+            break
+        names, goes_on = holding.keepers(repository, among, held, MOST_ITEMS)
         if not names:
             continue
-        more = f" ({unseen} more were not looked at)" if unseen else ""
+        more = "; there may be more than these" if goes_on else ""
         found.append(place(kind, repository.path, names, KEPT, why + more))
         if name == "others":
             tips = [ref.at for ref in among if ref.name in names]

@@ -3,16 +3,18 @@ named, and nothing else is touched."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.attempts import submit
 from inbox_orch.orch.purge import database
+from inbox_orch.orch.purge.found import KINDS, NOT_REACHED
 from inbox_orch.orch.purge.scrub import MASK
 from inbox_orch.orch.purge.tables import TABLES, names_of
 from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.schemas.purge import Purged, PurgePlace
 from inbox_orch.shared.digests import sha256_hex
 from support.buses import refused
 from support.chambers import BRIEF, WAL, Chamber
@@ -86,6 +88,12 @@ def test_every_column_of_the_schema_has_its_place(site: Site):
     }
     assert texts - known == set()
     assert known <= {(row[0], row[1]) for row in names}
+
+
+def test_what_is_published_of_places_is_what_there_is():
+    kind, named = PurgePlace.model_fields["kind"], Purged.model_fields["not_reached"]
+    assert get_args(kind.annotation) == KINDS
+    assert get_args(get_args(named.annotation)[0]) == tuple(NOT_REACHED)
 
 
 def test_looking_changes_nothing_and_says_what_would_be_done(site: Site, tmp_path: Path):
@@ -201,10 +209,7 @@ def reachable(site: Site) -> str:
     """All that refs lead to."""
     git(site.repository, "reflog", "expire", "--expire=now", "--all")
     git(site.repository, "gc", "--quiet", "--prune=now")
-    names = git(
-        site.repository, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)"
-    ).split()
-    return "\n".join(git(site.repository, "cat-file", "-p", name) for name in names)
+    return git(site.repository, "cat-file", "--batch-all-objects", "--batch")
 
 
 def test_refs_of_ours_are_made_anew_and_yours_stay(site: Site):
