@@ -2,6 +2,7 @@
 named, and nothing else is touched."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any, get_args
 
@@ -113,6 +114,11 @@ def test_it_is_gone_from_every_file_beside_the_database(site: Site, tmp_path: Pa
     assert SECRET.encode() in stored(site)
     site.scheduler = site.leader()
     done = purge(site, reason=f"it was printed: {SECRET}")
+    # In another process, which has no locks of SQLite's to lose; somebody has it open still.
+    path = site.office.path
+    live = subprocess.run(["cat", path, f"{path}-wal"], capture_output=True, check=True).stdout
+    assert b"SQLite format 3" in live
+    assert SECRET.encode() not in live
     site.scheduler = site.leader()
     is_sound(site)
     event = next(e for e in all_events(site.office.bus()) if e.kind == "purged")
