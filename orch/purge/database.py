@@ -14,7 +14,7 @@ from inbox_orch.shared.store.engine import Session
 from ..runs.desk import Desk
 from . import rows
 from .rows import Name, Touched
-from .scrub import NONE, Renames, Scrub
+from .scrub import Renames, Scrub
 
 _ROUNDS = 5
 _MOST_NAMED = 200
@@ -45,22 +45,22 @@ def _seen(tx: Session, scrub: Scrub) -> Seen:
 def put_down(
     desk: Desk,
     scrub: Scrub,
-    renames: Renames = NONE,
+    renames: Renames,
+    told: Mapping[str, Any],
     also: Mapping[str, Any] | None = None,
 ) -> Counter[str]:
     """Change all rows that hold a value, or name what has another name now; how many, by table.
 
-    `also` is what the event tells besides; with any, there is one in any case. Errors: `busy` when
-    others go on writing a value, and those of every write.
+    `told` is what each event tells besides, `also` what the first does: with that there is one in
+    any case. Errors: `busy` when others go on writing a value, and those of every write.
     """
     counts: Counter[str] = Counter()
-    told = dict(also or {})
     for _ in range(_ROUNDS):
         seen = look(desk, scrub.carrying(renames))
-        if not seen.rows and not told:
+        if not seen.rows and also is None:
             return counts
-        counts += _put_down(desk, seen, told)
-        told = {}
+        counts += _put_down(desk, seen, {**told, **(also or {})})
+        also = None
     if look(desk, scrub.carrying(renames)).rows:
         raise InboxOrchError(
             "busy",

@@ -9,13 +9,16 @@ earlier purge, or pruning, has left there cannot be seen.
 
 from collections.abc import Mapping, Sequence
 
+from inbox_orch.inbox.domain.states import THREAD_STATES
 from inbox_orch.inbox.store import care
-from inbox_orch.shared.errors import usage
+from inbox_orch.shared.errors import event_kinds, usage
 from inbox_orch.shared.ids import counted
 
 from ..git import mending
 from ..journal.finishing import finish_intents
+from ..patches.states import ENTRIES
 from ..runs.desk import Desk
+from ..runs.states import ATTEMPT_STATES, RUN_STATES, TASK_STATES
 from . import database, files, repositories
 from .database import Seen
 from .files import Content
@@ -72,7 +75,18 @@ def _scrub(values: Sequence[str]) -> Scrub:
             )
         if value in MASK or MASK in value:
             raise usage(f"{what} cannot be told from {MASK}, which is put in its place")
+        if any(value in word for word in _own_words()):
+            raise usage(
+                f"{what} is a word that events are told with, and no secret",
+                hint="give the secret alone, whole",
+            )
     return Scrub(found)
+
+
+def _own_words() -> set[str]:
+    """By which events are folded: what says how things stand, and what has happened."""
+    said = {word for pair in ENTRIES for word in pair} | {e.target or "" for e in ENTRIES.values()}
+    return {*RUN_STATES, *TASK_STATES, *ATTEMPT_STATES, *THREAD_STATES, *event_kinds(), *said}
 
 
 # -- only looking ----------------------------------------------------------------------------
@@ -137,7 +151,7 @@ def _done(desk: Desk, scrub: Scrub, reason: str | None) -> Purged:
     stored = files.stored_anew(desk, scrub, needed)
     first = database.look(desk, scrub.carrying(stored))
     new = [stored.ids[each.sha256] for each in needed]
-    counts = database.put_down(desk, scrub, stored, {**told, "contents": new} if contents else None)
+    counts = database.put_down(desk, scrub, stored, told, {"contents": new} if contents else None)
     places = [place("rows", table, [], REMOVED)._replace(number=n) for table, n in counts.items()]
     files.collected(desk, contents)
     places += _artifacts(contents, REMOVED)
@@ -158,7 +172,7 @@ def _finish(desk: Desk) -> None:
 
 def _in_git(desk: Desk, scrub: Scrub, told: Mapping[str, object]) -> tuple[list[Place], list[str]]:
     def write_down(renames: Renames, refs: Sequence[str]) -> None:
-        database.put_down(desk, scrub, renames, {**told, "refs": list(refs)})
+        database.put_down(desk, scrub, renames, told, {"refs": list(refs)})
 
     projects, places = repositories.projects(desk)
     commands: list[str] = []

@@ -18,6 +18,7 @@ MIN_BYTES = 8
 _SEPARATORS = ((",", ":"), (", ", ": "))
 _ID = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 _WHOLE_ID = re.compile(r"[0-9a-f]{64}|[0-9a-f]{40}|[0-9A-HJKMNP-TV-Z]{26}")
+_WORD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _LENGTHS = ("bytes", "body_bytes", "raw_bytes", "size")
 """Where the length of what a digest is of stands beside it."""
 
@@ -86,8 +87,8 @@ class Scrub:
         return self.renames.ids.get(value, value)
 
     def json(self, text: str, *, own_keys: bool = False) -> str:
-        """JSON without the values; what is not touched stays to the letter. `own_keys`: the names
-        of its members are ours, and stay. Numbers stay, too."""
+        """JSON without the values; what is not touched stays to the letter. `own_keys`: plain
+        words that name its members are ours, and stay. Numbers stay, too."""
         if not self._may_touch(text):
             return text
         before = json.loads(text)
@@ -108,7 +109,9 @@ class Scrub:
         if not isinstance(value, dict):
             return value
         walked = {
-            name if own_keys else self._string(name): self._walked(each, own_keys)
+            name if own_keys and _WORD.fullmatch(name) else self._string(name): self._walked(
+                each, own_keys
+            )
             for name, each in value.items()
         }
         for each in value.values():

@@ -25,8 +25,8 @@ class Table(NamedTuple):
 
     @property
     def own_keys(self) -> bool:
-        """Whether the names of members of its JSON are ours."""
-        return self.name == "event"
+        """Whether plain words that name members of its JSON are ours."""
+        return self.name != "message"
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -335,6 +335,7 @@ def test_a_call_that_is_made_again_does_not_bring_it_back(site: Site):
         ((" " * 9,), "9 bytes"),
         ((SECRET, MASK), "value 2 cannot be told"),
         (("REMOVED*",), "cannot be told"),
+        (("provisioned",), "is a word that events are told with"),
         (tuple(f"{SECRET}{n}" for n in range(101)), "at most 100"),
     ],
 )
@@ -421,6 +422,22 @@ def test_while_somebody_reads_an_old_state_it_is_not_finished_and_says_so(site: 
     purge(site)
     assert SECRET.encode() not in stored(site)
     site.scheduler = site.leader()
+
+
+def test_who_why_and_what_are_told_by_one_event_of_each_change(site: Site):
+    sent = site.office.bus("w1").send(to="w2", subject="s", body=SECRET)
+    site.leader("boss").purge([SECRET, "not-there-at-all"], yes=True, reason="it leaked")
+    (event,) = [e for e in all_events(site.office.bus()) if e.kind == "purged"]
+    assert event.actor == "boss"
+    assert event.data == {
+        "reason": "it leaked",
+        "values": 2,
+        "rows": {"event": 1, "message": 1},
+        "messages": [sent.message.id],
+        "threads": [sent.thread.id],
+    }
+    purge(site)
+    assert len([e for e in all_events(site.office.bus()) if e.kind == "purged"]) == 1
 
 
 def test_what_a_process_is_in_the_middle_of_stays_until_it_is_over(site: Site):

@@ -53,9 +53,11 @@ def test_json_stays_as_it_was_written_but_for_the_secret():
 def test_names_ids_and_the_members_of_events_stay():
     digest = "a" * 24 + "12345678" + "b" * 32
     scrub = Scrub(["12345678", "body_sha256"], names=["w-12345678"])
-    event = {"body_sha256": digest, "holder": "w-12345678", "text": "12345678"}
+    event = {"body_sha256": digest, "holder": "w-12345678", "text": "12345678", "A 12345678": 1}
     after = json.loads(scrub.json(json.dumps(event), own_keys=True))
-    assert after == {"body_sha256": digest, "holder": "w-12345678", "text": MASK}
+    clean = {"body_sha256": digest, "holder": "w-12345678", "text": MASK, f"A {MASK}": 1}
+    assert after == clean
+    assert f"{MASK}" in json.loads(scrub.json(json.dumps(event)))
 
 
 def test_a_secret_that_looks_like_an_id_goes():
