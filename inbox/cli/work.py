@@ -6,6 +6,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.declaring import (
+    TEXT,
     Choice,
     Context,
     Number,
@@ -91,6 +92,12 @@ _MOST_BUSY_SECONDS = 2.0
     show_default=True,
     help="What the agent of --with may do: change files, or only read them.",
 )
+@option(
+    "--model",
+    type=TEXT,
+    metavar="NAME",
+    help="The model that the agent of --with is to use, by its own name for it.",
+)
 @argument("command_line", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
 def command(
     context: Context,
@@ -104,6 +111,7 @@ def command(
     keep_questions: bool,
     adapter: str | None,
     toolset: str,
+    model: str | None,
     command_line: tuple[str, ...],
 ) -> None:
     """Run CMD for each claimed thread; the task is on its stdin and in $INBOX_TASK_FILE.
@@ -117,7 +125,7 @@ def command(
     """
     if once and slots > 1:
         raise usage("--once takes one thread, so it excludes --slots above 1")
-    found = _command(shell_of(context).output, adapter, toolset, command_line)
+    found = _command(shell_of(context).output, adapter, toolset, model, command_line)
     plan = Plan(found, mailboxes, lease, slots, once, idle_exit, timeout, retry_in)._replace(
         keeps_questions=keep_questions, adapter=adapter
     )
@@ -135,7 +143,11 @@ def command(
 
 
 def _command(
-    output: Output, adapter: str | None, toolset: str, words: tuple[str, ...]
+    output: Output,
+    adapter: str | None,
+    toolset: str,
+    model: str | None,
+    words: tuple[str, ...],
 ) -> tuple[str, ...]:
     """What is run for each thread; says so of a CMD with which an agent can change no file."""
     from inbox_orch.shared.adapters import commands
@@ -143,7 +155,9 @@ def _command(
     if adapter is not None:
         if words:
             raise usage("--with NAME stands for a command", hint="leave out `-- CMD`, or --with")
-        return commands.command(adapter, toolset).words
+        return commands.command(adapter, toolset, model).words
+    if model is not None:
+        raise usage("--model is for the agent of --with", hint="leave it out, or name an agent")
     found = find_command(words)
     warning = commands.warning_of(words)
     if warning is not None:

@@ -6,6 +6,7 @@ Rows and events stay. Files are not the store's affair; it says which contents a
 from typing import NamedTuple
 
 from inbox_orch.shared.store.engine import Session
+from inbox_orch.shared.store.events import NOT_TAKEN_IN
 
 
 class Removal(NamedTuple):
@@ -29,14 +30,16 @@ class Removal(NamedTuple):
 
 
 # What was written to the opener of a thread, and has not been fetched. A run in which it was
-# noted after the last that was written has taken that in: its leaders fetch nothing.
+# noted after the last that was written has taken that in: its leaders fetch nothing. To note that
+# it has come is not to take it in.
 _UNREAD = (
     "EXISTS (SELECT 1 FROM message AS m JOIN destination AS d ON d.message_id = m.id"
     " WHERE m.thread_id = t.id AND m.body IS NOT NULL AND m.sender <> t.sender"
     " AND d.mailbox = t.sender AND NOT EXISTS (SELECT 1 FROM read_cursor AS c"
     " WHERE c.agent = t.sender AND c.mailbox = t.sender AND c.position >= m.id))"
     " AND NOT EXISTS (SELECT 1 FROM event AS e WHERE e.thread_id = t.id"
-    " AND e.run_id IS NOT NULL AND e.seq > (SELECT max(f.seq) FROM event AS f"
+    f" AND e.run_id IS NOT NULL AND e.kind NOT IN ({', '.join(map(repr, NOT_TAKEN_IN))})"
+    " AND e.seq > (SELECT max(f.seq) FROM event AS f"
     " WHERE f.thread_id = t.id AND f.run_id IS NULL"
     " AND f.kind NOT IN ('thread_pruned', 'thread_unsealed')))"
 )

@@ -19,14 +19,17 @@ class Ends:
         self._bus, self._plan = bus, plan
         self._thread, self._token = thread, token
 
-    def of(self, decision: Verdict, seen: Standing, remains: Remains) -> Handover:
-        """What a command that has ended comes to; one that is done may not be accepted."""
+    def of(
+        self, decision: Verdict, seen: Standing, remains: Remains, *, again: bool = False
+    ) -> Handover:
+        """What a command that has ended comes to; one that is done may not be accepted. `again`:
+        that it has failed is no failure of the task, which is offered once more."""
         retry_in = self._plan.retry_in_seconds
         if decision is Verdict.RELEASE:
             return self.given_back(seen, remains)
         if decision is Verdict.DONE:
             return handover.done(self._bus, self._thread, self._token, remains)
-        if decision is Verdict.BACK_OFF:
+        if decision is Verdict.BACK_OFF or (again and retry_in is None):
             retry_in = self.backoff_seconds()
         return handover.failed(self._bus, self._thread.id, self._token, remains, retry_in)
 

@@ -335,7 +335,8 @@ class Job:
         elif decision is Verdict.FAIL and self._refusal is not None:
             self._hand_over(self._ends.not_accepted(self._remains, self._refusal, again=True))
         else:
-            self._hand_over(self._ends.of(decision, seen, self._remains))
+            again = self._terms.retry_failed
+            self._hand_over(self._ends.of(decision, seen, self._remains, again=again))
 
     def _hand_over(self, planned: Handover) -> None:
         self.phase, self._handover, self._step = Phase.ENDED, planned, self._go_on

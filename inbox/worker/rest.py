@@ -21,6 +21,7 @@ class Rest:
         self._limited = 0
         self.until_ms = 0
         self.for_good = False
+        self._offered_again = False
 
     def note(self, happening: Happening, now_ms: int) -> str | None:
         """Take into account how a command has ended; monotonic milliseconds. Returns what a person
@@ -35,7 +36,8 @@ class Rest:
             self.until_ms = now_ms + pause_ms
             seconds = pause_ms // 1000
             return f"{self._adapter} is at a limit of its use; it gets no thread for {seconds} s"
-        self.for_good = self.for_good or status == EX_NOPERM
+        if status == EX_NOPERM:
+            self.for_good, self._offered_again = True, facts.get("outcome") == "handed_back"
         return None
 
     def error(self) -> InboxOrchError:
@@ -43,9 +45,10 @@ class Rest:
         from inbox_orch.shared.adapters.commands import agent_named
 
         agent = agent_named(str(self._adapter))
+        became = "is offered again" if self._offered_again else "has failed and says so"
         return InboxOrchError(
             "not_logged_in",
             f"{agent.title} is not logged in; no further thread was taken",
-            hint=f"{agent.log_in_by}; the thread that met it has failed and says so",
+            hint=f"{agent.log_in_by}; the thread that met it {became}",
             details={"agent": agent.name},
         )

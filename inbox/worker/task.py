@@ -24,12 +24,13 @@ class BadTask(Exception):
 
 class Terms(NamedTuple):
     """Where a command runs, and for how many seconds at most; `retry_refused`: a result that the
-    thread's schema refuses is no failure of the task, which is offered again; `session`: what it
-    may go on with."""
+    thread's schema refuses is no failure of the task, which is offered again; `retry_failed`: nor
+    is that its command fails; `session`: what it may go on with."""
 
     folder: str
     timeout_seconds: float | None
     retry_refused: bool = False
+    retry_failed: bool = False
     session: Session | None = None
 
 
@@ -45,8 +46,8 @@ def terms_of(payload: str | None, timeout_seconds: float | None) -> Terms:
         limit = _checked_limit(limit)
         timeout_seconds = min(limit, timeout_seconds or limit)
     folder = _folder(asked.get("worktree"))
-    again = asked.get("retry_refused") is True
-    return Terms(folder, timeout_seconds, again, _session(asked.get("session")))
+    refused, failed = (asked.get(name) is True for name in ("retry_refused", "retry_failed"))
+    return Terms(folder, timeout_seconds, refused, failed, _session(asked.get("session")))
 
 
 def _session(asked: object) -> Session | None:

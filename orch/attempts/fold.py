@@ -9,6 +9,7 @@ from typing import Any
 from inbox_orch.inbox.domain.model import Thread
 from inbox_orch.shared.store.engine import Transaction
 
+from ..patches.hiding import hidden
 from ..runs import states
 from ..runs import task_rows as tasks
 from ..runs.config import config_of
@@ -177,7 +178,7 @@ def _last_words(desk: Desk, thread: Thread) -> str:
         return f"no delivery left after {thread.deliveries} (workers died or handed it back)"
     # It may have been written on since.
     failure = desk.bus.last_message(thread.id, "failure")
-    return "" if failure is None else " ".join((failure.body or "").split())[:300]
+    return "" if failure is None else hidden(" ".join((failure.body or "").split()))[:300]
 
 
 # -- endings -----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ..patches import ledger, rows, states
 from ..patches.examine import Told, examine_told
 from ..patches.ledger import New, Waiver, Word
 from ..patches.model import Patch, Summary
-from ..patches.policy import Examined, Objection, Policy, naming_rule, of_task
+from ..patches.policy import NO_NAME, Examined, Objection, Policy, naming_rule, of_task
 from ..patches.rules import FLOOR, approvals_needed
 from ..runs import task_rows as tasks
 from ..runs.config import config_of
@@ -31,14 +31,15 @@ _MOST_REASON = 1000
 
 
 class Judged(NamedTuple):
-    """A change as it is handed in, what the policy says of it, the waivers that count for it, and
-    the commit with which it is accepted."""
+    """A change as it is handed in, what the policy says of it, the waivers that count for it, the
+    commit with which it is accepted, and how it is called."""
 
     new: New
     examined: Examined
     policy: Policy
     waivers: tuple[Waiver, ...]
     head: str
+    name: str = NO_NAME
 
     @property
     def denied(self) -> bool:
@@ -53,7 +54,8 @@ class Judged(NamedTuple):
     @property
     def rejection(self) -> str:
         """Why it may not come in, and how it could, in a line."""
-        told = [o for o in self.examined.objections if o.outcome == "denied"]
+        named = self.examined.named(self.name)
+        told = [o for o in named.objections if o.outcome == "denied"]
         return f"policy: {'; '.join(map(in_words, told))}"[:_MOST_REASON]
 
 
@@ -121,7 +123,15 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
         accepted = signing.commit_of(repository, tree, base, signed)
     if policy.is_more_than_the_floor or examined.outcome == "denied":
         keep(repository, attempt, (head, accepted))
-    return Judged(new, examined, policy, waivers, accepted)
+    return with_name(desk, Judged(new, examined, policy, waivers, accepted))
+
+
+def with_name(desk: Desk, judged: Judged) -> Judged:
+    """With the name that it has once it is written down, where there is something to be said."""
+    if not judged.examined.objections:
+        return judged
+    with desk.database.snapshot() as snapshot:
+        return judged._replace(name=ledger.name_of_new(snapshot, judged.new))
 
 
 def base_of(desk: Desk, repository: Repository, attempt: Attempt) -> str:
@@ -273,7 +283,8 @@ def record(desk: Desk, tx: Transaction, run: Run, judged: Judged | NotFitting) -
     patch, state = _fitting(tx, judged)
     if state != "created":
         return patch, state
-    examined = judged.examined
+    judged = judged._replace(name=rows.where(tx, patch.attempt_id).name_of(patch))
+    examined = judged.examined.named(judged.name)
     facts: dict[str, Any] = {"objections": [each.as_json() for each in examined.objections]}
     if judged.asked:
         facts["needed"] = approvals_needed(judged.policy)

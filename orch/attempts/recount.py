@@ -7,6 +7,7 @@ from inbox_orch.shared.errors import InboxOrchError
 
 from ..gates.checks import Checked
 from ..git import salvage
+from ..patches.hiding import hidden
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
@@ -41,10 +42,10 @@ def first_message(desk: Desk, run: Run, task: Task) -> FirstMessage:
     is in an attached file."""
     with desk.database.snapshot() as snapshot:
         ended = [a for a in attempts.of_task(snapshot, task.id) if not a.live]
-    earlier = [_account(desk, run, attempt, whole=False) for attempt in ended]
+    earlier = [hidden(_account(desk, run, attempt, whole=False)) for attempt in ended]
     if texts.fits(earlier) and not any(_is_cut(c) for a in ended for c in checks_of(a)):
         return FirstMessage(texts.with_earlier(text_of(run, task), earlier))
-    whole = "\n\n".join(_account(desk, run, attempt, whole=True) for attempt in ended)
+    whole = "\n\n".join(hidden(_account(desk, run, each, whole=True)) for each in ended)
     stored = desk.bus.artifacts.add_bytes(
         texts.EARLIER_NAME, whole.encode("utf-8", "surrogateescape")
     )

@@ -15,6 +15,7 @@ from inbox_orch.shared.store.engine import Transaction
 from ..gates.checks import Checked
 from ..git.commands import NO_ANSWER
 from ..git.repository import Found, Repository, is_there
+from ..patches.hiding import hidden
 from ..runs import task_rows as tasks
 from ..runs.desk import Desk
 from ..runs.limits import MOST_MISSING_WORKTREES
@@ -288,7 +289,7 @@ def _verdict(
     if attempt.harvest and not reasons and needs_checks(attempt, task):
         details = details._replace(harvest=False)
     if found.head is not None:
-        summary = repository.change_summary(found.head, attempt.base_commit)
+        summary = hidden(repository.change_summary(found.head, attempt.base_commit))
         details = details._replace(change_summary=summary)
     changes = {
         "head_commit": found.head,

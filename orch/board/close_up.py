@@ -6,6 +6,7 @@ from inbox_orch.shared.clock import rfc3339
 
 from ..attempts.rows import details_of
 from ..leader.board import Board
+from ..patches.hiding import hidden
 from ..runs.costs import Cost
 from ..runs.model import Attempt
 from ..views import stages
@@ -86,7 +87,7 @@ def question_lines(
         head += f"; answer within {span(message.deadline - now_ms)}"
     body = message.body or ""
     body = body if decision is None else stages.without_answers(body)
-    lines = [*_plain(wrapped(head, width), "blocked"), *_plain(wrapped(body[:most], width))]
+    lines = [*_plain(wrapped(head, width), "blocked"), *_plain(wrapped(hidden(body)[:most], width))]
     if len(body) > most:
         whole = "orch blocked" if decision is None else f"orch task show {question.task.key}"
         lines.append(((f"… and {len(body) - most} letters more: `{whole}`", "waiting"),))
@@ -111,7 +112,7 @@ def _progress(detail: Detail, width: int) -> list[Line]:
     if thread.progress is not None:
         text = f"{bar(thread.progress, 20)} {thread.progress} %"
         lines.append(((text, "running"),))
-    return lines + (_plain(wrapped(said[:_MOST_TEXT], width, most=10)) if said else [])
+    return lines + (_plain(wrapped(hidden(said)[:_MOST_TEXT], width, most=10)) if said else [])
 
 
 def _edges(depends_on: Sequence[Edge], dependents: Sequence[Edge], width: int) -> list[Line]:

@@ -14,7 +14,7 @@ from ..stages.decide import Answered
 from ..views.status import Question
 
 _MOST_NAMED = 8
-CHANGE_ROLE, _MAILBOX = "change_role", "MAILBOX"
+CHANGE_ROLE, _MAILBOX, SPLIT = "change_role", "MAILBOX", "split"
 
 
 class Outcome(NamedTuple):
@@ -75,7 +75,9 @@ def decided_by(text: str) -> Answered:
 
 
 def next_decision(answers: Sequence[str], text: str) -> str:
-    """A text with the next of the answers as its first word; the hint behind it stays."""
+    """A text with the next of the answers as its first word; the hint behind it stays. One that
+    needs a file is given to the command."""
+    answers = [each for each in answers if each != SPLIT]
     here, _, hint = text.strip().partition(" ")
     if here not in answers:
         here, hint = "", text.strip()

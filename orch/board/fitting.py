@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.shell.blocks import harmless
 
+from ..patches.hiding import hidden
 from ..pictures.widths import cells, fitted, padded
 
 Piece = tuple[str, str | None]
@@ -85,7 +86,7 @@ def wrapped(text: str, width: int, *, most: int | None = None) -> list[str]:
     at most so many lines, the last of which then says how many there are more."""
     width = max(4, width)
     lines: list[str] = []
-    for line in harmless(text, lines=True).replace("\t", "    ").split("\n"):
+    for line in harmless(hidden(text), lines=True).replace("\t", "    ").split("\n"):
         lines += _broken(line.rstrip(), width)
     if most is not None and len(lines) > most:
         return [*lines[: most - 1], f"… {len(lines) - most + 1} more lines"]
@@ -121,7 +122,7 @@ def _end_of(line: str, start: int, width: int) -> int:
 
 def one_line(text: str | None, most: int = 300) -> str:
     """A text on one line, its beginning."""
-    return " ".join((text or "")[: most * 4].split())[:most]
+    return " ".join(hidden((text or "")[: most * 4]).split())[:most]
 
 
 def bar(percent: int, width: int = BAR_CELLS) -> str:

@@ -121,6 +121,12 @@ def _asked(told: Told) -> str:
     return f"{told.who} asks about `{told.key}`" + (f": {told.text}" if told.text else "")
 
 
+def _skipped(told: Told) -> str:
+    # One that was blocked was split, which its reason says.
+    split = told.data.get("from") == "blocked"
+    return f"`{told.key}`{told.reason}" if split else f"{told.by} skipped `{told.key}`"
+
+
 def _edited(told: Told) -> str:
     return f"{told.by} changed `{told.key}`: {', '.join(told.data.get('changed', ()))}"
 
@@ -150,7 +156,7 @@ SENTENCES: Mapping[str, tuple[str | None, Words | None]] = {
     "task_succeeded": ("succeeded", lambda t: f"`{t.key}` is done"),
     "task_failed": ("failed", lambda t: f"`{t.key}` failed{t.reason}"),
     "task_cancelled": ("cancelled", _cancelled),
-    "task_skipped": ("skipped", lambda t: f"{t.by} skipped `{t.key}`"),
+    "task_skipped": ("skipped", _skipped),
     "task_edited": (None, _edited),
     "task_removed": ("cancelled", lambda t: f"{t.by} removed `{t.key}`"),
     "task_reassigned": (

@@ -20,6 +20,7 @@ COMMANDS = {
     "blueprint": (f"{_HERE}.blueprint", "Stages of work inside an attempt, with loops that mend."),
     "ready": (f"{_HERE}.ready", "The tasks that can be dispatched."),
     "drive": (f"{_HERE}.drive", "Dispatch and wait until the run ends."),
+    "worker": (f"{_HERE}.worker", "Serve the roles that a run's config describes."),
     "dispatch": (f"{_HERE}.dispatch", "Open an attempt for each ready task."),
     "status": (f"{_HERE}.status", "How every task stands."),
     "show": (f"{_HERE}.show", "A run, task, attempt or thread, by whatever names it."),

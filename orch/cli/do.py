@@ -16,9 +16,10 @@ from inbox_orch.shared.shell.output import Output
 from ..attempts.rows import details_of
 from ..integration.integrate import Integrated
 from ..integration.shortfall import failure_of
-from ..leader.crew import Crew, Post, cast
+from ..leader.crew import Crew
 from ..leader.drive import Drive, Driven
 from ..leader.notices import Notifier, end_of
+from ..leader.posts import Post, cast
 from ..leader.scheduler import Scheduler
 from ..leader.tracing import Tracing
 from ..leader.wish import Wish, branch_here, bring_in, check_branch, open_wish, plan_of, try_again

@@ -11,9 +11,10 @@ from inbox_orch.inbox.worker.plan import MAX_SLOTS
 from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 
-from ..leader.crew import Crew, cast
+from ..leader.crew import Crew
 from ..leader.drive import Drive, Driven, Step
 from ..leader.notices import Notifier, end_of
+from ..leader.posts import cast
 from ..leader.tracing import Tracing
 from ..runs.config import config_of
 from .parts.base import (

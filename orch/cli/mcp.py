@@ -31,7 +31,13 @@ TOOLS = (
     # A check may take longer than any client waits for an answer.
     Tool("wait", waits=True, without=_NO_VERIFY, fixed=("--no-verify",)),
     Tool("blocked", reads=True),
-    Tool("answer", needs=frozenset({"body"}), either=True),
+    Tool(
+        "answer",
+        needs=frozenset({"body"}),
+        texts=frozenset({"plan"}),
+        either=True,
+        about="Answer a worker's question, or decide.",
+    ),
     Tool("retry"),
     # As checks, what comes after a merge may take longer than any client waits.
     Tool(
@@ -59,6 +65,11 @@ _ABOUT = {
     "tasks": "The tasks' keys; all that are ready without any.",
     "body": "The text itself.",
     "state": "Only tasks that are so.",
+    "answer: decide": "One of a decision's answers.",
+    "answer: body": "The answer, hint or reason.",
+    "answer: to": "With change_role: who.",
+    "answer: rule": "With relax.",
+    "answer: plan": "With split: parts.",
     "council start: brief": "What is to be reviewed, in markdown.",
 }
 

@@ -6,6 +6,7 @@ GROUPS = {
     "Have it done": (
         "ready",
         "dispatch",
+        "worker",
         "wait",
         "blocked",
         "answer",
@@ -97,7 +98,9 @@ MEANT = {
     "config": ("run init",),
     "rules": ("policy show",),
     "version": ("--version",),
-    "work": ("drive", "inbox work"),
+    "work": ("worker", "inbox work"),
+    "serve": ("worker",),
+    "workers": ("worker",),
     **{name: (f"inbox {name}",) for name in _OF_INBOX},
 }
 """What a word that is no command means, by what others call it; a call of `inbox` by its name."""

@@ -85,6 +85,24 @@ def _check_role(name: str) -> None:
     check_name(name, "role")
 
 
+def _check_word(text: str) -> None:
+    _check_value(text)
+    if not text:
+        raise usage("a word of a command is empty")
+
+
+def _check_adapter(name: str) -> None:
+    from inbox_orch.shared.adapters.commands import agent_named
+
+    agent_named(name)
+
+
+def _check_model(name: str) -> None:
+    from inbox_orch.shared.adapters.commands import check_model
+
+    check_model(name)
+
+
 def _check_notifier(text: str) -> None:
     check_commands([text], "notifier", "run")
 
@@ -96,6 +114,9 @@ Settable = Annotated[str, checked(_check_settable)]
 Value = Annotated[str, checked(_check_value)]
 RoleName = Annotated[str, checked(_check_role)]
 Mailbox = Annotated[str, checked(_check_mailbox)]
+Word = Annotated[str, checked(_check_word)]
+Adapter = Annotated[str, checked(_check_adapter)]
+Model = Annotated[str, checked(_check_model)]
 
 
 class SetupPart(Part):
@@ -112,9 +133,30 @@ class MailboxPart(Part):
 
 
 class RolePart(Part):
-    """Who has the stages of one role."""
+    """Who has the stages of one role, and what its workers run."""
 
-    mailbox: Mailbox
+    mailbox: Mailbox | None = None
+    command: Annotated[list[Word], Field(min_length=1, max_length=MOST_ENTRIES)] | None = None
+    adapter: Adapter | None = None
+    toolset: Literal["coding", "readonly"] | None = None
+    model: Model | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "RolePart":
+        if self.command is not None and self.adapter is not None:
+            raise ValueError("`command` and `adapter` are two ways to say one thing\nkeep one")
+        for key in ("toolset", "model"):
+            if getattr(self, key) is not None and self.adapter is None:
+                raise ValueError(
+                    f"`{key}` is for an agent that is known by `adapter`\n"
+                    "name one, or say it in the words of `command`"
+                )
+        if self.mailbox is None and self.command is None and self.adapter is None:
+            raise ValueError(
+                "says nothing about who does its stages\n"
+                "give it `mailbox`, `adapter` or `command`, or leave the role out"
+            )
+        return self
 
 
 class DecisionsPart(Part):

@@ -22,9 +22,9 @@ from inbox_orch.shared.processes.guardian import Guardian
 from inbox_orch.shared.processes.kept import Kept
 from inbox_orch.shared.processes.noting import Shared
 
-from ..git.masking import MaskedStream
 from ..git.repository import is_there
 from ..git.standing import require_here
+from ..patches.hiding import KeyStream
 from . import turns
 from .checks import MAX_TAIL_BYTES, Checked
 from .listening import Ear
@@ -154,7 +154,7 @@ class Runner:
         Raises `Withdrawn`, `Interrupted`, and `NotStarted`. Errors: `git_failed` when git in its
         folder is about other files; those of keeping an artifact.
         """
-        kept = Kept(spec.output, "orch", MaskedStream(spec.secrets))
+        kept = Kept(spec.output, "orch", KeyStream(spec.secrets))
         ear = Ear(kept)
         reader, writer = os.pipe()
         try:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..git.failures import temporary_folder
-from ..git.masking import masked
+from ..patches.hiding import hidden
 from . import judging, patch_safety
 from .definitions import REPORT, Gate
 from .globs import matches_any
@@ -197,15 +197,13 @@ def _report_at(path: str) -> bytes | None:
 
 def _without_secrets(result: GateResult, secrets: Sequence[str]) -> GateResult:
     """The result as it may be stored and told; the output was masked while it came."""
-    if not secrets:
-        return result
     failures: dict[str, int] = {}
     for name, count in result.failures.items():
-        shown = masked(name, secrets)
+        shown = hidden(name, secrets)
         failures[shown] = failures.get(shown, 0) + count
     return result._replace(
         failures=failures,
-        texts={masked(n, secrets): masked(text, secrets) for n, text in result.texts.items()},
-        flaky=tuple(masked(name, secrets) for name in result.flaky),
-        reason=None if result.reason is None else masked(result.reason, secrets),
+        texts={hidden(n, secrets): hidden(text, secrets) for n, text in result.texts.items()},
+        flaky=tuple(hidden(name, secrets) for name in result.flaky),
+        reason=None if result.reason is None else hidden(result.reason, secrets),
     )

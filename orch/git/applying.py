@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import endings, replacing, unified
+from . import endings, promised, replacing, unified
 from .commands import NO_ANSWER, git, git_told
 from .failures import named_failures, shown
 from .replacing import Edit, NotFitting
@@ -48,6 +48,8 @@ def patched(repository: Repository, tree: str, patch: bytes) -> Made:
         diff = unified.taken_apart(patch)
     except Malformed as wrong:
         raise NotApplied("patch_format", str(wrong)) from wrong
+    names = (section.old for section in diff.sections)
+    promised.bring_files(repository, tree, (_text(name) for name in names if name is not None))
     with sealed_folder(repository) as sealed:
         within = _within(sealed)
         lines, notes = endings.fitted(diff, _before(sealed, tree, diff), _name)
@@ -63,6 +65,7 @@ def edited(repository: Repository, tree: str, edits: Sequence[Edit]) -> Made:
     exactly once, with the nearest lines; `patch_does_not_apply` where its path is no plain file or
     leads through something that is no folder. Errors as for `patched`.
     """
+    promised.bring_files(repository, tree, (edit.path for edit in edits))
     with sealed_folder(repository) as sealed:
         within = _within(sealed)
         git(sealed.folder, "read-tree", tree, environment=within)
@@ -81,7 +84,8 @@ def _within(sealed: Sealed) -> dict[str, str]:
 
 
 def _written(sealed: Sealed, within: dict[str, str]) -> str:
-    return git(sealed.folder, "write-tree", environment=within)[1].strip()
+    # What a partial clone has never fetched need not be here; what is new was written here.
+    return git(sealed.folder, "write-tree", "--missing-ok", environment=within)[1].strip()
 
 
 def _text(name: bytes) -> str:

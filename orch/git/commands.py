@@ -25,11 +25,14 @@ _OPTIONS = (
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false"),
     # No hook of the user's runs on our account.
     *("-c", f"core.hooksPath={os.devnull}"),
+    # What a commit is stands in the commit: who can write that file could say otherwise.
+    *("-c", "core.commitGraph=false"),
 )
 _READING = {"GIT_OPTIONAL_LOCKS": "0"}
 # An object is what its name says: with `git replace` a worker could show one tree, and have another
 # one taken.
-_AS_NAMED = {"GIT_NO_REPLACE_OBJECTS": "1"}
+# The same with grafts, of what a commit builds on (gitrepository-layout(5), `info/grafts`).
+_AS_NAMED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": f"{os.devnull}/none"}
 # A repository that git was asked about is no longer one that it happens to meet (git-config(1),
 # safe.bareRepository).
 _MEANT = ("-c", "safe.bareRepository=all")

@@ -6,16 +6,18 @@ content itself.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import BinaryIO, NamedTuple, cast
 
 from inbox_orch.shared.store.temporary import temporary_place
 
+from . import promised
 from .added import Bounded
 from .changes import Change, Facts
 from .commands import git, git_bytes
 from .failures import named_failures
+from .genuine import require_genuine
 from .repository import Repository
 from .restoring import BATCH_BYTES, Entry, batches, contents, sized
 from .sealed import Sealed, sealed_folder
@@ -62,14 +64,21 @@ def facts(repository: Repository, before_tree: str, after_tree: str) -> Facts:
 
     Errors: `git_failed` (a tree or a content that is not here, too), `disk_full`, `io_error`.
     """
+    promised.bring_changed(repository, before_tree, after_tree)
     with sealed_folder(repository) as sealed:
         return facts_in(sealed, before_tree, after_tree)
 
 
-def facts_in(sealed: Sealed, before_tree: str, after_tree: str) -> Facts:
-    """`facts`, in a folder that is there already."""
+def facts_in(
+    sealed: Sealed,
+    before_tree: str,
+    after_tree: str,
+    sizes: Callable[[], Mapping[str, int]] = dict,
+) -> Facts:
+    """`facts`, in a folder that is there already. `sizes` gives the sizes of contents that are
+    known, so that git need not be asked; it is called once git has told the entries."""
     changed, lines = _read(sealed, before_tree, after_tree)
-    found = _contents(sealed, changed, lines)
+    found = _contents(sealed, changed, lines, sizes())
     files = tuple(_change(raw, lines.get(raw.path), found) for raw in changed)
     return Facts(files, sum(f.insertions for f in files), sum(f.deletions for f in files))
 
@@ -86,6 +95,7 @@ def diff_text(repository: Repository, before: str, after: str, most_bytes: int) 
 
     Errors: `git_failed`, `disk_full`, `io_error`.
     """
+    promised.bring_changed(repository, before, after)
     place = temporary_place()
     with (
         sealed_folder(repository) as sealed,
@@ -110,7 +120,10 @@ def diff_text(repository: Repository, before: str, after: str, most_bytes: int) 
 def whole_diff(repository: Repository, before: str, after: str) -> bytes:
     """The change as a diff that `git apply` takes, with the content of binary files. Errors:
     `git_failed`, `disk_full`, `io_error`."""
+    promised.bring_changed(repository, before, after)
     with sealed_folder(repository) as sealed:
+        # Whoever approves of it has seen this.
+        require_genuine(sealed.folder, (after,), before, sealed.reading)
         words = (*_TEXT, "--binary", before, after)
         return git_bytes(sealed.folder, *words, environment=sealed.reading)
 
@@ -153,7 +166,10 @@ def _entries(parts: Sequence[str]) -> list[Raw]:
 
 
 def _contents(
-    sealed: Sealed, changed: Sequence[Raw], lines: Mapping[str, tuple[int, int] | None]
+    sealed: Sealed,
+    changed: Sequence[Raw],
+    lines: Mapping[str, tuple[int, int] | None],
+    known: Mapping[str, int],
 ) -> dict[str, _Content]:
     """By their names, no more than some of them at a time: what is new, and what was before where
     git counts no lines. Of a small one git has seen the whole: it need not be read."""
@@ -163,7 +179,9 @@ def _contents(
     whole |= {name for mode, name in sides if mode == _LINK}
     modules = _modules(changed)
     names = [name for name in {*whole, *(name for _, name in sides)} if name not in modules]
-    entries = sized(sealed.folder, names, sealed.reading)
+    entries = [Entry("", name, known[name], "") for name in names if name in known]
+    unknown = [name for name in names if name not in known]
+    entries += sized(sealed.folder, unknown, sealed.reading)
     read = [e for e in entries if e.size > _SEEN_BYTES or e.name in whole]
     found = {e.name: _content((e.size, False, 0, None)) for e in entries}
     for batch in batches(read):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .commands import git, git_bytes
-from .restoring import contents, sized
+from .restoring import batches, contents, sized
 from .sealed import Sealed
 
 _LINK = "120000"
@@ -43,6 +43,14 @@ def commits(sealed: Sealed, base: str, head: str) -> list[Commit] | None:
 def _commit(entry: str) -> Commit:
     name, parents, text = entry.split("\n", 2)
     return Commit(name, tuple(parents.split()), text)
+
+
+def whole_texts(sealed: Sealed, names: Sequence[str]) -> Iterator[bytes]:
+    """All that commits have in them, in the order of their names: headers of any kind, too, and
+    what stands behind a zero byte, where git ends a message. Error `git_failed`."""
+    found = sized(sealed.folder, names, sealed.reading)
+    for batch in batches(found):
+        yield from contents(sealed.folder, batch, sealed.reading)
 
 
 def kinds(sealed: Sealed, names: Collection[str]) -> list[str]:

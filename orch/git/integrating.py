@@ -216,6 +216,8 @@ def fast_forward(
             return Moved("fast_forwarded")
         return Moved("moved", reason=f"{branch} was moved by another program meanwhile")
     tree = there[0]
+    if repository.ref_commit(f"refs/tags/{source}") is not None:
+        source = f"refs/heads/{source}"  # by its short name git would take the tag
     command = f"git -C {shlex.quote(shown(tree.path))} merge --ff-only {source}"
     obstacle = _obstacle(repository, tree, len(there))
     if obstacle is not None:

@@ -15,9 +15,10 @@ MIN_MASKED_LINE = 4
 Span = tuple[int, int]
 
 
-def masked(text: str, values: Iterable[str]) -> str:
-    """Text in which no secret stands any more; of several lines, each long enough by itself."""
-    return _replaced(text, spans(text, _parts(values)), MASK)
+def masked(text: str, values: Iterable[str], *known: Span) -> str:
+    """Text in which no secret stands any more; of several lines, each long enough by itself. Where
+    others stand may be `known`."""
+    return _replaced(text, spans(text, _parts(values), *known), MASK)
 
 
 def masked_bytes(content: bytes, values: Iterable[str]) -> bytes:

@@ -29,4 +29,4 @@ def taken_back(repository: Repository, base: str, tree: str, changed: Collection
         words = ("update-index", "-z", "--index-info")
         given = lines.encode("utf-8", "surrogateescape")
         git(sealed.folder, *words, environment=within, given=given)
-        return git(sealed.folder, "write-tree", environment=within)[1].strip()
+        return git(sealed.folder, "write-tree", "--missing-ok", environment=within)[1].strip()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from inbox_orch.shared.errors import InboxOrchError
 
-from . import marks, mending, raw_index, raw_trees, rewriting
+from . import administration, marks, mending, raw_index, raw_trees, rewriting
 from .chain import (
     Known,
     Place,
@@ -74,6 +74,7 @@ def snapshot(
     after `parent`), `disk_full`, `read_only`, `io_error`.
     """
     place = Place(repository, worktree, known, ref, ())
+    _require_own(worktree, ref)
     on = Known(require_here_on(worktree, repository.common_directory))
     seen = raw_trees.look(worktree, known)
     return made(place, seen, message, parent, known=on)
@@ -98,6 +99,7 @@ def restore(
     """
     require_here(worktree, repository.common_directory)
     wanted = state_of(repository, snapshot_commit)
+    _require_own(worktree, wanted.ref)
     _refuse_unrestorable(repository, worktree, wanted)
     with hold.shared() as lock:
         place = Place(repository, worktree, known, wanted.ref, (lock,))
@@ -137,6 +139,7 @@ def put_back(
     the index knows of the files is looked at again. Raises and errors as for `restore`.
     """
     require_here(worktree, repository.common_directory)
+    _require_own(worktree, ref)
     place = Place(repository, worktree, known, ref, ())
     paths = _changed_to(place, tree, "Before files were put back")[1]
     if paths:
@@ -145,6 +148,20 @@ def put_back(
         if left:
             raise _changing(worktree, left)
     return paths
+
+
+def _require_own(worktree: str, ref: str) -> None:
+    """The worktree is not that of another attempt, by a link or a `.git` file that was put in the
+    place of its own. Error `git_failed`."""
+    own = own_directory(worktree)
+    reason = administration.text_of(os.path.join(str(own), "locked")).split(" ")
+    if len(reason) == 3 and reason[0] == "orch" and ref_of(reason[2]) != ref:
+        raise InboxOrchError(
+            "git_failed",
+            f"{shown(worktree)} leads to the worktree of another attempt, {reason[2]}",
+            hint="its folder, or the `.git` in it, was replaced: put its own back",
+            details={"folder": shown(worktree), "attempt": reason[2], "status": 128},
+        )
 
 
 # -- the files -------------------------------------------------------------------------------

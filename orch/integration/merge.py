@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from inbox_orch.shared.errors import not_found, usage
 
 from ..git import integrating as git_integrating
+from ..git.genuine import require_genuine
 from ..git.integrating import Commit
 from ..git.repository import Repository
 from ..runs.desk import no_worktree_of
@@ -87,6 +88,9 @@ def plan(
     heads = [piece.head for piece in work.pieces]
     history = git_integrating.missing_from(repository, start, heads)
     missing = [piece for piece in work.pieces if piece.head in history]
+    if missing:
+        # They may have been written over since they were judged.
+        require_genuine(repository.path, [piece.head for piece in missing], start)
     at = git_integrating.commit_time(repository, start) if missing else 0
     merging = _Merging(repository, run, missing, history, start, at)
     in_conflict = _still_open(repository, start, work) if work.in_conflict else []

@@ -8,9 +8,7 @@ stays in the history.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError, usage
-from inbox_orch.shared.store.engine import Transaction
 
 from ..attempts import keep
 from ..attempts import rows as attempts
@@ -20,20 +18,14 @@ from ..git.repository import Repository
 from ..git.reversing import Reversed
 from ..journal import rows as journal_rows
 from ..patches import ledger
-from ..patches import policy as policies
 from ..patches import rows as patches
-from ..patches.examine import Told, examine_told
-from ..patches.ledger import New, Word
 from ..patches.model import Patch
-from ..patches.policy import Examined
-from ..patches.rules import approvals_needed
 from ..runs import task_rows as tasks
-from ..runs.config import config_of
 from ..runs.desk import Desk
-from ..runs.model import Attempt, Run, Task
-from ..runs.secrets import secrets_of
+from ..runs.model import Attempt, Run
 from . import branch, integrate, trial
 from . import rows as integrations
+from .reversal import Chosen, handed_in
 from .rules import branch_of
 
 MOST_REASON = 1000
@@ -66,19 +58,13 @@ class RolledBack(NamedTuple):
             "tip": self.tip,
             "paths": list(self.reverse.summary.paths),
             "builds_on": list(self.builds_on),
+            "next": self.next,
         }
 
-
-class _Chosen(NamedTuple):
-    """The patch that is to be undone, whose it is, and the branch that has it."""
-
-    patch: Patch
-    name: str
-    attempt: Attempt
-    task: Task
-    head: str
-    branch: str
-    tip: str
+    @property
+    def next(self) -> str:
+        """What to do then, as a call with what that does."""
+        return "`orch integrate --onto BRANCH` takes it out of a branch of yours that has it"
 
 
 def roll_back(desk: Desk, run: Run, name: str, *, reason: str | None = None) -> RolledBack:
@@ -96,7 +82,7 @@ def roll_back(desk: Desk, run: Run, name: str, *, reason: str | None = None) -> 
     for _ in range(_MOST_TRIES):
         chosen = _chosen(desk, run, repository, name)
         found = _reversed(desk, run, repository, chosen, reason)
-        reverse = _handed_in(desk, run, repository, chosen, found, reason)
+        reverse = handed_in(desk, run, repository, chosen, found)
         if _bring_in(desk, run, repository, chosen, reverse, reason):
             return _done(desk, run, repository, chosen, reverse)
     raise InboxOrchError(
@@ -119,7 +105,7 @@ def reason_of(reason: str | None) -> str | None:
 # -- which patch ---------------------------------------------------------------------------------
 
 
-def _chosen(desk: Desk, run: Run, repository: Repository, name: str) -> _Chosen:
+def _chosen(desk: Desk, run: Run, repository: Repository, name: str) -> Chosen:
     with desk.database.snapshot() as snapshot:
         patch = ledger.named(snapshot, run, name)
         attempt = attempts.get(snapshot, patch.attempt_id)
@@ -142,7 +128,7 @@ def _chosen(desk: Desk, run: Run, repository: Repository, name: str) -> _Chosen:
             f" `orch integrate` brings it in, if it is to be undone there"
         )
         raise _refused(patch, f"{named} is accepted, and in no integration yet", hint)
-    return _Chosen(patch, named, attempt, task, head, onto, tip)
+    return Chosen(patch, named, attempt, task, head, onto, tip)
 
 
 def _integrated(
@@ -166,7 +152,7 @@ def _refused(patch: Patch, message: str, hint: str) -> InboxOrchError:
 
 
 def _reversed(
-    desk: Desk, run: Run, repository: Repository, chosen: _Chosen, reason: str | None
+    desk: Desk, run: Run, repository: Repository, chosen: Chosen, reason: str | None
 ) -> Reversed:
     patch, message = chosen.patch, _message(run, chosen, reason)
     found = reversing.reversed_in(repository, chosen.tip, patch.base_tree, str(patch.tree), message)
@@ -178,13 +164,13 @@ def _reversed(
     return found
 
 
-def _message(run: Run, chosen: _Chosen, reason: str | None) -> str:
+def _message(run: Run, chosen: Chosen, reason: str | None) -> str:
     text = f"Roll back {chosen.name}: {chosen.task.title}\n\nRun {run.name}."
     return text if reason is None else f"{text}\n\n{reason}"
 
 
 def _in_the_way(
-    desk: Desk, repository: Repository, chosen: _Chosen, paths: Sequence[str]
+    desk: Desk, repository: Repository, chosen: Chosen, paths: Sequence[str]
 ) -> InboxOrchError:
     """The error for what other work builds on; with whose that is."""
     names = _built_on(desk, repository, chosen, paths)
@@ -200,7 +186,7 @@ def _in_the_way(
 
 
 def _built_on(
-    desk: Desk, repository: Repository, chosen: _Chosen, paths: Sequence[str]
+    desk: Desk, repository: Repository, chosen: Chosen, paths: Sequence[str]
 ) -> tuple[str, ...]:
     """The later patches of the attempt, and the attempts that were integrated after it, that change
     one of the paths."""
@@ -230,87 +216,6 @@ def _paths(repository: Repository, base: str, head: str) -> set[str]:
     return {each.path for each in changed_files(Span(repository.path, base, head))}
 
 
-# -- the patch that it is ------------------------------------------------------------------------
-
-
-def _handed_in(
-    desk: Desk,
-    run: Run,
-    repository: Repository,
-    chosen: _Chosen,
-    found: Reversed,
-    reason: str | None,
-) -> Patch:
-    """The patch that undoes it, as it was judged. Errors: `policy_denied`, `approval_needed`."""
-    config = config_of(run)
-    policy = policies.of_task(config, chosen.task, staged=chosen.attempt.staged)
-    told = Told(secrets_of(config), desk.actor(run))
-    judged = examine_told(repository, chosen.tip, str(found.commit), policy, told)
-    with desk.database.transaction() as tx:
-        patch = ledger.hand_in(tx, _new(desk, run, (chosen, found), judged))
-        _void_others(desk, tx, run, patch)
-        state = ledger.said_of(tx, patch)
-        if state == "created":
-            facts: dict[str, Any] = {"objections": [o.as_json() for o in judged.objections]}
-            if judged.outcome == "asked":
-                facts["needed"] = approvals_needed(policy)
-            word = Word("policy", judged.outcome, None, judged.reason, facts, policy)
-            state = ledger.say(tx, desk, run, patch, word)
-    if state != "validated":
-        raise _held(chosen, patch, state, judged)
-    return patch
-
-
-def _new(desk: Desk, run: Run, found: tuple[_Chosen, Reversed], judged: Examined) -> New:
-    chosen, undone = found
-    return New(
-        run.id,
-        chosen.attempt.id,
-        "reverse",
-        chosen.tip,
-        undone.before,
-        undone.tree,
-        undone.commit,
-        judged.summary,
-        sha256_hex(f"{chosen.patch.id} undone on {chosen.tip}".encode()),
-        desk.actor(run),
-        author=desk.actor(run),
-        rollback_of=chosen.patch.id,
-    )
-
-
-def _void_others(desk: Desk, tx: Transaction, run: Run, patch: Patch) -> None:
-    """What was to undo the same on an earlier commit speaks of nothing that is there any more."""
-    for other in patches.of_attempt(tx, patch.attempt_id):
-        same = other.rollback_of == patch.rollback_of and other.id != patch.id
-        if same and ledger.said_of(tx, other) in ("queued", "validated"):
-            ledger.say(tx, desk, run, other, Word("approval", "void"))
-
-
-def _held(chosen: _Chosen, patch: Patch, state: str, judged: Examined) -> InboxOrchError:
-    name = f"{chosen.task.key}/{chosen.attempt.number}/{patch.number}"
-    details = {
-        "patch": patch.id,
-        "name": name,
-        "objections": [o.as_json() for o in judged.objections],
-    }
-    if state == "queued":
-        return InboxOrchError(
-            "approval_needed",
-            f"{name}, which undoes {chosen.name}, waits for somebody: {judged.reason}",
-            hint=f"somebody else has to: `orch patch approve {name} --agent NAME`; then roll back"
-            " once more",
-            details=details,
-            data=details,
-        )
-    return InboxOrchError(
-        "policy_denied",
-        f"{name}, which undoes {chosen.name}, is {state}: {judged.reason}",
-        hint=f"`orch patch show {name}` says what is in the way, and how it could be allowed",
-        details=details,
-    )
-
-
 # -- bringing it in ------------------------------------------------------------------------------
 
 
@@ -318,7 +223,7 @@ def _bring_in(
     desk: Desk,
     run: Run,
     repository: Repository,
-    chosen: _Chosen,
+    chosen: Chosen,
     reverse: Patch,
     reason: str | None,
 ) -> bool:
@@ -364,7 +269,7 @@ def _bring_in(
 
 
 def _done(
-    desk: Desk, run: Run, repository: Repository, chosen: _Chosen, reverse: Patch
+    desk: Desk, run: Run, repository: Repository, chosen: Chosen, reverse: Patch
 ) -> RolledBack:
     prefix = f"{chosen.task.key}/{chosen.attempt.number}"
     return RolledBack(
@@ -379,7 +284,7 @@ def _done(
     )
 
 
-def _builds_on(desk: Desk, run: Run, repository: Repository, chosen: _Chosen) -> tuple[str, ...]:
+def _builds_on(desk: Desk, run: Run, repository: Repository, chosen: Chosen) -> tuple[str, ...]:
     """The attempts that have the patch in their history and are in no integration yet."""
     with desk.database.snapshot() as snapshot:
         keys = {task.id: task.key for task in tasks.of_run(snapshot, run.id)}

@@ -19,7 +19,8 @@ from ..git.repository import Repository
 from ..runs import run_rows as runs
 from ..runs.desk import Desk
 from ..runs.model import Run
-from .crew import Crew, Post
+from .crew import Crew
+from .posts import Post
 
 
 class Bench(NamedTuple):

@@ -24,6 +24,7 @@ from inbox_orch.shared.ids import quoted
 from inbox_orch.shared.processes.groups import signal_group
 from inbox_orch.shared.store.temporary import temporary_place
 
+from ..patches.hiding import covered, hidden
 from ..runs.limits import check_commands
 from ..runs.model import Run
 from .drive import Drive, Driven, Line, Step
@@ -81,7 +82,7 @@ def _of_line(run: Run, line: Line) -> Notice | None:
 
 def _question(run: Run, facts: dict[str, Any]) -> Notice:
     message = facts["message"]
-    body = str(message["body"] or "")
+    body = hidden(str(message["body"] or ""))
     if "decision" in facts:
         return _decision(run, facts, body)
     more = {"body": body[:_MOST_LETTERS], "options": message["options"] or []}
@@ -127,7 +128,7 @@ def _end(
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())[:300]
+    return hidden(" ".join(text.split()))[:300]
 
 
 class Notifier:
@@ -224,7 +225,7 @@ class Notifier:
         try:
             # Unlike a pipe, a file never blocks.
             with tempfile.TemporaryFile(dir=temporary_place()) as told:
-                told.write(json.dumps(notice.as_json()).encode() + b"\n")
+                told.write(json.dumps(covered(notice.as_json())).encode() + b"\n")
                 told.seek(0)
                 process = subprocess.Popen(
                     words,

@@ -14,24 +14,25 @@ from ..patches import approvals, ledger, states
 from ..patches import rows as patches
 from ..patches.ledger import Word
 from ..patches.model import Entry, Patch
-from ..patches.rules import FLOOR
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
 from ..stages import attempt as stages
-from ..stages import course, decide
+from ..stages import course, decide, releasing
 from ..stages.decide import Answered
 from ..stages.writers import writers_of
 
 
 class Said(NamedTuple):
-    """What a call has come to: the patch, its name and its state, and what is still missing: names
-    of people (how many), or rules that deny it."""
+    """What a call has come to: the patch, its name and its state, what is still missing: names of
+    people (how many), or rules that deny it; and `next`, what to do then, as a call with what that
+    does; None where nothing of this patch is left to be done."""
 
     patch: Patch
     name: str
     state: str
     missing: int = 0
     denied_by: tuple[str, ...] = ()
+    next: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -40,6 +41,7 @@ class Said(NamedTuple):
             "state": self.state,
             "missing": self.missing,
             "denied_by": list(self.denied_by),
+            "next": self.next,
         }
 
 
@@ -101,7 +103,20 @@ def _answer(desk: Desk, run: Run, patch: Patch, given: Answered) -> Said:
             _say(desk, tx, run, seen, given)
         left = [each for each in approvals.waiting(tx, patch.attempt_id) if each.patch == patch]
         missing = left[0].needs - len(left[0].given) if left else 0
-        return _told(tx, seen, missing=missing)
+        return _told(tx, seen, missing=missing, next=_after_answer(seen, given.answer, missing))
+
+
+def _after_answer(seen: _Seen, answer: str, missing: int) -> str:
+    key = seen.where.key
+    if missing:
+        return f"`orch patch approve {seen.name} --agent NAME` by another lets it in"
+    if answer == "approve" and seen.where.given_up:
+        return f"`orch adopt {key}` takes it in"
+    if seen.where.given_up:
+        return f"`orch retry {key}` has it done anew"
+    if answer == "approve":
+        return "`orch reconcile` carries it on, as every wait and drive does"
+    return f"`orch reconcile` carries that over; `orch task show {key}` tells how it goes on"
 
 
 def _ask_on(desk: Desk, run: Run, patch: Patch) -> None:
@@ -153,68 +168,30 @@ def release(desk: Desk, run: Run, patch: Patch, rule: str, reason: str) -> Said:
         seen = _seen(tx, patch)
         if seen.state != "quarantined":
             raise _not_asked(seen, "release")
-        by = desk.actor(run)
-        objections = _objections(seen)
-        met = [each for each in objections if each["rule"] == rule]
-        _require_releasable(seen, rule, met, objections)
-        _require_other(desk, tx, run, seen, (by, rule))
-        opened = {each.rule for each in _open_of(tx, seen)}
-        if rule not in opened:
-            paths = sorted({path for each in met for path in each["paths"]})
-            facts = {"rule": rule, "paths": paths, "tree": patch.tree}
-            ledger.say(tx, desk, run, patch, Word("waiver", "given", by, reason, facts))
-        left = {each["rule"] for each in objections} - opened - {rule}
-        return _told(tx, seen, denied_by=tuple(sorted(left)))
+        found = releasing.refused(tx, patch)
+        left = releasing.release(desk, tx, run, found, rule, (desk.actor(run), reason))
+        decision = decide.open_in(tx, seen.attempt)
+        asks = decision is not None and "relax" in decision.answers and not decision.rules
+        after = _after_release(seen, left) if left or not asks else _take_up(seen)
+        return _told(tx, seen, denied_by=left, next=after)
 
 
-def _open_of(tx: Transaction, seen: _Seen) -> list[ledger.Waiver]:
-    every = ledger.waivers_for(tx, seen.attempt.task_id, str(seen.patch.tree))
-    return [each for each in every if each.patch == seen.patch]
+def _take_up(seen: _Seen) -> str:
+    return f"`orch answer {seen.where.key} --decide relax --body WHY` takes it in at once"
 
 
-def _objections(seen: _Seen) -> list[dict[str, Any]]:
-    """What the policy had against it: what it denied, or else what it asked about."""
-    found = [
-        each
-        for entry in seen.entries
-        if entry.kind == "policy"
-        for each in entry.found.get("objections", ())
-    ]
-    return [each for each in found if each["outcome"] == "denied"] or found
-
-
-def _require_releasable(
-    seen: _Seen, rule: str, met: list[dict[str, Any]], every: list[dict[str, Any]]
-) -> None:
-    if not met:
-        rules = ", ".join(sorted({each["rule"] for each in every})) or "none"
-        raise usage(
-            f"patch {seen.name} was not refused for {rule[:60]!r}",
-            hint=f"the rules that it breaks: {rules}",
-        )
-    details = {"patch": seen.patch.id, "rule": rule}
-    if any(each["layer"] == FLOOR for each in met):
-        raise InboxOrchError(
-            "policy_denied",
-            f"{rule} is not released: it holds whatever a policy says",
-            hint=met[0]["remedy"],
-            details=details,
-        )
-
-
-def _require_other(
-    desk: Desk, tx: Transaction, run: Run, seen: _Seen, said: tuple[str, str]
-) -> None:
-    """Nobody releases what they wrote; `said` is who, and the rule."""
-    by, rule = said
-    writers = writers_of(desk, tx, course.read(tx, run, seen.attempt.id))
-    if by in writers | {seen.patch.author}:
-        raise InboxOrchError(
-            "policy_denied",
-            f"{by} has written patch {seen.name}, and cannot release it",
-            hint="somebody else has to: `--agent NAME` says who does",
-            details={"patch": seen.patch.id, "rule": rule},
-        )
+def _after_release(seen: _Seen, denied_by: tuple[str, ...]) -> str:
+    key, name = seen.where.key, seen.name
+    if denied_by:
+        return f"`orch patch release {name} --rule {denied_by[0]} --reason TEXT` releases the rest"
+    if seen.patch.rollback_of is not None:
+        return "`orch patch rollback` of the same patch once more takes it back"
+    if not seen.where.over:
+        return f"`orch task show {key}` tells when it is handed in once more; it is let in then"
+    if seen.patch.text is None:
+        return f"`orch adopt {key}` takes it in"
+    again = f"`orch patch export {name} | orch patch submit - --task {key} --replaces {name}`"
+    return f"`orch retry {key}`, then {again} takes it in"
 
 
 # -- giving up -------------------------------------------------------------------------------
@@ -229,7 +206,13 @@ def drop(desk: Desk, run: Run, patch: Patch, reason: str | None = None) -> Said:
             return _told(tx, seen)
         _require_droppable(seen)
         ledger.say(tx, desk, run, patch, Word("drop", "dropped", reason=reason))
-        return _told(tx, seen)
+        return _told(tx, seen, next=_after_drop(seen))
+
+
+def _after_drop(seen: _Seen) -> str | None:
+    if not seen.where.given_up:
+        return None
+    return f"`orch retry {seen.where.key}` has its task done anew, where nothing else does"
 
 
 def _require_droppable(seen: _Seen) -> None:

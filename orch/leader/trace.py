@@ -15,7 +15,7 @@ from inbox_orch.shared.store.gate import Gate
 from ..attempts import fold
 from ..attempts import rows as attempts
 from ..attempts.visits import Visit
-from ..git.masking import masked
+from ..patches.hiding import hidden
 from ..runs import run_rows as runs
 from ..runs import task_rows as tasks
 from ..runs.config import config_of
@@ -190,7 +190,7 @@ class _Telling:
 
     def _text(self, text: str | None) -> str | None:
         """A text for others, without secrets."""
-        return None if text is None else masked(text, self._secrets)[:_MOST_LETTERS]
+        return None if text is None else hidden(text, self._secrets)[:_MOST_LETTERS]
 
 
 def _about_work(

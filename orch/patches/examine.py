@@ -4,21 +4,24 @@ folder where no attribute and no setting has a say, and judged. Writes nothing.
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.ids import printable
 
-from ..git import history
+from ..git import history, promised
 from ..git.added import Added, added, pieces
 from ..git.changes import Change, Facts
 from ..git.commands import NO_ANSWER
 from ..git.facts import facts_in
+from ..git.failures import shown
+from ..git.genuine import require_genuine
 from ..git.repository import Repository
 from ..git.sealed import Sealed, sealed_folder
 from . import floor, secret_formats
+from .hiding import hidden
 from .model import MOST_PATHS, Summary
 from .policy import Examined, Objection, Policy
 from .rules import Evidence, Finding, judged
@@ -38,6 +41,7 @@ _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Recursi
            ValueError)  # fmt: skip
 
 
+_MOST_PATH_CHARS = 4096
 _NO_CONTENT = (None, floor.LINK, floor.MODULE)
 
 
@@ -85,6 +89,7 @@ def examine_told(
     """
     asked = _Asked(policy, told)
     try:
+        promised.bring_changed(repository, base, head)
         with sealed_folder(repository) as sealed:
             evidence = _evidence(sealed, base, head, asked)
             objections = judged(policy, evidence)
@@ -97,19 +102,22 @@ def examine_told(
     except InboxOrchError as error:
         if error.code != "git_failed" or error.details.get("status") == NO_ANSWER:
             raise
-        return unjudged(error.message)
+        return unjudged(error.message, error.hint)
     except _FAULTS as error:
         return unjudged(f"{type(error).__name__}: {error}")
 
 
-def unjudged(why: str) -> Examined:
-    """A change that could not be judged, which is denied."""
+def unjudged(why: str, remedy: str | None = None) -> Examined:
+    """A change that could not be judged, which is denied; `remedy` is what can be done about it."""
     evidence = Evidence(Facts((), 0, 0), unread=(printable(why, 500),))
-    return Examined(Summary(0, 0, 0, 0, ()), judged(Policy(), evidence))
+    found = judged(Policy(), evidence)
+    if remedy is not None:
+        found = tuple(each._replace(remedy=printable(remedy, 500)) for each in found)
+    return Examined(Summary(0, 0, 0, 0, ()), found)
 
 
 def _summary(facts: Facts, secrets: Sequence[str]) -> Summary:
-    paths = [_plain(each.path, secrets) for each in facts.files[:MOST_PATHS]]
+    paths = [_name(each.path, secrets) for each in facts.files[:MOST_PATHS]]
     size = sum(each.size for each in facts.files)
     return Summary(len(facts.files), facts.insertions, facts.deletions, size, tuple(paths))
 
@@ -127,20 +135,27 @@ def _shown(objection: Objection, told: Told) -> Objection:
     )
 
 
+def _name(path: str, secrets: Sequence[str]) -> str:
+    """A path that is stored as it is; whoever shows it takes care of what drives a terminal."""
+    return shown(hidden(path, secrets))[:_MOST_PATH_CHARS]
+
+
 def _plain(text: str, secrets: Sequence[str], most: int = 4096) -> str:
-    return printable(secret_formats.hidden(text, secrets), most)
+    return printable(hidden(text, secrets), most)
 
 
 # -- what is read ----------------------------------------------------------------------------
 
 
 def _evidence(sealed: Sealed, base: str, head: str, asked: _Asked) -> Evidence:
-    if not asked.policy.is_more_than_the_floor:
-        return _of_trees(sealed, base, head)
+    more = asked.policy.is_more_than_the_floor
     # Git makes its diff meanwhile, which takes as long as all that is done with the facts.
-    with ThreadPoolExecutor(1) as beside:
-        text = beside.submit(added, sealed, base, head, MOST_TEXT_BYTES)
-        evidence = _of_trees(sealed, base, head)
+    with ThreadPoolExecutor(2) as beside:
+        genuine = beside.submit(require_genuine, sealed.folder, (head,), base, sealed.reading)
+        text = beside.submit(added, sealed, base, head, MOST_TEXT_BYTES) if more else None
+        evidence = _of_trees(sealed, base, head, genuine.result)
+    if text is None:
+        return evidence
     evidence = _with_text(sealed, evidence, text.result(), asked)
     evidence = _with_messages(sealed, base, head, evidence, asked)
     if asked.said("renames"):
@@ -148,8 +163,10 @@ def _evidence(sealed: Sealed, base: str, head: str, asked: _Asked) -> Evidence:
     return evidence
 
 
-def _of_trees(sealed: Sealed, base: str, head: str) -> Evidence:
-    facts = facts_in(sealed, base, head)
+def _of_trees(
+    sealed: Sealed, base: str, head: str, sizes: Callable[[], Mapping[str, int]] = dict
+) -> Evidence:
+    facts = facts_in(sealed, base, head, sizes)
     return Evidence(facts, tuple(_breaches(sealed, head, facts)))
 
 
@@ -274,11 +291,16 @@ def _of_history(
         for layer in asked.policy.layers
     ]
     policy = Policy(tuple(layers))
-    for commit in history.commits(sealed, base, head) or ():
+    between = history.commits(sealed, base, head) or ()
+    texts = history.whole_texts(sealed, [commit.name for commit in between])
+    for commit, whole_text in zip(between, texts, strict=True):
         for parent in commit.parents or (history.empty_tree(sealed),):
             lines = added(sealed, parent, commit.name, MOST_TEXT_BYTES)
             evidence = _with_text(sealed, _of_trees(sealed, parent, commit.name), lines, asked)
-            for each in judged(policy, evidence):
+            hits = secret_formats.hits(whole_text, asked.told.secrets)
+            beside = [Finding(kind, "what is in the commit itself", None) for _, _, kind in hits]
+            secrets = (*evidence.secrets, *beside[:MOST_FINDINGS])
+            for each in judged(policy, evidence._replace(secrets=secrets)):
                 key = (each.rule, each.layer)
                 if key not in whole:
                     text = f"{each.text} (in the commit {commit.name[:12]})"

@@ -8,14 +8,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from .folding import UNSEEN, folded
+
 LINK, MODULE = "120000", "160000"
 """Modes in a tree (git-fast-import(1))."""
 MOST_NAME_BYTES, MOST_PATH_BYTES = 255, 4095
 _MOST_LINKS_FOLLOWED = 40
-# Characters that HFS+ leaves out of a name when it compares.
-_UNSEEN = dict.fromkeys(
-    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
-)
 
 RULES = {
     "git_folder": "a path belongs to git itself: it has `.git` in it, or a name that is the same"
@@ -68,7 +66,7 @@ def is_gits(name: str) -> bool:
     """Whether a name is `.git`, also where disks compare in other ways: without case, without
     what is not seen, as the short name, as a stream or with what Windows leaves out at the end."""
     if not name.isascii():
-        name = name.translate(_UNSEEN)
+        name = name.translate(UNSEEN)
     if len(name) < 4 or name[:3].lower() not in (".gi", "git"):
         return False
     plain = name.lower().partition(":")[0].rstrip(" .")
@@ -89,7 +87,7 @@ def collisions(added: Iterable[str], present: Iterable[str]) -> Iterator[Breach]
     spelled: dict[str, str] = {}
     others: dict[str, str] = {}
     for way in _ways(present):
-        same = spelled.setdefault(_fold(way), way)
+        same = spelled.setdefault(folded(way), way)
         if same != way:
             others[same], others[way] = way, same
     if not others:
@@ -118,14 +116,6 @@ def _prefixes(path: str) -> Iterator[str]:
         yield path[:at]
         at = path.find("/", at + 1)
     yield path
-
-
-def _fold(way: str) -> str:
-    if way.isascii():
-        return way.lower()
-    import unicodedata
-
-    return unicodedata.normalize("NFC", way.translate(_UNSEEN).casefold())
 
 
 # -- where links lead ------------------------------------------------------------------------

@@ -64,9 +64,7 @@ class Word(NamedTuple):
 def hand_in(tx: Transaction, new: New) -> Patch:
     """Write down a change that was handed in, with its event. The same content for the same base
     in the same attempt is the patch that is there already, unless it replaces another."""
-    content = new.content
-    if new.replaces is not None:
-        content = sha256_hex(f"{content} instead of {new.replaces}".encode())
+    content = _content_of(new)
     known = patches.same(tx, new.attempt_id, new.base_tree, content)
     if known is not None:
         return known
@@ -97,6 +95,19 @@ def hand_in(tx: Transaction, new: New) -> Patch:
     }
     _record(tx, patch, "patch_created", by, said)
     return patch
+
+
+def name_of_new(tx: Session, new: New) -> str:
+    """How a change is going to be named once it is handed in, or is already."""
+    known = patches.same(tx, new.attempt_id, new.base_tree, _content_of(new))
+    number = patches.next_number(tx, new.attempt_id) if known is None else known.number
+    return patches.where(tx, new.attempt_id).named(number)
+
+
+def _content_of(new: New) -> str:
+    if new.replaces is None:
+        return new.content
+    return sha256_hex(f"{new.content} instead of {new.replaces}".encode())
 
 
 def say(tx: Transaction, desk: Desk, run: Run, patch: Patch, word: Word) -> str:
@@ -201,12 +212,33 @@ def waivers_for(tx: Session, task_id: str, tree: str) -> list[Waiver]:
     return found
 
 
+def waivers_used_by(tx: Session, task_id: str, patch: Patch) -> list[Waiver]:
+    """What was released for a patch that has come in by that."""
+    found: list[Waiver] = []
+    for refused in patches.of_task(tx, task_id):
+        given: list[Waiver] = []
+        for entry in patches.entries_of(tx, refused.id):
+            if entry.kind != "waiver":
+                continue
+            if entry.outcome == "given":
+                given.append(_waiver(refused, entry))
+            elif entry.found.get("by") == patch.id:
+                found += given
+            if entry.outcome != "given":
+                given = []
+    return found
+
+
+def _waiver(patch: Patch, entry: Entry) -> Waiver:
+    told = entry.found
+    return Waiver(patch, told["rule"], tuple(told.get("paths", ())), entry.by)
+
+
 def _open_waivers(patch: Patch, entries: Sequence[Entry]) -> list[Waiver]:
     found: list[Waiver] = []
     for entry in entries:
         if entry.kind == "waiver" and entry.outcome == "given":
-            told = entry.found
-            found.append(Waiver(patch, told["rule"], tuple(told.get("paths", ())), entry.by))
+            found.append(_waiver(patch, entry))
         elif entry.kind in ("waiver", "drop"):
             found.clear()  # used up by another patch, or given up
     return found

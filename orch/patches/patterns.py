@@ -5,8 +5,11 @@ A pattern that fits a folder fits all below it, and what lies in a folder that i
 taken out again by a later `!`. Of several patterns the last that fits decides.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from . import folding
 
 _STAR, _ANY, _DEEP = "*", "?", "**"
 
@@ -61,7 +64,9 @@ def fault(text: str) -> str | None:
 def parsed(text: str, *, folded: bool = False) -> Pattern:
     """The pattern that a text is; `folded`: upper and lower case are one."""
     negated = text.startswith("!")
-    rest = _fold(text[1:] if negated else text) if folded else text[1:] if negated else text
+    rest = (
+        folding.folded(text[1:] if negated else text) if folded else text[1:] if negated else text
+    )
     folders = rest.endswith("/")
     rest = rest.rstrip("/")
     anchored = "/" in rest
@@ -143,11 +148,31 @@ def _fits_letter(token: _Token, letter: str) -> bool:
     return token == _ANY or token == "\\" + letter
 
 
-def fitted(pattern: Pattern, names: Sequence[str]) -> set[int]:
+def _may_fit(part: _Part, name: str) -> bool:
+    """Whether a folded name fits, or is the short one of a name that does."""
+    if _fits_name(part, name):
+        return True
+    found = folding.short(name)
+    if found is None:
+        return False
+    if isinstance(part, str):
+        return folding.is_of(found, part[1:])
+    return folding.is_of_some(found, _literal(part), _literal(part[::-1])[::-1])
+
+
+def _literal(tokens: Sequence[_Token]) -> str:
+    """The plain letters that tokens begin with."""
+    plain = itertools.takewhile(lambda t: isinstance(t, str) and t[0] == "\\", tokens)
+    return "".join(str(token)[1:] for token in plain)
+
+
+def fitted(
+    pattern: Pattern, names: Sequence[str], fits: Callable[[_Part, str], bool] = _fits_name
+) -> set[int]:
     """How many of the first names of a path a pattern fits, as a folder or as the whole: `a/*`
-    fits two of `a/b/c`."""
+    fits two of `a/b/c`. `fits` says whether a name fits a part of it."""
     if not pattern.anchored:
-        return {place for place, name in enumerate(names, 1) if _fits_name(pattern.parts[0], name)}
+        return {place for place, name in enumerate(names, 1) if fits(pattern.parts[0], name)}
     places = {0}
     for number, part in enumerate(pattern.parts):
         if part == _DEEP:
@@ -155,29 +180,22 @@ def fitted(pattern: Pattern, names: Sequence[str]) -> set[int]:
             least = min(places) + (number == len(pattern.parts) - 1 and number > 0)
             places = set(range(least, len(names) + 1))
         else:
-            places = {p + 1 for p in places if p < len(names) and _fits_name(part, names[p])}
+            places = {p + 1 for p in places if p < len(names) and fits(part, names[p])}
         if not places:
             break
     return places
 
 
-def _fold(text: str) -> str:
-    if text.isascii():
-        return text.lower()
-    import unicodedata
-
-    return unicodedata.normalize("NFC", text.casefold())
-
-
 class Patterns:
     """Several patterns, asked of many paths. `strict_about` says on which side to err where names
-    differ in the case of letters alone, since on some disks they are one: `found` lets a path be
-    found by either spelling, `allowed` only by its own, None is as gitignore(5) has it."""
+    are one on some disks (see `folding`): `found` lets a path be found by any name that some disk
+    takes for it, `allowed` only by its own, None is as gitignore(5) has it."""
 
     def __init__(self, texts: Sequence[str], strict_about: str | None = None) -> None:
         self.texts = tuple(texts)
         self._folds = strict_about == "found"
         patterns = [parsed(text, folded=_is_folded(text, strict_about)) for text in texts]
+        self._every = patterns
         negating = any(pattern.negated for pattern in patterns)
         # Most patterns are a name, or the way to one: those are looked up.
         self._ways: dict[str, Pattern] = {}
@@ -195,10 +213,30 @@ class Patterns:
 
     def found(self, path: str) -> str | None:
         """The pattern that fits a file, or a folder that it lies in; None where none does."""
-        pattern = self._of_folder(path.rpartition("/")[0])
-        if pattern is None:
-            pattern = self._of_file(path)
+        pattern = self._found(path)
+        if pattern is None and self._folds:
+            pattern = self._found_elsewhere(path)
         return None if pattern is None else pattern.text
+
+    def _found(self, path: str) -> Pattern | None:
+        return self._of_folder(path.rpartition("/")[0]) or self._of_file(path)
+
+    def _found_elsewhere(self, path: str) -> Pattern | None:
+        """By the names that Windows takes for the same: hardly any path has such a name."""
+        plain = folding.of_windows(path)
+        if plain is not None and (pattern := self._found(plain)) is not None:
+            return pattern
+        if "~" not in path:
+            return None
+        names = [folding.folded(name) for name in (plain or path).split("/")]
+        if not any(map(folding.short, names)):
+            return None
+        wild = [(each, fitted(each, names, _may_fit)) for each in self._every]
+        for number in range(1, len(names) + 1):
+            found = _last(wild, number, is_folder=number < len(names))
+            if found is not None:
+                return found
+        return None
 
     def _of_folder(self, folder: str) -> Pattern | None:
         if folder not in self._folders:
@@ -221,14 +259,14 @@ class Patterns:
         return _last(self._wild(names), len(names), is_folder=False)
 
     def _looked_up(self, path: str, *, is_folder: bool) -> Pattern | None:
-        folded = _fold(path) if self._folds else path
+        folded = folding.folded(path) if self._folds else path
         for known in (self._ways.get(folded), self._names.get(folded.rpartition("/")[2])):
             if known is not None and (is_folder or not known.folders):
                 return known
         return None
 
     def _wild(self, names: list[str]) -> list[tuple[Pattern, set[int]]]:
-        folded = [_fold(name) for name in names] if self._others else []
+        folded = [folding.folded(name) for name in names] if self._others else []
         return [(each, fitted(each, folded if each.folded else names)) for each in self._others]
 
 

@@ -79,6 +79,21 @@ def naming_rule(rule: str, layer: str, text: str) -> str:
     return text if f"`{rule}`" in text else f"{rule} ({layer}): {text}"
 
 
+NO_NAME = "PATCH"
+"""Stands in a remedy for the name of a patch, as long as there is none."""
+
+
+def naming_patch(remedy: str, name: str) -> str:
+    """A remedy with the name of the patch that it is for, so that it can be called as it stands."""
+    for verb in ("approve", "release"):
+        call = f"`orch patch {verb}"
+        remedy = remedy.replace(f"{call} {NO_NAME}", f"{call} {name}")
+        # As earlier releases have stored it.
+        remedy = remedy.replace(f"{call}`", f"{call} {name}`")
+        remedy = remedy.replace(f"{call} --", f"{call} {name} --")
+    return remedy
+
+
 class Examined(NamedTuple):
     """What a change is, and what a policy objects to."""
 
@@ -90,6 +105,11 @@ class Examined(NamedTuple):
         """The gravest of the objections', of `OUTCOMES`."""
         found = {objection.outcome for objection in self.objections}
         return next((word for word in reversed(OUTCOMES) if word in found), OUTCOMES[0])
+
+    def named(self, name: str) -> "Examined":
+        """With the name of the patch in every remedy."""
+        every = (o._replace(remedy=naming_patch(o.remedy, name)) for o in self.objections)
+        return self._replace(objections=tuple(every))
 
     @property
     def reason(self) -> str | None:

@@ -32,7 +32,11 @@ class Where(NamedTuple):
 
     def name_of(self, patch: Patch) -> str:
         """How people name a patch of this attempt."""
-        return f"{self.key}/{self.attempt}/{patch.number}"
+        return self.named(patch.number)
+
+    def named(self, number: int) -> str:
+        """How people name the patch of this number."""
+        return f"{self.key}/{self.attempt}/{number}"
 
 
 def insert(tx: Session, patch: Patch) -> None:

@@ -13,7 +13,7 @@ from ..git.changes import Change, Facts
 from ..runs.policies import BUILT_IN, RULES, WORDS, Rule, whose
 from . import floor
 from .patterns import Patterns
-from .policy import Layer, Objection, Policy
+from .policy import NO_NAME, Layer, Objection, Policy
 
 FLOOR = "floor"
 MOST_NAMED = 20
@@ -281,11 +281,11 @@ def _objection(
 def remedy(rule: Rule, layer: str, outcome: str) -> str:
     """How what breaks a rule could be allowed."""
     if outcome == "asked":
-        return "`orch patch approve` lets it in; whoever wrote it cannot"
+        return f"`orch patch approve {NO_NAME}` lets it in; whoever wrote it cannot"
     if layer == BUILT_IN:
         return f"`{rule.name}` under `policy` of the run's config says otherwise for all of a run"
-    once = f"`orch patch release --rule {rule.name}` lets this one in"
-    return f"change what is handed in; or {once}, with a reason"
+    once = f"`orch patch release {NO_NAME} --rule {rule.name} --reason TEXT`"
+    return f"change what is handed in; or {once} lets this one in"
 
 
 def _named(paths: Iterable[str]) -> tuple[str, ...]:

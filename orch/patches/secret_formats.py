@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from ..git.masking import masked
-
 MIN_VALUE_CHARS = 6
 """Values of a run's secrets that are shorter are not looked for: they stand everywhere."""
 MIN_LINE_CHARS = 16
@@ -139,11 +137,3 @@ def parts(values: Iterable[str]) -> tuple[bytes, ...]:
             found |= dict.fromkeys([value.strip()] if len(lines) < 2 else [])
             found |= dict.fromkeys(line for line in lines if len(line) >= MIN_LINE_CHARS)
     return tuple(each.encode("utf-8", "surrogatepass") for each in found)
-
-
-def hidden(text: str, values: Iterable[str] = ()) -> str:
-    """A text that is shown or stored, without what looks like a key, and without the values."""
-    content = text.encode("utf-8", "surrogateescape")
-    keys = [content[start:end].decode("utf-8", "surrogateescape")
-            for start, end, _ in hits(content)]  # fmt: skip
-    return masked(text, [*values, *keys])

@@ -6,6 +6,7 @@ from inbox_orch.shared.clock import rfc3339
 from inbox_orch.shared.ids import counted
 from inbox_orch.shared.shell.blocks import harmless
 
+from ..patches.hiding import hidden
 from ..runs.costs import Cost
 from ..views.report import Told
 from .svg import xml
@@ -49,7 +50,7 @@ def lines_of_text(text: str | None) -> str:
     """A text that a user wrote, with its lines."""
     if text is None:
         return '<pre class="quiet">(pruned)</pre>'
-    lines = harmless(cut(text), lines=True).split("\n")
+    lines = harmless(cut(hidden(text)), lines=True).split("\n")
     return f"<pre>{chr(10).join(xml(line.replace(chr(9), '    ')) for line in lines)}</pre>"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from inbox_orch.shared.shell.blocks import harmless
 
+from ..patches.hiding import hidden
 from .drawing import COLOURS, Drawing, Node, states_in
 from .layout import BOX_PADDING, CELL, Box, laid_out
 from .widths import cells, fitted
@@ -19,7 +20,8 @@ def xml(text: str) -> str:
     """Harmless text as content or as the value of an attribute. What XML 1.0 has no place for
     becomes the replacement character."""
     shown = "".join(
-        "\ufffd" if 0xD800 <= ord(c) < 0xE000 or c in "\ufffe\uffff" else c for c in harmless(text)
+        "\ufffd" if 0xD800 <= ord(c) < 0xE000 or c in "\ufffe\uffff" else c
+        for c in harmless(hidden(text))
     )
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         shown = shown.replace(character, entity)

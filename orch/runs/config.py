@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..git.masking import MASK, masked
 from .limits import CANCEL_GRACE_SECONDS, DEFAULT_MAX_ATTEMPTS
 from .model import Limits, Run
+from .role import Role, role_from
 
 DEFAULT_SETUP_SECONDS = 600.0
 LFS = ("skip", "smudge")
@@ -46,8 +47,8 @@ class Config(NamedTuple):
     set-up and checks. `secrets` are names of environment variables. `harvest`: what workers leave
     uncommitted is committed for them. `notify`: who is given the notices of a drive. `otel`: a
     drive exports the run's trace. `gates` are their definitions in order, each as
-    `gates.definitions.Gate.as_json` has it. `roles` maps a role of blueprints to the mailbox that
-    has its stages; a role that is not there is that of the task. `finds`, of `FINDS`: what is
+    `gates.definitions.Gate.as_json` has it. `roles` says of a role of blueprints
+    who has its stages; a role that is not there is that of the task. `finds`, of `FINDS`: what is
     looked for in the repository. `decisions`: what becomes of those that nobody takes. `policy`:
     what changes have to satisfy, by the names of `policies.RULES`; None without one.
     """
@@ -68,7 +69,7 @@ class Config(NamedTuple):
     notify: tuple[str, ...] = ()
     otel: bool = False
     gates: tuple[Mapping[str, Any], ...] = ()
-    roles: Mapping[str, str] = {}
+    roles: Mapping[str, Role] = {}
     finds: tuple[str, ...] = FINDS
     decisions: NoAnswer = NoAnswer()
     policy: Mapping[str, Any] | None = None
@@ -99,8 +100,8 @@ class Config(NamedTuple):
             **({} if self.policy is None else {"policy": dict(self.policy)}),
         }
 
-    def _roles(self) -> dict[str, dict[str, str]]:
-        return {role: {"mailbox": mailbox} for role, mailbox in self.roles.items()}
+    def _roles(self) -> dict[str, dict[str, Any]]:
+        return {name: role.as_json() for name, role in self.roles.items()}
 
     def given(self) -> dict[str, Any]:
         """Only what differs from the defaults."""
@@ -182,7 +183,7 @@ def from_given(given: Mapping[str, Any]) -> Config:
     if "decisions" in values:
         values["decisions"] = NoAnswer(**values["decisions"])
     if "roles" in values:
-        values["roles"] = {k: v["mailbox"] for k, v in values["roles"].items()}
+        values["roles"] = {name: role_from(said) for name, said in values["roles"].items()}
     for name in ("copy", "checks", "secrets", "notify", "gates", "finds"):
         if name in values:
             values[name] = tuple(values[name])

@@ -49,7 +49,7 @@ def plan_import(desk: Desk, run: Run, plan: Plan, *, key: str | None = None) -> 
         if earlier is not None:
             return earlier
         desk.require_open(tx, run)
-        _insert_plan(desk, tx, run, plan)
+        insert_plan(desk, tx, run, plan)
         data = _done(run, plan, opened=False)
         return desk.remember(tx, "plan import", actor, key, digest, data)
 
@@ -75,7 +75,7 @@ def plan_open(
         if earlier is not None:
             return earlier
         run = planning.insert_run(tx, leader, facts)
-        _insert_plan(desk, tx, run, plan)
+        insert_plan(desk, tx, run, plan)
         data = _done(run, plan, opened=True)
         answer = desk.remember(tx, "plan import", leader, key, digest, data)
     keep_base(desk, run)
@@ -125,15 +125,28 @@ def plan_export(desk: Desk, run: Run) -> Plan:
     return Plan(planned, _opening(run, config))
 
 
-def _insert_plan(desk: Desk, tx: Transaction, run: Run, plan: Plan) -> None:
+CAUSE = "plan import"
+
+
+def insert_plan(desk: Desk, tx: Transaction, run: Run, plan: Plan, cause: str = CAUSE) -> None:
+    """Add every task of a plan to a run, with what they wait for; `cause` is what their events say.
+    Raises `Refused`, with nothing written."""
     known = tasks.ids_by_key(tx, run.id)
-    _refuse(plan, known, run.repository is not None, config_of(run))
+    found = faults(run, plan, known)
+    if found:
+        raise Refused(found)
     for task in plan.tasks:
         planning.keep_blueprint(desk, tx, run, task)
-    rows = _rows(run, plan, known, tx.now.wall_ms)
+    rows = _rows(run, plan, known, (tx.now.wall_ms, cause))
     tasks.insert_many(tx, rows.tasks)
     tasks.insert_dependencies(tx, rows.dependencies)
     events.append_many(tx, rows.events, desk.actor(run), run_id=run.id)
+
+
+def faults(run: Run, plan: Plan, known: Mapping[str, str]) -> list[Fault]:
+    """What speaks against adding a plan to a run, which has tasks with the keys of `known`."""
+    repository = run.repository is not None
+    return plans.faults(plan, known.keys(), repository=repository, config=config_of(run))
 
 
 def _refuse(plan: Plan, known: Mapping[str, str], repository: bool, config: Config | None) -> None:
@@ -151,8 +164,9 @@ _UNSAID = {
 }
 
 
-def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
-    """The rows of a plan without faults."""
+def _rows(run: Run, plan: Plan, known: Mapping[str, str], when: tuple[int, str]) -> Rows:
+    """The rows of a plan without faults; `when` is the moment, and what brings it."""
+    now_ms, cause = when
     config = config_of(run)
     ids = {**known, **{task.key: new_id() for task in plan.tasks}}
     rows = Rows([], [], [])
@@ -162,7 +176,7 @@ def _rows(run: Run, plan: Plan, known: Mapping[str, str], now_ms: int) -> Rows:
         values["checks"], values["limits"] = _as_text(values["checks"], values["limits"])
         task_id = ids[task.key]
         rows.tasks.append({**_UNSAID, **values, "id": task_id, **common})
-        facts = {"from": None, "to": "pending", "key": task.key, "cause": "plan import"}
+        facts = {"from": None, "to": "pending", "key": task.key, "cause": cause}
         rows.events.append(events.Entry("task_pending", task_id, facts))
     for task_id, link in _links(plan, ids):
         rows.dependencies.append(Dependency(task_id, ids[link.upstream], link.condition))
@@ -199,12 +213,12 @@ def _digest(request: Mapping[str, Any], plan: Plan, key: str | None) -> str:
     """Of the request, only when there is a key; the order of links does not matter."""
     if key is None:
         return ""
-    return digest_of({**request, "plan": [_as_asked(task) for task in plan.tasks]})
+    return digest_of({**request, "plan": [as_asked(task) for task in plan.tasks]})
 
 
-def _as_asked(task: TaskSpec) -> list[Any]:
-    """A task as a key stands for it: the same request as ever where it says nothing of what could
-    not be said before, which stands last."""
+def as_asked(task: TaskSpec) -> list[Any]:
+    """A task of a plan as a key stands for it: the same request as ever where it says nothing of
+    what could not be said before, which stands last."""
     values = list(task._replace(depends_on=tuple(sorted(task.depends_on))))
     while values[-1] is None:
         values.pop()

@@ -72,6 +72,7 @@ TASK_TRANSITIONS = (
     Transition("blocked", "cancelled", "its attempt was cancelled"),
     Transition("pending", "cancelled", "cancel"),
     Transition("pending", "skipped", "skip"),
+    Transition("blocked", "skipped", "it is split: its parts take its place"),
     Transition("pending", "succeeded", "adopt"),
     Transition("failed", "succeeded", "adopt"),
     Transition("cancelled", "succeeded", "adopt"),

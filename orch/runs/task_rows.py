@@ -191,6 +191,16 @@ def dependencies_of(tx: Session, task_id: str) -> list[Dependency]:
     return [Dependency._make(row) for row in rows]
 
 
+def dependencies_below(tx: Session, task_id: str) -> list[Dependency]:
+    """The edges to a task from what waits for it, in the order of their making."""
+    rows = tx.all(
+        "SELECT d.task_id, d.upstream_id, d.condition FROM dependency AS d"
+        " JOIN task AS t ON t.id = d.task_id WHERE d.upstream_id = ? ORDER BY t.number",
+        (task_id,),
+    )
+    return [Dependency._make(row) for row in rows]
+
+
 def keys_below(tx: Session, task_id: str) -> list[str]:
     """The keys of the tasks that wait for a task, in the order of their making."""
     rows = tx.all(

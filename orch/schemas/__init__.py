@@ -50,6 +50,8 @@ from .driving import (
     Driven,
     NoticeLine,
     QuestionLine,
+    Served,
+    ServingLine,
 )
 from .envelope import Contract
 from .gates import GateList, GatesRun
@@ -121,6 +123,7 @@ COMMANDS: dict[str, Contract] = {
         (Driven,),
         lines=(DispatchedLine, ChangeLine, QuestionLine, ConflictLine, NoticeLine),
     ),
+    "worker": Contract((Served,), (Served,), lines=(ServingLine,)),
     "dispatch": Contract((Dispatched,), (Dispatched,)),
     "status": Contract((Status, BriefStatus)),
     "wait": Contract((Waited,), (Waited, NotYet)),

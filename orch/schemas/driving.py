@@ -1,8 +1,8 @@
-"""The lines of `drive`, each with its `type`, and the `data` of its last one."""
+"""The lines of `drive` and `worker`, each with its `type`, and the `data` of the last one."""
 
 from typing import Literal
 
-from inbox_orch.inbox.schemas import Count, Seconds, Serial, Shape
+from inbox_orch.inbox.schemas import Count, Name, Seconds, Serial, Shape
 
 from .integration import Integrated
 from .things import BaseConflict, Change, HandedOut, Key, Outcome, Question, Run, StandingState
@@ -69,3 +69,21 @@ class Done(Shape):
     integrated: Integrated | None
     closed: bool
     database_created: bool
+
+
+class ServingLine(Shape):
+    """A role has a worker in its mailbox, which runs `command` for each thread, or the agent
+    `adapter`; the other one is null."""
+
+    type: Literal["serving"]
+    role: Name
+    mailbox: Name
+    adapter: str | None
+    command: str | None
+
+
+class Served(Shape):
+    """How the run stands whose roles were served."""
+
+    run: Name
+    outcome: Outcome

@@ -54,13 +54,15 @@ class PatchLog(Shape):
 
 class PatchSaid(Shape):
     """`patch approve`, `patch refuse`, `patch release`, `patch drop`. `patch` is an id. `missing`:
-    how many more have to approve; `denied_by`: rules that are not released yet."""
+    how many more have to approve; `denied_by`: rules that are not released yet; `next`: a call,
+    with what it does, null where nothing of this patch is left to be done."""
 
     patch: Ulid
     name: str
     state: PatchState
     missing: Count
     denied_by: list[str]
+    next: str | None = None
 
 
 class Objection(Shape):
@@ -109,7 +111,7 @@ class PatchExported(Shape):
 class PatchRolledBack(Shape):
     """`patch rollback`. The branch `branch` has come from `before` to `tip`, by the patch
     `rolled_back_by`, which changes `paths`. `builds_on`: attempts, as KEY/N, whose work has the
-    patch in its history and is in no integration yet."""
+    patch in its history and is in no integration yet; `next`: a call, with what it does."""
 
     patch: Ulid
     name: str
@@ -120,6 +122,7 @@ class PatchRolledBack(Shape):
     tip: Commit
     paths: list[str]
     builds_on: list[str]
+    next: str
 
 
 class RollbackHeld(Shape):

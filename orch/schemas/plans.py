@@ -40,9 +40,14 @@ class Gate(Shape):
 
 
 class Role(Shape):
-    """Who does the stages of a role in blueprints."""
+    """Who does the stages of a role in blueprints: a mailbox (without one the role has one of its
+    own in each run), and what its workers run; only what is said."""
 
-    mailbox: Name
+    mailbox: Name | None = None
+    command: list[str] | None = None
+    adapter: str | None = None
+    toolset: Literal["coding", "readonly"] | None = None
+    model: str | None = None
 
 
 class Config(Shape):

@@ -227,13 +227,18 @@ class Answered(Shape):
 
 
 class Decided(Shape):
-    """`answer --decide`: the number of the visit that asked, its thread, and what was answered."""
+    """`answer --decide`: the number of the visit that asked, its thread, and what was answered.
+    `rule`: the one that was released, and `left` those that still keep the patch out; `parts`: the
+    keys of the tasks that the task was split into."""
 
     task: Ulid
     key: Key
     decision: Positive
     thread: Ulid
     answer: str
+    rule: str | None = None
+    left: list[str] | None = None
+    parts: list[Key] | None = None
     replayed: bool = False
 
 

@@ -213,7 +213,8 @@ class GateFound(Shape):
 
 
 class Decided(Shape):
-    """Why a decision was asked for, and what came of it; null while nobody has answered."""
+    """Why a decision was asked for, and what came of it; null while nobody has answered. `rule` is
+    the one of a policy that was released, `parts` are the tasks that the task was split into."""
 
     cause: str
     about: str
@@ -222,6 +223,8 @@ class Decided(Shape):
     hint: str | None
     mailbox: Name | None
     by: Name | None
+    rule: str | None = None
+    parts: list[Key] | None = None
 
 
 class Session(Shape):
@@ -374,7 +377,8 @@ class Dependency(Shape):
 class Decision(Shape):
     """A decision that a blueprint asks for. `visit` is its number; `sentence` says why, `about` in
     which stage; `answers` may be given, `meanings` says what each does; `resume` is the stage at
-    which a plain yes goes on. `patches` are there where a policy asks for it: those to approve."""
+    which a plain yes goes on. `patches` are there where a policy asks for it: those to approve;
+    `rules` where it has refused one: those that keep it out, and that `relax` releases."""
 
     visit: Positive
     cause: str
@@ -384,6 +388,7 @@ class Decision(Shape):
     resume: str | None
     meanings: dict[str, str]
     patches: list[Ulid] | None = None
+    rules: list[str] | None = None
 
 
 class Question(Shape):

@@ -11,6 +11,7 @@ from ..attempts.patches import Judged, NotFitting
 from ..attempts.rows import Details, details_with
 from ..attempts.verify import Verdict
 from ..attempts.visits import Visit
+from ..patches.hiding import hidden
 from ..runs.desk import Desk
 from ..runs.model import Attempt
 from . import ahead, judging, unseen
@@ -50,7 +51,7 @@ def _verdict(desk: Desk, course: Course) -> Verdict:
     accepted = head if denied else judging.accepted_head(desk, course, head)
     made = accepted != head
     details = Details(
-        change_summary=repository.change_summary(head, base),
+        change_summary=hidden(repository.change_summary(head, base)),
         harvest=False,
         unverified=is_unverified(course),
         ignored=unseen.in_the_end(course.visits),

@@ -17,7 +17,7 @@ from ..git.worktrees import Hold
 from ..runs.config import NoAnswer, config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run, Task
-from . import accept, begin, course, decide, enter, gating, overtime, seats
+from . import accept, begin, course, decide, enter, gating, outdated, overtime, seats
 from . import settle as settling
 from .course import Course
 from .machine import Step, has_to_wait
@@ -75,7 +75,11 @@ def working(
             continue  # what the other one finds out holds for this one, too
         with desk.database.snapshot() as snapshot:
             now = course.read(snapshot, run, attempt.id)
-        if now.attempt.state in AT_HAND and gating.is_next(now) and not decide.holds_up(desk, now):
+        if (
+            now.attempt.state in AT_HAND
+            and gating.is_next(now)
+            and not outdated.holds_up(desk, now)
+        ):
             begun = gating.begin(desk, now)
             if begun is not None:
                 ended = yield from gating.carry_on(desk, begun, starts_before_ms)
@@ -175,7 +179,7 @@ def _step(desk: Desk, now: Course) -> bool:
         if live is not None and live.kind == "council":
             return seats.settle(desk, now)
         return live is not None and live.kind == "agent" and settling.settle(desk, now)
-    if has_to_wait(step, desk.database.now().wall_ms) or decide.holds_up(desk, now):
+    if has_to_wait(step, desk.database.now().wall_ms) or outdated.holds_up(desk, now):
         return False
     return _take(desk, now, step)
 

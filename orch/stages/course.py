@@ -58,6 +58,14 @@ class Course(NamedTuple):
         """The stage of a visit; None for those that stand in no blueprint."""
         return self.blueprint.by_id.get(visit.stage)
 
+    def taken_up(self, visit: Visit) -> Visit | None:
+        """The visit of an agent whose refused work this one has taken up; None for every other."""
+        stage = self.stage_of(visit)
+        if visit.kind != "action" or stage is None or stage.type != "agent":
+            return None
+        number = visit.found.get("visit")
+        return None if number is None else self.visits[number - 1]
+
     def nth(self, stage: str) -> int:
         """Which entry of a stage the next one is, from 1."""
         return sum(v.stage == stage for v in self.visits) + 1
@@ -116,6 +124,8 @@ def _past(visit: Visit) -> Past:
         found.get("about"),
         found.get("resume"),
         visit.ended_at or 0,
+        found.get("stopped", {}).get("stage"),
+        tuple(found.get("left", ())),
     )
 
 

@@ -5,7 +5,8 @@ with a packet of what there is to know. It is settled once.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from inbox_orch.inbox.services import sending
@@ -14,21 +15,18 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.ids import check_name, new_id, plain_number
 from inbox_orch.shared.store.engine import Session, Transaction
 
-from ..attempts import harvesting, moving, stop, verify
+from ..attempts import moving, stop
 from ..attempts import rows as attempts
 from ..attempts import visit_rows as visits
 from ..attempts.visits import OPERATOR, Visit
-from ..git import snapshots, worktrees
-from ..git.facts import facts
-from ..git.failures import shown
-from ..git.repository import Repository, is_there
-from ..git.worktrees import Hold
-from ..journal import rows as journal_rows
 from ..patches import approvals
+from ..patches import rows as patches
 from ..runs.config import NoAnswer
-from ..runs.desk import Desk, place_of
+from ..runs.desk import Desk
 from ..runs.model import DECISION, Attempt, Run
-from . import enter, packet
+from ..runs.plan import Plan
+from ..runs.plan_import import as_asked
+from . import enter, packet, parting, releasing
 from . import settle as settling
 from .course import Course, read
 from .machine import ANSWERS, APPROVAL_ANSWERS, Step
@@ -36,16 +34,14 @@ from .settle import Outcome
 from .writers import writers_of
 
 MAX_HINT_BYTES = 16 * 1024
-OF_A_TREE = ("accept", "approve")
-"""Answers about what lies in the worktree: of another tree they say nothing."""
-_BUSY_SECONDS = 0.5
-_MOST_NAMED = 5
+_FIRST_SAID = 3  # of an answer, what could always be said
 
 
 class Decision(NamedTuple):
     """An open decision: the number of its visit, why it is asked (a key of `packet.SENTENCES`, and
     in words), in which stage, what may be answered, and the stage that a plain yes goes on at;
-    where a policy asks for it, the ids of the `patches` that it is about."""
+    where a policy asks for it, the ids of the `patches` that it is about; where it has refused one
+    that may be released, the `rules` that still keep that out."""
 
     visit: int
     cause: str
@@ -54,6 +50,7 @@ class Decision(NamedTuple):
     answers: tuple[str, ...]
     resume: str | None
     patches: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
     @property
     def by_policy(self) -> bool:
@@ -61,8 +58,10 @@ class Decision(NamedTuple):
         return bool(self.patches)
 
     def as_json(self) -> dict[str, Any]:
-        facts = {**self._asdict(), "answers": list(self.answers), "patches": list(self.patches)}
-        return facts if self.patches else {k: v for k, v in facts.items() if k != "patches"}
+        lists = {name: list(getattr(self, name)) for name in ("answers", "patches", "rules")}
+        facts = {**self._asdict(), **lists}
+        unsaid = {name for name in ("patches", "rules") if not facts[name]}
+        return {name: value for name, value in facts.items() if name not in unsaid}
 
 
 class Lying(NamedTuple):
@@ -76,17 +75,42 @@ class Lying(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What somebody decided: one of the answers that were asked for, a hint for whoever goes on,
-    and, to change the role, the mailbox that gets the stage."""
+    """What somebody decided: one of the answers that were asked for, a hint for whoever goes on;
+    to change the role, the mailbox that gets the stage; to release a `rule` of a refused patch,
+    which (None: the only one); to split the task, the plan of its `parts`."""
 
     answer: str
     hint: str = ""
     mailbox: str | None = None
+    rule: str | None = None
+    parts: Plan | None = None
+
+    def as_request(self) -> list[Any]:
+        """What a key stands for: as ever, where nothing is said that could not be said before."""
+        parts = None if self.parts is None else [as_asked(each) for each in self.parts.tasks]
+        values = [*self._replace(parts=None)[:-1], parts]
+        while len(values) > _FIRST_SAID and values[-1] is None:
+            values.pop()
+        return values
 
 
-def answers_to(cause: str) -> tuple[str, ...]:
-    """What may be answered."""
-    return APPROVAL_ANSWERS if cause == "approval" else ANSWERS
+class Said(NamedTuple):
+    """A decision that is taken: what was answered, `by` whom, and what else is noted of it."""
+
+    given: Answered
+    by: str
+    noted: Mapping[str, Any] = MappingProxyType({})
+
+
+def answers_to(cause: str, *, relaxes: bool = False) -> tuple[str, ...]:
+    """What may be answered; `relaxes`: there is a refused patch to release."""
+    if cause == "approval":
+        return APPROVAL_ANSWERS
+    return ANSWERS if relaxes else tuple(each for each in ANSWERS if each != "relax")
+
+
+def _answers_of(visit: Visit) -> tuple[str, ...]:
+    return answers_to(str(visit.found["cause"]), relaxes="stopped" in visit.found)
 
 
 def ask(
@@ -94,19 +118,23 @@ def ask(
 ) -> Attempt:
     """Open the decision: the attempt is blocked, and gives its slot back. `seen` is what lies in
     the worktree, if that is not what was judged last."""
+    stopped = None if step.cause == "approval" or seen else releasing.stopped_by(tx, course)
     seen = seen or Lying(course.last_tree)
     thread_id, cause = new_id(), str(step.cause)
+    answers = answers_to(cause, relaxes=stopped is not None)
     about: dict[str, Any] = {"cause": cause, "about": step.stage, "resume": step.resume}
     if step.by_policy:
         step = step._replace(reason="; ".join(each.sentence for each in course.waiting)[:1000])
         about["patches"] = [each.patch.id for each in course.waiting]
-    told = packet.of(course, step, answers_to(cause), seen.tree)
+    if stopped is not None:
+        about["stopped"] = {"patch": stopped.refused.patch.id, "stage": stopped.stage}
+    told = packet.of(course, step, (answers, stopped), seen.tree)
     outgoing = sending.Outgoing(
         to=OPERATOR,
         subject=f"Decide: {course.task.key}: {packet.sentence(course, step)}"[:200],
         priority=course.task.priority,
         thread_id=thread_id,
-        schema=json.dumps(schema_of(answers_to(cause)), sort_keys=True),
+        schema=json.dumps(schema_of(answers), sort_keys=True),
     )
     draft = Draft(told.text, payload=json.dumps(told.facts, ensure_ascii=False))
     sending.open_thread(desk.bus.desk, tx, outgoing, draft, agent=course.run.leader)
@@ -147,14 +175,16 @@ def ask(
 
 
 def schema_of(answers: Sequence[str]) -> dict[str, Any]:
-    """What an answer on the thread has to satisfy."""
+    """What an answer on the thread has to satisfy; a plan is given to the command alone."""
+    more = {"rule": {"type": "string"}} if "relax" in answers else {}
     return {
         "type": "object",
         "required": ["answer"],
         "properties": {
-            "answer": {"enum": list(answers)},
+            "answer": {"enum": [each for each in answers if each != "split"]},
             "hint": {"type": "string"},
             "mailbox": {"type": "string"},
+            **more,
         },
     }
 
@@ -166,7 +196,8 @@ def answer(
     desk: Desk, tx: Transaction, run: Run, attempt: Attempt, given: Answered
 ) -> dict[str, Any]:
     """Settle the open decision of an attempt, also while an agent holds its thread, who learns that
-    it was cancelled. Errors: `usage`, `invalid_state` (none is open)."""
+    it was cancelled. Errors: `usage`, `invalid_state` (none is open; the run is closed),
+    `policy_denied`. Raises `Refused` for a plan of parts that cannot be taken in."""
     course = read(tx, run, attempt.id)
     visit = course.live
     if not attempt.deciding or visit is None or visit.kind != "decision":
@@ -174,16 +205,20 @@ def answer(
     thread = desk.bus.reap_thread(tx, desk.bus.desk.thread_now(tx, str(visit.thread_id)))
     if thread.finished_at is not None:
         raise _none_open(course)  # an agent was quicker
-    checked = check(given, answers_to(str(visit.found.get("cause"))))
-    _require_other(desk, tx, course, visit, (checked, desk.actor(run)))
+    checked = check(given, _answers_of(visit))
+    said = _carried_out(desk, tx, course, visit, Said(checked, desk.actor(run)))
     desk.bus.cancel(thread.id, body=f"decided: {checked.answer}", agent=run.leader)
-    _close(desk, tx, course, visit, (checked, desk.actor(run)))
+    _close(desk, tx, course, visit, said)
+    told = {"decision": visit.number, "thread": thread.id, "answer": checked.answer, **said.noted}
+    if checked.parts is not None:
+        parting.end_in_parts(desk, tx, run, attempt, said.by, said.noted["parts"])
+        return told
     place = {"stage": visit.found.get("about") or attempt.stage}
     moved = moving.move_attempt(
         desk, tx, run, attempt, moving.Move("submitted", f"decided: {checked.answer}", place)
     )
     stop.task_follows(desk, tx, run, moved, "submitted")
-    return {"decision": visit.number, "thread": thread.id, "answer": checked.answer}
+    return told
 
 
 def check(given: Answered, allowed: Sequence[str]) -> Answered:
@@ -201,18 +236,44 @@ def check(given: Answered, allowed: Sequence[str]) -> Answered:
         if given.answer != "change_role":
             raise usage("a mailbox goes with change_role alone", hint="leave --to out")
         check_name(given.mailbox, "mailbox")
+    _check_more(given)
     return given
 
 
-def _require_other(
-    desk: Desk, tx: Session, course: Course, visit: Visit, said: tuple[Answered, str]
-) -> None:
-    """Nobody approves what they wrote. `said` is the answer and who gives it. Errors:
-    `policy_denied`, `invalid_state`."""
-    given, by = said
+def _check_more(given: Answered) -> None:
+    if given.rule is not None and given.answer != "relax":
+        raise usage("a rule goes with relax alone", hint="leave --rule out")
+    if given.answer == "relax" and not given.hint.strip():
+        raise usage(
+            "relax needs a reason", hint="give --body TEXT: it is kept with the patch that comes in"
+        )
+    if (given.parts is None) == (given.answer == "split"):
+        if given.parts is not None:
+            raise usage("a plan goes with split alone", hint="leave --plan out")
+        raise usage(
+            "split needs the plan of its parts",
+            hint="`orch answer TASK --decide split --plan FILE`: as `orch plan import` takes it",
+        )
+
+
+def _carried_out(desk: Desk, tx: Transaction, course: Course, visit: Visit, said: Said) -> Said:
+    """What an answer does at once, with what is to be noted of it; before anything is written that
+    could not be. Nobody approves or releases what they wrote. Errors: `policy_denied`, `usage`,
+    `invalid_state`. Raises `Refused`."""
+    given, by = said.given, said.by
     if given.answer == "approve" and "patches" in visit.found:
         writers = writers_of(desk, tx, course)
         approvals.require_other(course.waiting, writers, by)
+    if given.answer == "relax":
+        patch = patches.get(tx, str(visit.found["stopped"]["patch"]))
+        assert patch is not None, "patches are never removed"
+        refused = releasing.refused(tx, patch)
+        how = (given.rule, by, given.hint)
+        return said._replace(noted=releasing.relax(desk, tx, course.run, refused, how))
+    if given.parts is not None:
+        parts = parting.add(desk, tx, course.run, course.task, given.parts)
+        return said._replace(noted={"parts": list(parts)})
+    return said
 
 
 def _none_open(course: Course) -> InboxOrchError:
@@ -240,15 +301,15 @@ def settle(desk: Desk, course: Course) -> bool:
         given = _given(said.payload, said.body) if said is not None else None
         why = f"its thread ended as {thread.state}, without an answer"
         try:
-            checked = None if given is None else check(given, answers_to(visit.found["cause"]))
-            if checked is not None and said is not None:
-                present_course = read(tx, course.run, present.id)
-                _require_other(desk, tx, present_course, visit, (checked, said.sender))
+            taken = None
+            if given is not None and said is not None:
+                now = Said(check(given, _answers_of(visit)), said.sender)
+                taken = _carried_out(desk, tx, read(tx, course.run, present.id), visit, now)
         except InboxOrchError as error:
-            checked, why = None, error.message
-        if said is None or checked is None:
+            taken, why = None, error.message
+        if taken is None:
             return settling.end(desk, tx, course, visit, Outcome("void", reason=why), {})
-        return _close(desk, tx, course, visit, (checked, said.sender))
+        return _close(desk, tx, course, visit, taken)
 
 
 def _given(*handed_in: str | None) -> Answered | None:
@@ -258,17 +319,16 @@ def _given(*handed_in: str | None) -> Answered | None:
         except ValueError:
             continue
         if isinstance(value, dict) and isinstance(value.get("answer"), str):
-            mailbox = value.get("mailbox")
+            mailbox, rule = value.get("mailbox"), value.get("rule")
             hint = value.get("hint", "")
-            return Answered(value["answer"], hint if isinstance(hint, str) else "", mailbox or None)
+            hint = hint if isinstance(hint, str) else ""
+            return Answered(value["answer"], hint, mailbox or None, rule or None)
     return None
 
 
-def _close(
-    desk: Desk, tx: Transaction, course: Course, visit: Visit, said: tuple[Answered, str]
-) -> bool:
-    given, by = said
-    facts = {**visit.found, "answer": given.answer, "hint": given.hint, "by": by}
+def _close(desk: Desk, tx: Transaction, course: Course, visit: Visit, said: Said) -> bool:
+    given, by = said.given, said.by
+    facts = {**visit.found, "answer": given.answer, "hint": given.hint, "by": by, **said.noted}
     if given.mailbox is not None:
         facts["mailbox"] = given.mailbox
     if "patches" in facts:
@@ -320,65 +380,6 @@ def end_unanswered(desk: Desk, run: Run, attempt_id: str, policy: NoAnswer) -> b
     return True
 
 
-# -- a tree that has changed since ---------------------------------------------------------
-
-
-def holds_up(desk: Desk, course: Course) -> bool:
-    """Whether what was decided last cannot be carried out: it speaks of a tree, and another lies in
-    the worktree by now. Then it is void, and asked for anew. True also when that cannot be told
-    now. Errors: those of git and of every write."""
-    last = course.visits[-1] if course.visits and not course.plain else None
-    if last is None or last.kind != "decision" or last.live:
-        return False
-    attempt = course.attempt
-    with desk.database.snapshot() as snapshot:
-        if journal_rows.is_begun(snapshot, attempt, "restore"):
-            return True  # its worktree is being put back now, or was not wholly
-    if last.verdict not in OF_A_TREE:
-        return False
-    if not is_there(str(attempt.worktree_path)):
-        return True
-    repository = desk.repository(course.run)
-    try:
-        with worktrees.alone(repository, place_of(desk, attempt), _BUSY_SECONDS) as hold:
-            seen = _changed(desk, course, (repository, hold), str(last.tree_before))
-    except InboxOrchError as error:
-        if error.code != "busy":
-            raise
-        return True
-    if seen is None:
-        return False
-    with desk.database.transaction() as tx:
-        again = read(tx, course.run, attempt.id)
-        if len(again.visits) == len(course.visits) and again.attempt.state == attempt.state:
-            found = last.found
-            why = f"{seen.what} was changed before `{last.verdict}` could be carried out"
-            step = Step("decide", found["about"], found["cause"], why, resume=found.get("resume"))
-            ask(desk, tx, again, step, seen)
-    return True
-
-
-def _changed(desk: Desk, course: Course, held: tuple[Repository, Hold], tree: str) -> Lying | None:
-    """What lies there, committed and kept, if it is another tree; None if it is the same, or cannot
-    be kept: then what was judged is taken, and nothing else."""
-    repository, _ = held
-    attempt = course.attempt
-    worktree, known = str(attempt.worktree_path), verify.untracked_at_start(attempt)
-    try:
-        if snapshots.tree_now(repository, worktree, known) == tree:
-            return None
-        harvesting.commit_there(desk, course.run, course.task, attempt, held)
-        ref = snapshots.ref_of(attempt.id)
-        message = "Changed before a decision was carried out"
-        made = snapshots.snapshot(repository, worktree, known, ref, message, course.last_snapshot)
-    except snapshots.Unfit:
-        return None
-    paths = [shown(each.path) for each in facts(repository, tree, made.tree).files]
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    what = ", ".join(paths[:_MOST_NAMED]) + more
-    return Lying(made.tree, made.commit, made.head, what) if paths else None
-
-
 def open_in(tx: Session, attempt: Attempt) -> Decision | None:
     """The open decision of an attempt; None when there is none."""
     visit = visits.live_of(tx, attempt.id) if attempt.deciding else None
@@ -387,7 +388,13 @@ def open_in(tx: Session, attempt: Attempt) -> Decision | None:
     found = visit.found
     cause, about = str(found["cause"]), str(found["about"])
     why = packet.why("policy" if "patches" in found else cause, about, visit.reason)
-    answers, resume = answers_to(cause), found.get("resume")
-    return Decision(
-        visit.number, cause, why, about, answers, resume, tuple(found.get("patches", ()))
-    )
+    answers, resume = _answers_of(visit), found.get("resume")
+    asked = tuple(found.get("patches", ()))
+    return Decision(visit.number, cause, why, about, answers, resume, asked, _rules_of(tx, visit))
+
+
+def _rules_of(tx: Session, visit: Visit) -> tuple[str, ...]:
+    """The rules that keep the refused patch out which a decision is about."""
+    stopped = visit.found.get("stopped")
+    patch = None if stopped is None else patches.get(tx, str(stopped["patch"]))
+    return () if patch is None else releasing.refused(tx, patch).left

@@ -3,6 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
+from inbox_orch.inbox.domain.working import STAND_INS
 from inbox_orch.inbox.services import sending
 from inbox_orch.inbox.services.desk import Draft
 from inbox_orch.shared.ids import new_id
@@ -16,18 +17,19 @@ from ..attempts.rows import Details, details_with
 from ..attempts.visits import Visit
 from ..gates import surroundings_rows
 from ..gates.chosen import checks_of
-from ..git.masking import masked
+from ..gates.results import GateResult
+from ..patches.hiding import hidden
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.limits import MAX_DELIVERIES
 from ..runs.model import Attempt
 from ..runs.readiness import Slots, taken_by
 from ..runs.secrets import secrets_of
-from . import sessions, texts, tried, unseen
+from . import judging, sessions, texts, tried, unseen
 from . import settle as settling
 from .course import Course, results_of
 from .machine import Step
-from .model import Stage
+from .model import SURROUNDINGS, Stage
 from .roles import has_reviewer, mailbox_of
 
 _IN_VAIN = ("failed", "error", "lost", "void")
@@ -51,10 +53,10 @@ def change_of(desk: Desk, course: Course, step: Step) -> Change:
     if not has_reviewer(course.run, course.task, stage, course.visits):
         return Change()
     secrets = secrets_of(config_of(course.run))
-    text = masked(reports.change_text(desk, course), secrets)
+    text = hidden(reports.change_text(desk, course), secrets)
     if texts.size(text) <= texts.MAX_CHANGE_BYTES:
         return Change(text)
-    whole = masked(reports.change_text(desk, course, reports.MAX_DIFF_BYTES), secrets)
+    whole = hidden(reports.change_text(desk, course, reports.MAX_DIFF_BYTES), secrets)
     return Change(text, desk.bus.artifacts.add_bytes("change.diff", whole.encode()))
 
 
@@ -166,6 +168,7 @@ def send(
         "brief": work.brief_of(desk, run, task, attempt, thread_id, reads=not stage.writes),
         # What is no verdict is for another try at the review: no writer can do anything about it.
         "retry_refused": True if stage.reviews else None,
+        "retry_failed": True if stage.reviews else None,
         sessions.KEY: sessions.to_resume(course, stage, attempt.mailbox),
     }
     payload = {name: value for name, value in facts.items() if value is not None}
@@ -177,7 +180,8 @@ def send(
         thread_id=thread_id,
         schema=json.dumps(texts.REVIEW_SCHEMA, sort_keys=True) if stage.reviews else None,
     )
-    told = [*tried_before(desk, course), *before(course, step), *asked_before(course, stage)]
+    told = [*tried_before(desk, course), *before(course, step)]
+    told += [*known(desk, course), *asked_before(course, stage)] if stage.reviews else []
     if change.text is not None:
         told += [*left_out(course), texts.change(change.text)]
     body = texts.for_visit(
@@ -225,7 +229,7 @@ def gates_ahead(tx: Transaction, course: Course) -> list[str]:
 def before(course: Course, step: Step) -> list[str]:
     """What a worker has to know of the visits before its own, newest last."""
     told = [
-        texts.decided(str(visit.verdict), visit.found.get("hint"))
+        texts.decided(str(visit.verdict), visit.found.get("hint"), visit.found.get("rule"))
         for visit in course.visits
         if visit.kind == "decision" and visit.state == "succeeded"
     ]
@@ -265,6 +269,47 @@ def _in_vain(course: Course, visit: Visit) -> str:
         judges = stage is not None and stage.judges
         return texts.lost_review(visit.stage, str(visit.reason)) if judges else texts.LOST
     return texts.failed_visit(visit.stage, visit.reason or "it was not said why")
+
+
+def known(desk: Desk, course: Course) -> list[str]:
+    """What those who review are told beside the change: what the gates say of this very tree, and
+    what its author said."""
+    told, results = [], _judged(course)
+    gated = any(stage.runs_gates for stage in course.blueprint.stages)
+    if results or gated:
+        told.append(texts.judged_by(results) if results else texts.UNJUDGED)
+    wrote = judging.last_writing(course)
+    words = "" if wrote is None or wrote.worker is None else _words(desk, wrote)
+    if wrote is not None and words:
+        secrets = secrets_of(config_of(course.run))
+        told.append(texts.said_by_author(str(wrote.worker), hidden(words, secrets)))
+    return told
+
+
+def _judged(course: Course) -> list[GateResult]:
+    """The newest result of each gate on what lies there now."""
+    found: dict[str, GateResult] = {}
+    for visit in course.visits:
+        if visit.kind == "gates" and visit.stage != SURROUNDINGS and not visit.live:
+            here = visit.tree_after == course.last_tree
+            found |= {result.gate: result for result in results_of(visit)} if here else {}
+    return list(found.values())
+
+
+def _words(desk: Desk, visit: Visit) -> str:
+    """What the worker of a visit has said with its result; nothing where that is only the end of
+    what its command printed, or says only where a file is."""
+    said = desk.bus.last_message(str(visit.thread_id), "result")
+    if said is None:
+        return ""
+    body = (said.body or "").strip()
+    return "" if body.startswith(STAND_INS) else body or _summary_in(said.payload)
+
+
+def _summary_in(payload: str | None) -> str:
+    value = json.loads(payload or "null")
+    summary = value.get("summary") if isinstance(value, dict) else None
+    return summary.strip() if isinstance(summary, str) else ""
 
 
 def asked_before(course: Course, stage: Stage) -> list[str]:

@@ -50,6 +50,13 @@ FAILURES = {
         "same_visit",
         "whoever has it next is told what was wrong; no writer is sent",
     ),
+    "review_ended": Failure(
+        "the command of a review ends with a failure, takes too long, or has no log-in",
+        "delivery",
+        "deliveries",
+        "same_visit",
+        "later each time; whoever has it next is told how it ended; no writer is sent",
+    ),
     "deliveries_used_up": Failure(
         "its deliveries are used up", "visit", "infrastructure", "same_stage", _LATER
     ),
@@ -63,7 +70,16 @@ FAILURES = {
         "same_stage",
         _LATER,
     ),
-    "worker_failed": Failure("the worker's `inbox fail`", "visit", "visits", "on_failure", _BACK),
+    "review_given_up": Failure(
+        "a reviewer's `inbox fail`",
+        "visit",
+        "infrastructure",
+        "same_stage",
+        f"{_LATER}; no writer is sent",
+    ),
+    "worker_failed": Failure(
+        "any other worker's `inbox fail`", "visit", "visits", "on_failure", _BACK
+    ),
     "visit_late": Failure(
         "any other visit takes longer than its `timeout_seconds`",
         "visit",

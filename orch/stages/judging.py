@@ -93,7 +93,8 @@ def _let_in(desk: Desk, course: Course, policy: Policy, examined: Examined, new:
     examined, waivers = patches.let_in(examined, released)
     if waivers:
         new = new._replace(replaces=waivers[0].patch.id)
-    return Judged(new, examined, policy, waivers, str(new.head))
+    judged = Judged(new, examined, policy, waivers, str(new.head))
+    return patches.with_name(desk, judged)
 
 
 def record(desk: Desk, tx: Transaction, course: Course, found: Judged) -> None:
@@ -164,7 +165,7 @@ def _signed(desk: Desk, course: Course) -> Signed:
     """In the name and the words of the worker that has written last."""
     from ..attempts.harvesting import left_by
 
-    wrote = _last_writing(course)
+    wrote = last_writing(course)
     thread = None if wrote is None else wrote.thread_id
     attempt = course.attempt._replace(thread_id=thread, stage=None)
     left = left_by(desk, course.run, course.task, attempt)
@@ -175,17 +176,20 @@ def _signed(desk: Desk, course: Course) -> Signed:
 
 def author_in(course: Course) -> str:
     """Who has written last; the leader where no worker has."""
-    wrote = _last_writing(course)
+    wrote = last_writing(course)
     return course.run.leader if wrote is None else wrote.worker or course.run.leader
 
 
-def _last_writing(course: Course) -> Visit | None:
-    """Of an agent: one that wrote, or whose text was applied."""
+def last_writing(course: Course) -> Visit | None:
+    """The last visit of an agent that wrote, or whose text was applied; None without any."""
     applied = False
     for visit in reversed(course.visits):
         stage = course.stage_of(visit)
         if stage is None or visit.state != "succeeded":
             continue
+        taken = course.taken_up(visit)
+        if taken is not None:
+            return taken
         if visit.kind == "agent" and visit.worker and (stage.writes or applied):
             return visit
         applied = applied or stage.action == "apply_patch"

@@ -9,7 +9,7 @@ from ..attempts.visits import Visit
 from ..git import harvest, snapshots, worktrees
 from ..git.snapshots import ref_of
 from ..runs.desk import Desk, place_of
-from . import judging
+from . import judging, taking
 from . import settle as settling
 from .course import Course
 from .judging import By
@@ -34,7 +34,7 @@ def weighed(desk: Desk, course: Course, visit: Visit, left: Left) -> Left:
     refused = judging.refused_before(desk, course)
     head, found = left.columns.get("head"), None
     if refused is None and head is not None:
-        found = judging.judged(desk, course, course.stage_of(visit), head, _by(course, visit))
+        found = judging.judged(desk, course, course.stage_of(visit), head, _by(desk, course, visit))
         if found is None or not found.denied:
             return left._replace(judged=found)
         with desk.database.transaction() as tx:
@@ -47,10 +47,12 @@ def weighed(desk: Desk, course: Course, visit: Visit, left: Left) -> Left:
     return Left(Outcome("failed", reason=refused), result)
 
 
-def _by(course: Course, visit: Visit) -> By:
+def _by(desk: Desk, course: Course, visit: Visit) -> By:
     stage = course.stage_of(visit)
     if visit.kind == "gates":
         return By("gate", course.run.leader)
+    if stage is not None and stage.type == "agent":
+        return taking.by(desk, course)
     return By(_WAYS.get(str(stage and stage.action), "harvest"), judging.author_in(course))
 
 

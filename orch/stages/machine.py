@@ -18,11 +18,12 @@ MOST_LOST = 3
 """So many visits in a row whose workers were lost, and somebody has to decide."""
 FIRST_PAUSE_MS, MOST_PAUSE_MS = 2_000, 120_000
 _MOST_NAMED = 3
-RENEWING = ("continue", "change_role")
+RENEWING = ("continue", "change_role", "relax")
 """Answers after which the loops' counters start anew."""
 AS_IT_IS = "as it is"
 """Where an approval goes on at after somebody has decided to accept the work as it is."""
-ANSWERS = ("continue", "change_role", "accept", "abandon")
+ANSWERS = ("continue", "change_role", "accept", "split", "relax", "abandon")
+"""What may be answered; `relax` only where there is a refused patch to release."""
 APPROVAL_ANSWERS = ("approve", "refuse", "abandon")
 
 
@@ -30,7 +31,9 @@ class Past(NamedTuple):
     """A visit that is over. `kind` and `state` as its row has them; `verdict`: of a review, what it
     says, of a decision, its answer. `tree`: what lay there then. `failing`: the first gate that
     stops, with the failures that count. `cause`, `about`, `resume`: of a decision, why it was asked
-    for, in which stage, and which stage a plain yes enters. `ended_ms` by the wall clock."""
+    for, in which stage, and which stage a plain yes enters. Of one that has released a rule of a
+    refused patch, `takes` is the stage whose work that was, None where it lies in the worktree, and
+    `left` are the rules that still keep it out. `ended_ms` by the wall clock."""
 
     stage: str
     kind: str
@@ -43,6 +46,8 @@ class Past(NamedTuple):
     about: str | None = None
     resume: str | None = None
     ended_ms: int = 0
+    takes: str | None = None
+    left: tuple[str, ...] = ()
 
 
 class Seen(NamedTuple):
@@ -58,10 +63,11 @@ class Seen(NamedTuple):
 
 class Step(NamedTuple):
     """What to do. `do`: `offer` (an agent), `gates`, `action`, `council`, `decide`, `accept`, or
-    `end`. `stage` is the one that is entered, or that a decision is about. `cause` and `reason` say
-    why it is not simply the next one; `told` is what the next worker is told of how it converges;
-    `resume` the stage that a decision may go on at. Not before `at_ms`. `by_policy`: it is a policy
-    that asks for the decision, before the work comes in."""
+    `end`; `action` for the stage of an agent is that its refused work is taken up. `stage` is the
+    one that is entered, or that a decision is about. `cause` and `reason` say why it is not simply
+    the next one; `told` is what the next worker is told of how it converges; `resume` the stage
+    that a decision may go on at. Not before `at_ms`. `by_policy`: it is a policy that asks for the
+    decision, before the work comes in."""
 
     do: str
     stage: str | None = None
@@ -205,6 +211,10 @@ def _after_decision(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
     resume = last.resume or seen.blueprint.first
     if last.verdict == "abandon":
         return Step("end", last.about, "abandoned", last.reason)
+    if last.verdict == "split":
+        return Step("end", last.about, "split", last.reason)
+    if last.verdict == "relax":
+        return _after_relaxing(seen, begun, last, resume)
     if last.verdict == "accept" or (last.verdict == "approve" and resume == AS_IT_IS):
         if seen.unapproved:
             return _approval(last.about or seen.blueprint.first, AS_IT_IS)
@@ -213,6 +223,19 @@ def _after_decision(seen: Seen, begun: Sequence[Past], last: Past) -> Step:
         stage = _stage(seen.blueprint, last.about or resume)
         return _go(seen, begun, last, stage.target("on_failure"))
     return _go(seen, begun, last, resume)
+
+
+def _after_relaxing(seen: Seen, begun: Sequence[Past], last: Past, resume: str) -> Step:
+    """To the refused work, as soon as nothing keeps it out any more: that of an agent is taken as
+    it is; a leader does its own once more."""
+    if last.left:
+        reason = f"its patch still breaks {', '.join(last.left)}"
+        return Step("decide", last.about, last.cause, reason, resume=resume)
+    if last.takes is None:
+        return _go(seen, begun, last, "done")
+    if _stage(seen.blueprint, last.takes).type == "agent":
+        return Step("action", last.takes)
+    return _enter(seen, begun, last.takes)
 
 
 # -- to the next one ---------------------------------------------------------------------
@@ -330,7 +353,10 @@ def _visits_in_the_loop(seen: Seen, begun: Sequence[Past], target: str) -> int:
     history = [
         visit.stage
         for visit in _since_renewed(begun)
-        if visit.kind != "decision" and visit.state not in ("lost", "void")
+        if visit.kind != "decision"
+        and visit.state not in ("lost", "void")
+        # Refused work that was taken up was the visit before.
+        and not (visit.kind == "action" and _stage(seen.blueprint, visit.stage).type == "agent")
     ]
     return counted(history, target, loop_of(seen.blueprint, target))
 

@@ -1,17 +1,21 @@
 """What somebody who decides is given: the task, a line for each visit, what failed last."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inbox_orch.shared.ids import counted
+from inbox_orch.shared.ids import counted, printable
 
 from ..attempts.visits import Visit
+from ..patches.hiding import covered, hidden
 from ..patches.model import Waiting
 from ..runs.costs import Cost
 from . import sessions
 from .course import Course, results_of
 from .machine import Step
 from .texts import bounded
+
+if TYPE_CHECKING:
+    from .releasing import Stopped
 
 MAX_PACKET_BYTES = 16 * 1024
 _MOST_VISITS, _MOST_FAILURES, _MOST_OUTPUT = 40, 20, 2000
@@ -32,6 +36,8 @@ MEANINGS = {
     "continue": "go on at {resume}, with its counters anew; the hint is told to the next worker",
     "change_role": "the same, and another mailbox gets {resume}",
     "accept": "take the work as it is, though not all is well; that is said in status and report",
+    "split": "end this attempt, and put the tasks of a plan in the place of this one",
+    "relax": "take the refused patch as it is, though it breaks {rules}; say why",
     "approve": "go on with {resume}",
     "refuse": "go the way of a failure; the hint is told to the next worker",
     "abandon": "end the task as failed; its branch and all that was tried stay",
@@ -45,6 +51,8 @@ HOW = (
     "`orch answer {key} --decide ANSWER --body HINT` answers; an agent claims this thread and hands"
     ' in {{"answer": ANSWER, "hint": TEXT}}.'
 )
+SPLIT = "A split is given with that command alone: `--decide split --plan FILE`."
+ONE_BY_ONE = "One rule at a time: `--decide relax --rule RULE --body WHY`."
 
 
 class Packet(NamedTuple):
@@ -66,18 +74,28 @@ def why(cause: str, stage: str, reason: str | None) -> str:
     return f"{said}: {reason.rstrip('.')}" if reason else said
 
 
-def meaning_of(answer: str, resume: str | None, by_policy: bool = False) -> str:
-    """What an answer does, of a decision that goes on at `resume` after a yes."""
+def meaning_of(
+    answer: str, resume: str | None, by_policy: bool = False, rules: Sequence[str] = ()
+) -> str:
+    """What an answer does, of a decision that goes on at `resume` after a yes; `rules` are those
+    that keep a refused patch out."""
     if by_policy and answer == "approve":
         return "let this change come in, as it lies there; another one is asked about anew"
-    return MEANINGS[answer].format(resume=resume)
+    named = " and ".join(f"`{rule}`" for rule in rules) or "a rule"
+    return MEANINGS[answer].format(resume=resume, rules=named)
 
 
-def of(course: Course, step: Step, answers: Sequence[str], tree: str | None) -> Packet:
-    """The packet of a decision, which speaks of a tree."""
+def of(
+    course: Course, step: Step, asked: "tuple[Sequence[str], Stopped | None]", tree: str | None
+) -> Packet:
+    """The packet of a decision, which speaks of a tree. `asked` is what may be answered, and the
+    refused patch that it is about."""
     task, attempt, resume = course.task, course.attempt, step.resume
     visits = course.visits[-_MOST_VISITS:]
-    meanings = {answer: meaning_of(answer, resume, step.by_policy) for answer in answers}
+    answers, stopped = asked
+    rules = () if stopped is None else stopped.refused.left
+    about = (resume, step.by_policy, rules)
+    meanings = {answer: meaning_of(answer, *about) for answer in answers}
     lines = [
         f"Task {task.key} of run {course.run.name}, attempt {attempt.number}: "
         + sentence(course, step)
@@ -89,11 +107,14 @@ def of(course: Course, step: Step, answers: Sequence[str], tree: str | None) -> 
         *(f"- {visit_line(v)}" for v in visits),
         *_failures(course),
         *_asked(course, step),
+        *_refused(stopped),
         "",
         OFFERED,
         *(f"- {answer}: {meaning}" for answer, meaning in meanings.items()),
         "",
         HOW.format(key=task.key),
+        *([SPLIT] if "split" in answers else []),
+        *([ONE_BY_ONE] if len(rules) > 1 else []),
     ]
     facts = {
         "run": course.run.name,
@@ -111,8 +132,9 @@ def of(course: Course, step: Step, answers: Sequence[str], tree: str | None) -> 
         "answers": meanings,
         "visits": [brief_json(v) for v in visits],
         **({"patches": [_asked_json(each) for each in course.waiting]} if step.by_policy else {}),
+        **({} if stopped is None else {"refused": _refused_json(stopped)}),
     }
-    return Packet(bounded("\n".join(lines), MAX_PACKET_BYTES), facts)
+    return Packet(bounded(hidden("\n".join(lines)), MAX_PACKET_BYTES), covered(facts))
 
 
 def visit_line(visit: Visit) -> str:
@@ -120,7 +142,7 @@ def visit_line(visit: Visit) -> str:
     said = [f"{visit.number}. {visit.stage}"]
     if visit.nth > 1:
         said[0] += f" ({visit.nth})"
-    said.append(visit.verdict or visit.state)
+    said.append(" ".join(filter(None, (visit.verdict or visit.state, visit.found.get("rule")))))
     failing = sum(sum(r.failures.values()) for r in results_of(visit))
     if failing and not visit.reason:
         said.append(counted(failing, "failure"))
@@ -159,9 +181,26 @@ def _asked(course: Course, step: Step) -> list[str]:
     for each in course.waiting:
         name = f"{course.task.key}/{course.attempt.number}/{each.patch.number}"
         lines.append(f"- patch {name}, by {each.patch.author}: {each.sentence}")
-        lines += [f"  {path}" for path in each.patch.summary.paths[:_MOST_FAILURES]]
+        lines += [
+            f"  {printable(path, 4096)}" for path in each.patch.summary.paths[:_MOST_FAILURES]
+        ]
     first = f"{course.task.key}/{course.attempt.number}/{course.waiting[0].patch.number}"
     return [*lines, f"`orch patch show {first} --diff` shows it."]
+
+
+def _refused(stopped: "Stopped | None") -> list[str]:
+    """What the policy has against the patch that was refused."""
+    if stopped is None:
+        return []
+    name = stopped.refused.name
+    lines = ["", f"What was refused, patch {name}, by {stopped.refused.patch.author}:"]
+    lines += [f"- {each['rule']}: {each['text']}" for each in stopped.refused.objections]
+    return [*lines, f"`orch patch show {name} --diff` shows it."]
+
+
+def _refused_json(stopped: "Stopped") -> dict[str, Any]:
+    found = stopped.refused
+    return {"patch": found.patch.id, "name": found.name, "rules": list(found.left)}
 
 
 def _asked_json(each: Waiting) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ..runs import task_rows as tasks
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Run, Task
+from ..runs.role import Role, own_mailbox
 from .model import Stage, from_canonical
 
 KNOWN = (
@@ -26,7 +27,6 @@ KNOWN = (
 """Roles whose names mean the same everywhere; a blueprint may have others."""
 COUNCIL = "frontier_reviewer"
 """The role of a council that names none."""
-_MOST_NAME = 64
 
 
 def mailbox_of(run: Run, task: Task, stage: Stage, visits: Sequence[Visit]) -> str:
@@ -37,7 +37,15 @@ def mailbox_of(run: Run, task: Task, stage: Stage, visits: Sequence[Visit]) -> s
             continue
         if visit.found.get("resume") == stage.id and visit.found.get("mailbox"):
             return str(visit.found["mailbox"])
-    return config_of(run).roles.get(role_of(stage) or "", task.mailbox)
+    return mailboxes_by_role(run).get(role_of(stage) or "", task.mailbox)
+
+
+def mailboxes_by_role(run: Run) -> dict[str, str]:
+    """The mailbox of each role that the run's config knows."""
+    return {
+        name: role.mailbox or own_mailbox(run.name, name)
+        for name, role in config_of(run).roles.items()
+    }
 
 
 def role_of(stage: Stage) -> str | None:
@@ -60,7 +68,7 @@ def used_in(tx: Session, run: Run, also: str | None = None) -> list[str]:
 
 def mailboxes_of(tx: Session, run: Run) -> list[str]:
     """The mailboxes of the roles that the stages of unfinished tasks name."""
-    given = config_of(run).roles
+    given = mailboxes_by_role(run)
     ids = tasks.blueprints_to_serve(tx, run.id) if given else []
     texts = blueprint_rows.of_run(tx, run.id) if ids else {}
     roles = {role_of(stage) for each in ids for stage in from_canonical(texts[each]).stages}
@@ -81,7 +89,8 @@ def give(desk: Desk, run: Run, names: Collection[str], also: str | None = None) 
         if not new:
             return present
         config = config_of(present)
-        changed = config._replace(roles={**config.roles, **new})
+        new_roles = {name: Role(mailbox) for name, mailbox in new.items()}
+        changed = config._replace(roles={**config.roles, **new_roles})
         text = changed.canonical()
         runs.update(tx, run.id, {"config": text}, expected_state=present.state)
         facts = {"roles": dict(new)}
@@ -95,7 +104,7 @@ def _new_ones(tx: Session, run: Run, names: Collection[str], also: str | None) -
     given, taken = config_of(run).roles, tasks.mailboxes_to_serve(tx, run.id)
     used = used_in(tx, run, also)
     return {
-        role: f"{run.name[: _MOST_NAME - 1 - len(role)]}-{role}"[:_MOST_NAME]
+        role: own_mailbox(run.name, role)
         for role in used
         if role in names and role not in given and role not in taken
     }

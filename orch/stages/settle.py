@@ -27,6 +27,7 @@ from ..git.facts import facts
 from ..git.repository import Repository, is_there
 from ..git.snapshots import ref_of
 from ..git.worktrees import Hold
+from ..patches.hiding import covered, hidden
 from ..runs.costs import cost_in
 from ..runs.desk import Desk, place_of
 from . import ahead, judging, overtime, sessions, text_visit
@@ -178,7 +179,7 @@ def _outcome(
         # Of a review nobody who writes could make anything.
         state = "lost" if stage.reviews else "failed"
         return Outcome(state, reason=visit.reason, put_back=True)
-    words = "" if said is None or said.body is None else " ".join(said.body.split())
+    words = "" if said is None or said.body is None else hidden(" ".join(said.body.split()))
     if thread.state == "failed" and thread.reason == "exhausted":
         lost = f"no delivery left after {thread.deliveries} (workers died or handed it back)"
         if stage.reviews and words:
@@ -186,7 +187,9 @@ def _outcome(
         return Outcome("lost", reason=lost[:_MOST_REASON])
     if thread.state == "failed":
         reason = words[:_MOST_REASON] or "its worker gave up"
-        return Outcome("failed", reason=reason, put_back=True, fatal=thread.fatal)
+        # A review that comes to no verdict is nothing that a writer could do anything about.
+        state = "lost" if stage.reviews and not thread.fatal else "failed"
+        return Outcome(state, reason=reason, put_back=True, fatal=thread.fatal)
     if not stage.reviews:
         return Outcome("succeeded", reason=None)
     return _verdict(course, said)
@@ -194,7 +197,7 @@ def _outcome(
 
 def _verdict(course: Course, said: Message | None) -> Outcome:
     """What a review says. Nobody approves what they wrote."""
-    found = verdict_of(said)
+    found = covered(verdict_of(said))
     verdict = found.get("verdict")
     if verdict is None:
         return Outcome("lost", reason="its verdict cannot be read")

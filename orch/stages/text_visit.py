@@ -7,6 +7,7 @@ from ..attempts.rows import Details, details_with
 from ..git import signed as signing
 from ..git.repository import Repository
 from ..git.worktrees import Hold
+from ..patches import ledger
 from ..patches.examine import examine
 from ..patches.ledger import New
 from ..patches.policy import of_task
@@ -70,7 +71,11 @@ def _judged(
         visit=None if live is None else live.number,
         text=made.sha256,
     )
-    return Judged(new, examined, policy, (), made.commit)
+    # Of what was released it is written down by whoever judges it once it is in the worktree.
+    with desk.database.snapshot() as snapshot:
+        released = ledger.waivers_for(snapshot, course.task.id, tree)
+    examined, waivers = patches.let_in(examined, released)
+    return patches.with_name(desk, Judged(new, examined, policy, waivers, made.commit))
 
 
 def _note(desk: Desk, course: Course, made: rows.Brought | None) -> None:

@@ -6,6 +6,7 @@ from inbox_orch.shared.ids import counted, printable
 
 from ..attempts.visits import Visit
 from ..gates.results import GateResult
+from ..patches.hiding import hidden
 from .machine import RENEWING
 
 MOST_LINES = 8
@@ -65,7 +66,7 @@ def _line(
     head += f", by {visit.worker}" if visit.worker else ""
     if visit.state != "succeeded":
         return f"- {head}: did not count: {printable(visit.reason or visit.state, _MOST_WORDS)}"
-    said = " ".join((words(visit) or "").split())
+    said = hidden(" ".join((words(visit) or "").split()))
     told = [f"it said: {printable(said, _MOST_WORDS)}"] if said else []
     names = ", ".join(printable(name) for name in sorted(same)[:_MOST_NAMED])
     more = f" and {len(same) - _MOST_NAMED} more" if len(same) > _MOST_NAMED else ""

@@ -14,9 +14,12 @@ from ..git import diffs
 from ..git.diffs import ChangedFile, Span
 from ..git.failures import shown
 from ..git.repository import Repository, is_there
+from ..patches.hiding import KeyStream
 from ..runs import task_rows as tasks
+from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
+from ..runs.secrets import secrets_of
 from . import patches
 from .patches import Listed as HandedIn
 
@@ -26,20 +29,24 @@ MOST_FILES = 1000
 class Changes(NamedTuple):
     """Where the work of an attempt is to be seen: `span` is what is compared; `untracked` are files
     in its worktree that git does not know of yet; `patches` are those of the attempt, where it does
-    not say all of them."""
+    not say all of them; `secrets` are the values that are not shown."""
 
     listed: Listed
     span: Span
     untracked: tuple[str, ...]
     patches: tuple[HandedIn, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     def files(self) -> list[ChangedFile]:
         """Every file that differs. Error `git_failed`."""
         return diffs.changed_files(self.span)
 
     def write(self, hand_on: Callable[[bytes], None], *, stat: bool) -> None:
-        """Git's own output, a piece at a time. Error `git_failed`."""
-        diffs.write_diff(self.span, hand_on, stat=stat)
+        """Git's own output, a piece at a time, with `***` for what looks like a key and for values
+        of secrets; without any of these it is git's to the byte. Error `git_failed`."""
+        stream = KeyStream(self.secrets)
+        diffs.write_diff(self.span, lambda piece: _told(hand_on, stream.add(piece)), stat=stat)
+        _told(hand_on, stream.finish())
 
     def as_json(self) -> dict[str, Any]:
         found = self.files()
@@ -80,7 +87,13 @@ def changes(desk: Desk, name: str, run_name: str | None) -> tuple[Run, Changes]:
     with desk.database.snapshot() as snapshot:
         task = tasks.by_id(snapshot, attempt.task_id)
         handed_in = patches.shown_of(snapshot, run, task, [attempt]).get(attempt.id, ())
-    return run, Changes(listed, span, _untracked(repository, attempt, span), handed_in)
+    untracked = _untracked(repository, attempt, span)
+    return run, Changes(listed, span, untracked, handed_in, secrets_of(config_of(run)))
+
+
+def _told(hand_on: Callable[[bytes], None], piece: bytes) -> None:
+    if piece:
+        hand_on(piece)
 
 
 def newest_or_named(desk: Desk, name: str, run_name: str | None) -> tuple[Run, Listed]:

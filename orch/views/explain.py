@@ -126,8 +126,9 @@ def _explained(course: Course, number: int) -> Explained:
     seen = _up_to(course, number)
     route = _route(visit, seen)
     step = next_step(seen)
-    if ended_with_it and step.do not in _ENDS:
-        # Not by its blueprint: it was cancelled, took too long, or its worker gave up for good.
+    if ended_with_it and (step.do not in _ENDS or step.cause == "split"):
+        # Not by its blueprint: it was cancelled, took too long, its worker gave up for good, or its
+        # task was split.
         return Explained(visit, route, None, convergence(seen))
     return Explained(visit, route, _target(step), convergence(seen))
 

@@ -64,6 +64,7 @@ _SAYS_FROM: dict[tuple[str, str | None], str | None] = {
     ("run_open", "closed"): "the run was reopened",
     ("task_pending", None): "was added",
     ("task_active", "blocked"): "goes on",
+    ("task_skipped", "blocked"): "was skipped{reason}",
     ("attempt_offered", "provisioned"): "attempt {number} was handed out",
     ("attempt_offered", "blocked"): None,
     ("attempt_running", "blocked"): None,

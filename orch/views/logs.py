@@ -15,7 +15,7 @@ from inbox_orch.shared.processes.endings import Ending, ending_text
 from ..attempts import visit_rows
 from ..attempts.rows import details_of, failed_setup
 from ..attempts.visits import Visit
-from ..git.masking import masked
+from ..patches.hiding import hidden
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Attempt, Run
@@ -103,18 +103,18 @@ def _of_visit(desk: Desk, run: Run, attempt: Attempt, visit: Visit) -> Iterator[
 
 
 def read(desk: Desk, run: Run, source: Source) -> Log:
-    """The end of a text, without the secrets of the run's config. Errors: `io_error`, and others
-    of the file; one that is gone is no error."""
+    """The end of a text, without keys and the secrets of the run's config. Errors: `io_error`, and
+    others of the file; one that is gone is no error."""
     secrets = secrets_of(config_of(run))
     if source.sha256 is None:
-        return Log(source, masked(source.text, secrets), _is_cut(source), False)
+        return Log(source, hidden(source.text, secrets), _is_cut(source), False)
     try:
         content = _end_of(desk, source.sha256)
     except InboxOrchError as error:
         if error.code != "not_found":
             raise
-        return Log(source, masked(source.text, secrets), _is_cut(source), True)
-    text = masked(content.decode("utf-8", "replace"), secrets)
+        return Log(source, hidden(source.text, secrets), _is_cut(source), True)
+    text = hidden(content.decode("utf-8", "replace"), secrets)
     return Log(source, text, len(content) < source.size, False)
 
 

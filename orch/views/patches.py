@@ -11,10 +11,10 @@ from ..git import diffs
 from ..git.diffs import Span
 from ..patches import approvals, ledger, states
 from ..patches import rows as patches
+from ..patches.hiding import KeyStream
 from ..patches.model import Entry, Patch
-from ..patches.policy import of_task
+from ..patches.policy import naming_patch, of_task
 from ..patches.rows import Where
-from ..patches.secret_formats import hidden
 from ..runs import run_rows as runs
 from ..runs.config import config_of
 from ..runs.desk import Desk
@@ -82,7 +82,8 @@ class Listed(NamedTuple):
     def objections(self) -> list[dict[str, Any]]:
         """What the policy has against it, with rule, layer, and how it could be allowed."""
         judged = (e.found for e in self.entries if e.kind == "policy")
-        return [each for found in judged for each in found.get("objections", ())]
+        every = [each for found in judged for each in found.get("objections", ())]
+        return [{**e, "remedy": naming_patch(e["remedy"], self.name)} for e in every]
 
     @property
     def lines(self) -> list[str]:
@@ -169,6 +170,14 @@ def named(
         return its_run, Listed(patch, where, tuple(patches.entries_of(snapshot, patch.id)))
 
 
+def names_of(desk: Desk, ids: Iterable[str | None]) -> dict[str, str]:
+    """How people name some patches, by their ids."""
+    with desk.database.snapshot() as snapshot:
+        found = [patches.get(snapshot, each) for each in ids if each is not None]
+        there = [patch for patch in found if patch is not None]
+        return {p.id: patches.where(snapshot, p.attempt_id).name_of(p) for p in there}
+
+
 def diff_of(desk: Desk, run: Run, listed: Listed) -> tuple[str, bool]:
     """What a patch changes, as git prints it, with secrets masked; and whether it is cut. Errors:
     `not_found` where there is nothing to compare, `git_failed`."""
@@ -177,12 +186,13 @@ def diff_of(desk: Desk, run: Run, listed: Listed) -> tuple[str, bool]:
         hint = f"`orch patch show {listed.name}` says why; what was handed in is its artifact"
         raise not_found("change", listed.name, hint=hint)
     repository = desk.repository(run)
-    kept = bytearray()
+    kept, stream = bytearray(), KeyStream(secrets_of(config_of(run)))
 
     def keep(piece: bytes) -> None:
         if len(kept) <= MOST_DIFF_BYTES:
-            kept.extend(piece)
+            kept.extend(stream.add(piece))
 
     diffs.write_diff(Span(repository.path, patch.base, patch.head), keep, stat=False)
+    kept.extend(stream.finish())
     text = bytes(kept[:MOST_DIFF_BYTES]).decode("utf-8", "backslashreplace")
-    return hidden(text, secrets_of(config_of(run))), len(kept) > MOST_DIFF_BYTES
+    return text, len(kept) > MOST_DIFF_BYTES

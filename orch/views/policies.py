@@ -212,7 +212,7 @@ def check_named(desk: Desk, name: str, run_name: str | None) -> Checked:
     force = in_force(desk, run, attempt.task_id)
     secrets = secrets_of(config_of(run))
     found = examine(desk.repository(run), base, head, force.policy, secrets=secrets)
-    return Checked(name, force, found)
+    return Checked(name, force, found.named(name) if parts[2:] else found)
 
 
 def _ends(desk: Desk, attempt: Attempt, number: list[str], name: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ _ENDS = {
 _PASSED = {
     "agent": "{stage} is done{by}",
     "gates": "{stage} passed{why}",
-    "action": "{stage} is done",
+    "action": "{stage} is done{why}",
     "council": "{stage} is done",
 }
 

@@ -77,7 +77,9 @@ def visits_of(tx: Session, attempts: Iterable[Attempt]) -> dict[str, tuple[Visit
 def written_in(found: Sequence[Visit]) -> list[Visit]:
     """The visits in which the work was written, in order: those of workers that changed something;
     while there are none, all of workers that are over, but for reviews."""
-    worked = [v for v in found if v.kind == "agent" and v.worker and v.verdict not in _REVIEWED]
+    # An action has a worker where it has taken up what that one had handed in.
+    wrote = [v for v in found if v.kind in ("agent", "action") and v.worker]
+    worked = [v for v in wrote if v.verdict not in _REVIEWED]
     return [v for v in worked if v.tree_after and v.tree_after != v.tree_before] or worked
 
 
@@ -131,7 +133,9 @@ def _decided(visit: Visit) -> dict[str, Any]:
     if visit.kind != "decision":
         return {}
     wanted = ("cause", "about", "resume", "answer", "hint", "mailbox", "by")
-    return {"decision": {name: visit.found.get(name) or None for name in wanted}}
+    found = {name: visit.found.get(name) or None for name in wanted}
+    more = {name: visit.found[name] for name in ("rule", "parts") if visit.found.get(name)}
+    return {"decision": {**found, **more}}
 
 
 def why_of(visit: Visit) -> str | None:
@@ -165,8 +169,8 @@ def meanings_of(decision: "Decision") -> dict[str, str]:
     """What each answer to a decision does, in words."""
     from ..stages.packet import meaning_of
 
-    by_policy = decision.by_policy
-    return {name: meaning_of(name, decision.resume, by_policy) for name in decision.answers}
+    about = (decision.resume, decision.by_policy, decision.rules)
+    return {name: meaning_of(name, *about) for name in decision.answers}
 
 
 def without_answers(packet: str) -> str:

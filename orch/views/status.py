@@ -352,13 +352,14 @@ def answer(
     blueprint asks for.
 
     Errors: `usage`, `not_found`, `invalid_state` (no question, or no decision, is open, or the
-    leader itself has put it), `key_conflict`.
+    leader itself has put it), `policy_denied`, `key_conflict`. Raises `Refused` for a plan of parts
+    that cannot be taken in.
     """
     fold.fold(desk, run)
     actor = desk.actor(run)
     with desk.database.transaction() as tx:
         task = desk.task(tx, run, task_name)
-        said = {} if decided is None else {"decided": list(decided)}
+        said = {} if decided is None else {"decided": decided.as_request()}
         digest = digest_of({"run": run.id, "task": task.id, "body": body, **said})
         earlier = desk.replay(tx, "answer", actor, key, digest)
         if earlier is not None:

@@ -8,6 +8,7 @@ from inbox_orch.shared.clock import rfc3339
 
 from ..attempts import visit_rows
 from ..attempts.visits import Visit
+from ..patches.hiding import hidden
 from ..runs.desk import Desk
 from ..runs.model import Attempt
 from . import stages
@@ -48,7 +49,7 @@ class Work(NamedTuple):
         """What was said last, on one line of at most 200 characters."""
         if self.message is None or self.message.body is None:
             return None
-        line = " ".join(self.message.body[:1000].split())
+        line = " ".join(hidden(self.message.body[:1000]).split())
         return line if len(line) <= 200 else line[:199] + "…"
 
     def as_json(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Runs an agent for one task: `python -m inbox_orch.shared.adapters NAME TOOLSET PROGRAM`."""
+"""One run of an agent: `python -m inbox_orch.shared.adapters NAME TOOLSET PROGRAM [MODEL]`."""
 
 import sys
 
 from .running import run
 
 if __name__ == "__main__":
-    sys.exit(run(*sys.argv[1:4]))
+    sys.exit(run(*sys.argv[1:5]))

@@ -12,6 +12,8 @@ from inbox_orch.shared.ids import quoted
 
 from .facts import CODING, Agent, agents
 
+_MOST = 200  # characters in the name of a model
+
 
 class Command(NamedTuple):
     """An agent with a toolset; `words` is what is to be run, with the task on standard input."""
@@ -39,10 +41,12 @@ def agent_named(name: str) -> Agent:
     return found
 
 
-def command(name: str, toolset: str = CODING) -> Command:
-    """How an agent is run with a toolset, `coding` or `readonly`. Error `usage` for a name that is
-    not known, and for an agent that is not installed."""
+def command(name: str, toolset: str = CODING, model: str | None = None) -> Command:
+    """How an agent is run with a toolset, `coding` or `readonly`, and with a model by its own name
+    for it. Error `usage` for a name that is not known, and for an agent that is not installed."""
     agent = agent_named(name)
+    if model is not None:
+        check_model(model)
     program = shutil.which(agent.program)
     if program is None:
         raise usage(
@@ -55,8 +59,18 @@ def command(name: str, toolset: str = CODING) -> Command:
         agent.name,
         agent.title,
         toolset,
-        (*runner, name, toolset, os.path.abspath(program)),
+        (*runner, name, toolset, os.path.abspath(program), *([] if model is None else [model])),
     )
+
+
+def check_model(name: str) -> None:
+    """Whether it can be the name of a model: an option could be taken for something else. Error
+    `usage`."""
+    if not name.strip() or not name.isprintable() or name.startswith("-") or len(name) > _MOST:
+        raise usage(
+            f"{quoted(name[:_MOST])} is not the name of a model",
+            hint=f"1 to {_MOST} printable characters, the first not `-`, as the agent names it",
+        )
 
 
 def warning_of(words: Sequence[str]) -> str | None:

@@ -3,7 +3,7 @@
 import functools
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 CODING, READONLY = "coding", "readonly"
@@ -56,11 +56,12 @@ class Prints(NamedTuple):
 
 SESSION = "{session}"
 """Stands in the arguments that go on with a session for its id."""
+_MODEL, _NAME = "{model}", "{name}"
 
 
 class Agent(NamedTuple):
     """An agent. `version` and `log_in` are arguments of calls that are cheap and offline; those of
-    `resume` go on with a session."""
+    `resume` go on with a session, those of `model` name a model in either."""
 
     name: str
     title: str
@@ -68,15 +69,26 @@ class Agent(NamedTuple):
     arguments: Mapping[str, tuple[str, ...]]
     resume: Mapping[str, tuple[str, ...]]
     bare: Bare | None
+    model: tuple[str, ...]
     version: tuple[str, ...]
     log_in: tuple[str, ...]
     log_in_by: str
     prints: Prints
     sources: tuple[Mapping[str, str], ...]
 
-    def resuming(self, toolset: str, session: str) -> tuple[str, ...]:
+    def starting(self, toolset: str, model: str | None = None) -> tuple[str, ...]:
+        """The arguments with which it begins, with a model by its own name for it."""
+        return tuple(self._with_model(self.arguments[toolset], model))
+
+    def resuming(self, toolset: str, session: str, model: str | None = None) -> tuple[str, ...]:
         """The arguments with which it goes on with a session."""
-        return tuple(word.replace(SESSION, session) for word in self.resume[toolset])
+        words = self._with_model(self.resume[toolset], model)
+        return tuple(word.replace(SESSION, session) for word in words)
+
+    def _with_model(self, words: Iterable[str], model: str | None) -> Iterator[str]:
+        named = () if model is None else [word.replace(_NAME, model) for word in self.model]
+        for word in words:
+            yield from named if word == _MODEL else (word,)
 
 
 @functools.cache
@@ -98,6 +110,7 @@ def _agent(name: str, data: Mapping[str, Any]) -> Agent:
         {toolset: tuple(data["arguments"][toolset]) for toolset in TOOLSETS},
         {toolset: tuple(data["resume"][toolset]) for toolset in TOOLSETS if "resume" in data},
         None if bare is None else Bare(tuple(map(tuple, bare["words"])), tuple(bare["edits"])),
+        tuple(data["model"]),
         tuple(data["version"]),
         tuple(data.get("log_in", ())),
         data["log_in_by"],

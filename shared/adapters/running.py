@@ -48,21 +48,21 @@ _LOOK_SECONDS = 0.2
 _REASON_CHARACTERS = 2000
 
 
-def run(name: str, toolset: str, program: str) -> int:
+def run(name: str, toolset: str, program: str, model: str | None = None) -> int:
     """Run the agent to its end; the exit code for `inbox work`."""
     agent = agent_named(name)
     runner = _Runner(agent, program)
     session = os.environ.get(SESSION_VARIABLE)
     if not agent.resume or not is_session_id(session):
-        return _told(agent, *runner.run(agent.arguments[toolset]))
+        return _told(agent, *runner.run(agent.starting(toolset, model)))
     assert session is not None
-    reading, status = runner.run(agent.resuming(toolset, session))
+    reading, status = runner.run(agent.resuming(toolset, session, model))
     if runner.stopped or not _is_lost(reading, status):
         return _told(agent, reading._replace(resumed=session), status)
     reason = f": {_cut(reading.reason)}" if reading.reason else ""
     _say(f"session {session} of {agent.title} is lost, so a new one is begun{reason}")
     with _whole_task() as task:
-        reading, status = runner.run(agent.arguments[toolset], task)
+        reading, status = runner.run(agent.starting(toolset, model), task)
     return _told(agent, reading._replace(lost=session), status)
 
 

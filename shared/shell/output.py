@@ -17,10 +17,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import EXITS_WITH_DATA, InboxOrchError, usage
+from ..later import Later
 from .blocks import Block, harmless, harmless_json, plain, readable
 from .escapes import escapes_allowed
 
 _PIECE_BYTES = 64 * 1024
+# By the names of programs: what takes out of all that they say what nobody is to read. It has
+# `suspects` of a text, `hidden` of one, and `covered` of any value.
+_COVERS = {"orch": Later("inbox_orch.orch.patches.hiding")}
 
 
 class ReaderGone(Exception):
@@ -40,6 +44,7 @@ class Output:
     ) -> None:
         self._schema = schema
         self._hand_over = hand_over
+        self._cover = _COVERS.get(schema.partition("/")[0])
         self.as_json = as_json
         self.answered = False
         self.exit_code = 0
@@ -75,6 +80,10 @@ class Output:
             return False
         return self._on_terminal() and sys.stderr.isatty()
 
+    def bare(self) -> None:
+        """From now on say all as it is: somebody has asked for the very bytes."""
+        self._cover = None
+
     # -- results -----------------------------------------------------------------------------
 
     def result(self, data: Mapping[str, Any], *blocks: Block) -> None:
@@ -89,9 +98,9 @@ class Output:
         elif self.terminal:
             from .terminal import render
 
-            self._write(self._encoded(render(blocks)))
+            self._write(self._encoded(render(self._covered(blocks))))
         else:
-            self._write(self._encoded("".join(map(plain, blocks))))
+            self._write(self._encoded("".join(map(plain, self._covered(blocks)))))
 
     def outcome(self, error: InboxOrchError, *blocks: Block) -> None:
         """A result that is not a plain success (exit 11): the whole of it, and the error.
@@ -156,7 +165,7 @@ class Output:
         """Text as it is: generated code, help. Error `usage` when there is no stream for it."""
         self._require_stream()
         self.answered = True
-        self._write(self._encoded(text))
+        self._write(self._encoded(self.as_shown(text)))
 
     def raw(self, content: bytes) -> None:
         """Bytes as they are: the content of an artifact. Error `usage` when there is no stream
@@ -174,7 +183,7 @@ class Output:
         else is written. What is higher or wider than the terminal is cut."""
         from .terminal import picture
 
-        lines, widths = picture(blocks)
+        lines, widths = picture(self._covered(blocks))
         content = self._encoded("".join(line + "\n" for line in lines))
         if content != self._pictured or widths != self._picture:
             self._write(content)
@@ -205,11 +214,26 @@ class Output:
         with contextlib.suppress(InboxOrchError, ReaderGone):
             self._write(b"")  # the picture gives way
         encoding = sys.stderr.encoding or "utf-8"
-        line = harmless(message) + "\n"
+        line = harmless(self.as_shown(message)) + "\n"
         try:
             os.write(2, line.encode(encoding, "backslashreplace"))
         except OSError:
             return
+
+    # -- what nobody is to read --------------------------------------------------------------
+
+    def as_shown(self, text: str) -> str:
+        """A text without what nobody is to read, for one that is written elsewhere."""
+        if self._cover is None or not self._cover.suspects(text):
+            return text
+        hidden: str = self._cover.hidden(text)
+        return hidden
+
+    def _covered(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        if self._cover is None:
+            return blocks
+        covered: tuple[Block, ...] = self._cover.covered(blocks)
+        return covered
 
     # -- writing -----------------------------------------------------------------------------
 
@@ -228,6 +252,9 @@ class Output:
         """UTF-8 where the stream is; ASCII with escapes on any other encoding."""
         unicode = (self._encoding() or "").lower().replace("-", "") == "utf8"
         text = harmless_json(readable(_encoder(indent).encode(value)))
+        if self._cover is not None and self._cover.suspects(text):
+            value = self._cover.covered(value)
+            text = harmless_json(readable(_encoder(indent).encode(value)))
         if not unicode:
             # Outside of strings JSON is ASCII, so all of it may be escaped as in a string.
             text = re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)

@@ -44,6 +44,16 @@ class Event(NamedTuple):
         }
 
 
+NOT_TAKEN_IN = (
+    "attempt_submitted",
+    "attempt_verifying",
+    "work_harvested",
+    "checkpoint_made",
+    "checkpoint_restored",
+)
+"""Kinds that a run notes on a thread whose result it has still to take in: what was written there
+is needed until something else is noted."""
+
 # `json.dumps` would make a new encoder for each event.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 

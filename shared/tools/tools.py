@@ -153,7 +153,8 @@ def _arguments(tool: Tool, command: click.Command) -> Iterator[Argument]:
             continue  # the text itself is given
         name = name.removesuffix(_FILE)
         if name not in tool.without and (tool.only is None or name in tool.only):
-            yield Argument(name, parameter, file, name in tool.texts)
+            text = name in tool.texts
+            yield Argument(name, parameter, file or text, text)
 
 
 def _name(parameter: click.Parameter) -> str:

@@ -274,7 +274,7 @@ def test_a_council_advises_on_a_decision_which_stays_open(project):
     opened = project.orch("council", "start", "--from", "a", "--reviewers", "ada,bob", "--json")
     assert opened.code == 0, opened
     (decision,) = opened.data["council"]["decisions"]
-    assert [*decision["choices"]] == ["continue", "change_role", "accept", "abandon"]
+    assert [*decision["choices"]] == ["continue", "change_role", "accept", "split", "abandon"]
     with project.bus("ada") as bus:
         told = bus.claim(mailboxes=["ada"]).messages[0].body or ""
     assert "stage write did not succeed: no idea" in told

@@ -28,6 +28,7 @@ CHANGING = (
     "dispatch",
     "dispatch --dry-run",
     "drive",
+    "worker",
     "wait",
     "reconcile",
     "integrate --onto main",

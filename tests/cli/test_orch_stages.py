@@ -37,7 +37,8 @@ WHY = "stage write did not succeed: no idea"
 
 def test_in_a_pipe_a_decision_is_one_line_and_its_visits_are_lines(folder: Path):
     assert (
-        orch(folder, "blocked").text == f"a\tleader\t{WHY}\tcontinue,change_role,accept,abandon\n"
+        orch(folder, "blocked").text
+        == f"a\tleader\t{WHY}\tcontinue,change_role,accept,split,abandon\n"
     )
     (_, row) = orch(folder, "status").text.splitlines()
     assert row.split("\t")[-1] == f"decision: {WHY}"

@@ -1,7 +1,7 @@
-"""`orch checkpoint make` and `restore` killed at any step, alone or in a call of git: the next
-command comes to the end of it, and no state of the worktree is lost."""
+"""`orch checkpoint make` and `restore` killed at any step, and at any call of git: the next command
+comes to the end of it, no state of the worktree is lost, and what is the user's is as it was.
+KILL_EVERY=1 kills at every step."""
 
-import random
 import shutil
 from pathlib import Path
 
@@ -10,11 +10,12 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
+from support import killing
 from support.disks import filled, small_disk
-from support.lengths import LONG
 from support.processes import until
 from support.runs import Site, git, lock_files
-from support.scenes import Scene, apart, kill_everywhere, killed_by_git
+from support.scenes import Scene, apart
+from support.sweeps import sweep
 
 KEPT = {"one.txt": b"one\r\n", "new/two.txt": b"two\n", "README.md": b"kept\n"}
 MEDDLED = {"one.txt": b"meddled\n", "more/x.txt": b"more\n", "README.md": b"kept\n"}
@@ -22,6 +23,8 @@ MEDDLED = {"one.txt": b"meddled\n", "more/x.txt": b"more\n", "README.md": b"kept
 
 class Meddled(Scene):
     """An attempt that has ended, in whose worktree somebody has meddled since its checkpoint."""
+
+    with_user = True
 
     @property
     def worktree(self) -> Path:
@@ -49,9 +52,17 @@ class Meddled(Scene):
 
     def act(self) -> None:
         """Keep what lies there, and go back."""
+        self.make_one()
+        self.go_back()
+
+    def make_one(self) -> None:
         with Bus.open(self.database) as bus:
             scheduler = Scheduler(bus)
             scheduler.checkpoint_make(*scheduler.attempt_named("a", None), "as I have made it")
+
+    def go_back(self) -> None:
+        with Bus.open(self.database) as bus:
+            scheduler = Scheduler(bus)
             run, checkpoint = scheduler.checkpoint_named("a/1/1", None)
             scheduler.checkpoint_restore(run, checkpoint)
 
@@ -83,7 +94,6 @@ class Meddled(Scene):
         said = git(self.worktree, "status", "--porcelain", "-uall")
         assert (said == "") == (found == MEDDLED)
         assert git(self.worktree, "symbolic-ref", "HEAD").startswith("refs/heads/orch/")
-        assert git(self.repository, "status", "--porcelain") == ""
         git(self.repository, "fsck", "--strict")
         until(lambda: lock_files(self.repository / ".git") == [])
         assert scheduler.doctor(verify=True).problems == 0
@@ -103,35 +113,21 @@ class Meddled(Scene):
         )
 
 
-def at_many_steps(folder: str) -> None:
+def killed(folder: str, *names: str) -> None:
     """The body of the test, in a process of its own."""
-    scene = Meddled(Path(folder))
-    assert kill_everywhere(scene, scene.act) == {True, False}
+    for name in names:
+        place = Path(folder, name)
+        place.mkdir()
+        scene = Meddled(place)
+        sweep(scene, scene.make_one if name == "checkpoint" else scene.go_back, 6, name=name)
 
 
-def test_what_is_killed_at_any_step_comes_to_the_end(tmp_path: Path):
-    assert int(apart(at_many_steps, tmp_path)) > 100
+EACH = [("checkpoint",), ("restore",)]
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Meddled:
-    scene = Meddled(tmp_path_factory.mktemp("scene"))
-    scene.prepare()
-    return scene
-
-
-def test_whichever_call_of_git_it_dies_in(prepared: Meddled, tmp_path: Path):
-    chance = random.Random(20261130)
-    for _ in range(50 if LONG else 6):
-        prepared.put_back()
-        number, moment = chance.randrange(1, 60), chance.choice(("before", "after"))
-        line = ("checkpoint", "restore", "a/1/1")
-        killed_by_git(prepared, tmp_path / "git", number, moment, *line)
-        try:
-            prepared.check()
-        except BaseException as error:
-            error.add_note(f"{moment} call {number}")
-            raise
+@pytest.mark.parametrize("names", EACH if killing.KILL_EVERY == 1 else [("checkpoint", "restore")])
+def test_what_is_killed_at_any_step_comes_to_the_end(tmp_path: Path, names: tuple[str, ...]):
+    apart(killed, tmp_path, *names)
 
 
 def test_a_full_disk_loses_nothing_and_the_next_command_comes_to_the_end(tmp_path: Path):

@@ -3,7 +3,6 @@ several at once: all of it is committed once, and nothing is lost or left behind
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +12,13 @@ import pytest
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
-from support import killing
 from support.commands import command_path, run
 from support.deaths import KILLED, PREPARED, Death, locks
 from support.disks import small_disk
+from support.processes import until
 from support.runs import Site, commit, git, lock_files
-from support.scenes import REAL_GIT, Scene, apart, kill_everywhere, killed_by_git
+from support.scenes import REAL_GIT, Scene, apart
+from support.sweeps import sweep
 from support.timing import PATIENCE_SECONDS
 
 LEFT = {"README.md": "changed\n", "new.txt": "new\n", "a b/c": "c\n"}
@@ -35,6 +35,8 @@ def leave(site: Site, item) -> None:
 
 class Harvesting(Scene):
     """A submitted attempt and a failed one, each with something that was left."""
+
+    with_user = True
 
     def make(self) -> None:
         """Everything up to the harvest."""
@@ -63,7 +65,7 @@ class Harvesting(Scene):
             assert scheduler.doctor(verify=True).problems == 0
             for row in scheduler.status(run).rows:
                 judge(self.repository, scheduler, row.standing.task)
-        assert lock_files(self.repository / ".git", self.worktrees) == []
+        until(lambda: lock_files(self.repository / ".git", self.worktrees) == [])
         git(self.repository, "fsck", "--strict")
 
 
@@ -99,15 +101,14 @@ def act(scene: Scene) -> None:
         adopt(scheduler)
 
 
-def kill_at_every_step(folder: str) -> None:
+def killed(folder: str) -> None:
     """The body of the test, in a process of its own."""
     scene = Harvesting(Path(folder))
-    kill_everywhere(scene, lambda: act(scene))
+    sweep(scene, lambda: act(scene), 8, name="harvest")
 
 
 def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path):
-    steps = int(apart(kill_at_every_step, tmp_path))
-    assert steps > 370, f"too few steps: {steps}"
+    apart(killed, tmp_path)
 
 
 @pytest.fixture
@@ -116,22 +117,6 @@ def prepared(tmp_path: Path) -> Harvesting:
     scene.folder.parent.mkdir()
     scene.prepare()
     return scene
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_whichever_call_of_git_it_dies_at(prepared: Harvesting, tmp_path: Path, moment: str):
-    every = 1 if killing.KILL_EVERY == 1 else 20
-    # In the short form the other moment meets the others.
-    number = 1 if moment == "before" or every == 1 else 1 + every // 2
-    while True:
-        prepared.put_back()
-        done = killed_by_git(prepared, tmp_path / "bin", number, moment, "reconcile")
-        prepared.check()
-        if done.returncode != -signal.SIGKILL:
-            assert done.returncode == 0, done
-            break
-        number += every
-    assert number > 10
 
 
 def test_several_at_once_commit_it_once(prepared: Harvesting):

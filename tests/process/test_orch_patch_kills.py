@@ -1,10 +1,10 @@
-"""The judgement of what was handed in killed at any step, and so the answer of whoever was asked:
-the next leader comes to the same end, and nothing that was handed in is lost.
+"""A leader killed while it judges what was handed in, lets it in or refuses it, and somebody killed
+who approves, refuses, releases or drops: the next one comes to the same end, nothing that was
+handed in is lost, and what is the user's is as it was. KILL_EVERY=1 kills at every step.
 """
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -15,105 +15,143 @@ from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.views import patches as views
 from inbox_orch.shared.errors import InboxOrchError
 from support import killing
+from support.processes import until
 from support.runs import Site, commit, git, lock_files
-from support.scenes import Scene, apart, kill_everywhere
+from support.scenes import Scene, apart
+from support.sweeps import sweep
 
 POLICY = {"ask_paths": ["ci.yml"], "forbid_paths": ["no.txt"]}
-HANDED_IN = {"fine": "yes.txt", "asked": "ci.yml", "denied": "no.txt", "checked": "ci.yml"}
-ENDS = {
-    "fine": ("succeeded", ["committed"]),
-    "asked": ("succeeded", ["committed"]),
-    "denied": ("succeeded", ["committed", "quarantined"]),
-    "checked": ("succeeded", ["committed"]),
+LEFT = "left by its worker\n"
+
+
+class Act(NamedTuple):
+    """What is handed in, and what is done to it once it is judged (None: it is judged); what that
+    comes to."""
+
+    name: str
+    does: str | None
+    state: str
+    patches: list[str]
+    options: dict[str, object] = {}  # noqa: RUF012 - never changed
+
+
+ACTS = {
+    "allow": Act("yes.txt", None, "succeeded", ["committed"]),
+    "ask": Act("ci.yml", None, "succeeded", ["committed"]),
+    "ask with a check": Act(
+        "ci.yml", None, "succeeded", ["committed"], {"checks": ["test -s ci.yml"]}
+    ),
+    "deny": Act("no.txt", None, "failed", ["quarantined"]),
+    "deny what is left": Act("no.txt", None, "failed", ["quarantined"], {"harvest": True}),
+    "approve": Act("ci.yml", "approve", "succeeded", ["committed"]),
+    "refuse": Act("ci.yml", "refuse", "failed", ["quarantined"]),
+    "release": Act("no.txt", "release", "succeeded", ["committed", "quarantined"]),
+    "drop": Act("no.txt", "drop", "failed", ["dropped"]),
 }
+"""Hand-in and apply; quarantine; what people say of either."""
 
 
 class Judgement(Scene):
-    """Four submitted attempts: one that may come in, two that are asked about, one that may not."""
+    """One submitted attempt."""
 
-    def __init__(self, folder: Path, judged: bool) -> None:
+    with_user = True
+
+    def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder)
-        self.judged = judged
+        self.does = ACTS[name]
 
     def make(self) -> None:
         site = Site(self.folder)
-        run = site.open_run(config=Config(policy=POLICY))
-        for key in HANDED_IN:
-            checks = ["test -s ci.yml"] if key == "checked" else []
-            site.add(run, key, checks=checks, max_attempts=1)
-        items = site.dispatch(run)
-        for key, name in HANDED_IN.items():
-            commit(items[key]["worktree"], "first.txt", "first\n")
-            site.deliver(items[key], name)
-        self.heads = [git(item["worktree"], "rev-parse", "HEAD") for item in items.values()]
-        if self.judged:
+        run = site.open_run(config=Config(policy=POLICY, finds=()))
+        site.add(run, "a", max_attempts=1, **self.does.options)
+        item = site.dispatch(run)["a"]
+        commit(item["worktree"], "first.txt", "first\n")
+        if "harvest" in self.does.options:
+            Path(item["worktree"], self.does.name).write_text(LEFT)
+            site.done(item)
+        else:
+            site.deliver(item, self.does.name)
+        self.head = git(item["worktree"], "rev-parse", "HEAD")
+        if self.does.does is not None:
             site.scheduler.reconcile(run)
         site.close()
 
+    def act(self) -> None:
+        """What is done, in this process; the leader looks afterwards."""
+        with Bus.open(self.database) as bus:
+            caller, leader = Scheduler(bus, "boss"), Scheduler(bus)
+            if self.does.does is not None:
+                say(caller, self.does.does)
+            leader.reconcile(leader.run(None))
+
     def check(self) -> None:
-        """The next leader does the rest, and all is as if nobody had been killed."""
+        """The next one does the rest, and all is as if nobody had been killed."""
+        self.act()
         with Bus.open(self.database) as bus:
             scheduler = Scheduler(bus)
-            lead(scheduler)
-            answer(scheduler)
             run = scheduler.run(None)
+            if self.does.patches == ["committed"]:
+                say(Scheduler(bus, "boss"), "approve")
+                scheduler.reconcile(run)
+            (row,) = scheduler.status(run).rows
             found = views.listed(scheduler.desk, run)
-            rows = scheduler.status(run).rows
-            ends = {row.standing.task.key: row.standing.state for row in rows}
-            assert ends == {key: state for key, (state, _) in ENDS.items()}
-            states = {
-                key: sorted(each.state for each in found if each.where.key == key)
-                for key in HANDED_IN
-            }
-            assert states == {key: wanted for key, (_, wanted) in ENDS.items()}
+            assert row.standing.state == self.does.state
+            assert sorted(each.state for each in found) == self.does.patches
             assert scheduler.doctor(verify=True).problems == 0
             with scheduler.database.snapshot() as snapshot:
-                left = snapshot.all("SELECT kind FROM intent WHERE closed_at IS NULL")
-                heads = snapshot.all("SELECT accepted_head FROM task")
-        assert left == []
-        for (head,) in heads:
-            assert len(git(self.repository, "rev-list", f"main..{head}").split()) == 1
-        assert lock_files(self.repository / ".git", self.worktrees) == []
+                assert snapshot.all("SELECT kind FROM intent WHERE closed_at IS NULL") == []
+        self._git_is_right(row.standing.task.accepted_head, found)
+
+    def _git_is_right(self, accepted: str | None, found: list[views.Listed]) -> None:
+        if accepted is not None:
+            assert len(git(self.repository, "rev-list", f"main..{accepted}").split()) == 1
+            tree = git(self.repository, "rev-parse", f"{accepted}^{{tree}}")
+            assert tree in [each.patch.tree for each in found if each.state == "committed"]
+        kept = git(self.repository, "rev-list", "--objects", "--glob=refs/orch/attempts/*")
+        assert self.head in kept
+        if "harvest" in self.does.options:
+            blob = git(self.repository, "rev-parse", f"{found[0].patch.head}:no.txt")
+            assert blob in kept and git(self.repository, "cat-file", "-p", blob) + "\n" == LEFT
+        until(lambda: lock_files(self.repository / ".git", self.worktrees) == [])
         git(self.repository, "fsck", "--strict")
-        refs = ("--glob=refs/orch/attempts/*",)
-        assert set(self.heads) <= set(git(self.repository, "rev-list", *refs).split())
 
 
-def lead(scheduler: Scheduler) -> None:
-    """What is submitted."""
-    scheduler.reconcile(scheduler.run(None))
-
-
-def answer(scheduler: Scheduler) -> None:
-    """What is asked about is approved, and what was refused is released and taken in."""
-    caller, run = Scheduler(scheduler.bus, "boss"), scheduler.run(None)
+def say(caller: Scheduler, word: str) -> None:
+    """Of the patch of which it may be said; where that was done before the kill, nothing."""
+    run = caller.run(None)
+    state = "queued" if word in ("approve", "refuse") else "quarantined"
     for each in views.listed(caller.desk, run):
-        if each.state == "queued":
-            deeds.approve(caller.desk, run, each.patch)
-        if each.state == "quarantined":
+        if each.state != state:
+            continue
+        if word == "release":
             deeds.release(caller.desk, run, each.patch, "forbid_paths", "so")
-    lead(scheduler)
+            adopt(caller)
+        else:
+            deed = {"approve": deeds.approve, "refuse": deeds.refuse, "drop": deeds.drop}[word]
+            deed(caller.desk, run, each.patch)
+
+
+def adopt(caller: Scheduler) -> None:
+    """Unless it was adopted before the kill."""
     try:
-        scheduler.adopt(run, "denied")
+        caller.adopt(caller.run(None), "a")
     except InboxOrchError as error:
-        if error.code != "invalid_state":  # it was adopted before the kill
+        if error.code != "invalid_state":
             raise
 
 
-def play(scene: Scene, act: Callable[[Scheduler], None]) -> None:
-    """What a leader does, in this process."""
-    with Bus.open(scene.database) as bus:
-        act(Scheduler(bus))
-
-
-def kill_at_every_step(folder: str, name: str) -> None:
+def killed(folder: str, *names: str) -> None:
     """The body of the test, in a process of its own."""
-    scene = Judgement(Path(folder), judged=name == "answer")
-    act = partial(play, scene, {"lead": lead, "answer": answer}[name])
-    kill_everywhere(scene, act, every=killing.RARELY)
+    for name in names:
+        place = Path(folder, name.replace(" ", "-"))
+        place.mkdir()
+        scene = Judgement(place, name)
+        sweep(scene, scene.act, 2, name=name)
 
 
-@pytest.mark.parametrize("act", ["lead", "answer"])
-def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path, act: str):
-    steps = int(apart(kill_at_every_step, tmp_path, act))
-    assert steps > 10 * killing.KILL_EVERY, f"too few steps: {steps}"
+EACH = [(name,) for name in ACTS] if killing.KILL_EVERY == 1 else [tuple(ACTS)]
+
+
+@pytest.mark.parametrize("names", EACH, ids=" ".join)
+def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path, names: tuple[str, ...]):
+    apart(killed, tmp_path, *names)

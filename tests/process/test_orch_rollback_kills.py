@@ -1,26 +1,27 @@
-"""`orch patch rollback` killed at every step: the next command makes it whole, or as if it had
-never been begun; and the same again comes to the end."""
+"""`orch patch rollback` killed at every step, and at every call of git: the next command makes it
+whole, or as if it had never been begun; the same again comes to the end; and what is the user's is
+as it was. KILL_EVERY=1 kills at every step."""
 
 import contextlib
 from pathlib import Path
-
-import pytest
 
 from inbox_orch.inbox import Bus
 from inbox_orch.orch.integration.rules import branch_of
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.patches import ledger
 from inbox_orch.orch.patches import rows as patches
-from support import killing
 from support.accepted import recorded
 from support.buses import refused
 from support.processes import until
 from support.runs import Site, git, lock_files
-from support.scenes import Scene, apart, kill_everywhere, killed_by_git
+from support.scenes import Scene, apart
+from support.sweeps import sweep
 
 
 class Undoing(Scene):
     """A run whose tasks `a` and `b` were integrated; the patch of `a` is to be undone."""
+
+    with_user = True
 
     def make(self) -> None:
         site = Site(self.folder)
@@ -64,42 +65,17 @@ class Undoing(Scene):
         assert "b.txt" in listed
         assert states[0] == ("rolled_back" if undone else "committed")
         assert states[1:] in ([["committed"]] if undone else [[], ["created"], ["validated"]])
-        assert git(self.repository, "status", "--porcelain") == ""
         git(self.repository, "fsck", "--strict")
         until(lambda: lock_files(self.repository / ".git") == [])
         assert scheduler.doctor(verify=True).problems == 0
         return undone
 
 
-def at_every_step(folder: str) -> None:
+def killed(folder: str) -> None:
     """The body of the test, in a process of its own."""
     scene = Undoing(Path(folder))
-    assert kill_everywhere(scene, scene.act) == {True, False}
+    sweep(scene, scene.act, 8, name="rollback")
 
 
 def test_a_rollback_killed_at_any_step_is_made_whole(tmp_path: Path):
-    steps = int(apart(at_every_step, tmp_path))
-    assert steps > 50, f"too few steps: {steps}"
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Undoing:
-    scene = Undoing(tmp_path_factory.mktemp("scene"))
-    scene.prepare()
-    return scene
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_it_is_undone_once_whichever_git_its_leader_dies_with(
-    prepared: Undoing, tmp_path: Path, moment: str
-):
-    number, found = 1, set()
-    while True:
-        prepared.put_back()
-        line = ("patch", "rollback", "a/1/1")
-        ended = killed_by_git(prepared, tmp_path / "git", number, moment, *line)
-        found.add(prepared.check())
-        if ended.returncode == 0:
-            break
-        number += 1 if killing.KILL_EVERY == 1 else 11
-    assert found == {True, False}
+    apart(killed, tmp_path)

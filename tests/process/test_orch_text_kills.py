@@ -2,7 +2,6 @@
 at any step; a full disk; several at once: it is brought in once, and nothing stays behind."""
 
 import json
-import signal
 import subprocess
 from pathlib import Path
 
@@ -18,8 +17,10 @@ from support import killing
 from support.commands import command_path, run
 from support.deaths import INDEX_WRITTEN, KILLED, PREPARED, Death, locks
 from support.disks import small_disk
+from support.processes import until
 from support.runs import Site, git, lock_files
-from support.scenes import Scene, apart, kill_everywhere, killed_by_git
+from support.scenes import Scene, apart
+from support.sweeps import sweep
 from support.timing import PATIENCE_SECONDS
 
 EDITS = [
@@ -57,64 +58,58 @@ def judge(repository: Path, scheduler: Scheduler, key: str) -> None:
 
 
 class Handed(Scene):
-    """One attempt whose worker has answered, and a task for which somebody hands in a change."""
+    """One attempt whose worker has answered; or a task for which somebody hands in a change."""
+
+    with_user = True
+
+    def __init__(self, folder: Path, key: str) -> None:
+        super().__init__(folder)
+        self.key = key
 
     def make(self) -> None:
         """Everything up to that."""
         site = Site(self.folder)
-        opened = answered(site, "asked")
-        site.add(opened, "unasked")
+        if self.key == "asked":
+            answered(site, self.key)
+        else:
+            site.add(site.open_run(), self.key)
         site.close()
+
+    def act(self) -> None:
+        """What a leader does, or somebody who hands in a change, in this process."""
+        with Bus.open(self.database) as bus:
+            scheduler = Scheduler(bus)
+            opened = scheduler.run(None)
+            if self.key == "unasked":
+                submit.submit(scheduler.desk, opened, self.key, TEXT, key="once")
+            scheduler.reconcile(opened)
 
     def check(self) -> None:
         """The next one does the same, and all is well."""
-        act(self)
+        self.act()
         with Bus.open(self.database) as bus:
             scheduler = Scheduler(bus)
             assert scheduler.doctor(verify=True).problems == 0
-            for key in ("asked", "unasked"):
-                judge(self.repository, scheduler, key)
-        assert lock_files(self.repository / ".git", self.worktrees) == []
+            judge(self.repository, scheduler, self.key)
+        until(lambda: lock_files(self.repository / ".git", self.worktrees) == [])
         git(self.repository, "fsck", "--strict")
 
 
-def act(scene: Scene) -> None:
-    """What a leader does, and somebody who hands in a change, in this process."""
-    with Bus.open(scene.database) as bus:
-        scheduler = Scheduler(bus)
-        opened = scheduler.run(None)
-        scheduler.reconcile(opened)
-        submit.submit(scheduler.desk, opened, "unasked", TEXT, key="once")
-        scheduler.reconcile(opened)
-
-
-def kill_at_every_step(folder: str) -> None:
+def killed(folder: str, *keys: str) -> None:
     """The body of the test, in a process of its own."""
-    scene = Handed(Path(folder))
-    kill_everywhere(scene, lambda: act(scene), every=killing.RARELY)
+    for key in keys:
+        place = Path(folder, key)
+        place.mkdir()
+        scene = Handed(place, key)
+        sweep(scene, scene.act, 6, name=f"text {key}")
 
 
-def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path):
-    steps = int(apart(kill_at_every_step, tmp_path))
-    assert steps > 5 * killing.KILL_EVERY, f"too few steps: {steps}"
+EACH = [("asked",), ("unasked",)] if killing.KILL_EVERY == 1 else [("asked", "unasked")]
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_whichever_call_of_git_it_dies_at(tmp_path: Path, moment: str):
-    scene = Handed(tmp_path / "scene")
-    scene.folder.parent.mkdir(exist_ok=True)
-    scene.prepare()
-    every = 1 if killing.KILL_EVERY == 1 else 41
-    number = 1
-    while True:
-        scene.put_back()
-        done = killed_by_git(scene, tmp_path / "bin", number, moment, "reconcile")
-        scene.check()
-        if done.returncode != -signal.SIGKILL:
-            assert done.returncode == 0, done
-            break
-        number += every
-    assert number > 10
+@pytest.mark.parametrize("keys", EACH)
+def test_what_is_killed_at_any_step_comes_to_the_same_end(tmp_path: Path, keys: tuple[str, ...]):
+    apart(killed, tmp_path, *keys)
 
 
 def is_brought_in_once(site: Site) -> None:

@@ -244,6 +244,19 @@ def test_a_thread_that_says_so_is_offered_again_when_its_result_is_refused(proje
     assert show(project, thread).thread.reason == "exhausted"
 
 
+@pytest.mark.parametrize("script, told", [
+    ("echo no key >&2; exit 3", "exit status 3"), ("exit 127", "exit status 127"),
+    ("sleep 60", "0.2 s"),
+])  # fmt: skip
+def test_a_thread_that_says_so_is_offered_again_when_its_command_fails(project, script, told):
+    thread = project.send(payload='{"retry_failed": true, "timeout_seconds": 0.2}')
+    code, finished = work_once(project, script)
+    shown = show(project, thread)
+    assert (code, finished["outcome"], shown.thread.state) == (0, "handed_back", "pending")
+    assert shown.thread.available_at > shown.thread.updated_at
+    assert told in shown.messages[-1].body
+
+
 @pytest.mark.parametrize("said", ["1", '"true"', "false", "{}"])
 def test_what_does_not_say_so_fails_as_ever(project, said):
     thread = project.send(schema=SCHEMA, payload=f'{{"retry_refused": {said}}}')

@@ -11,7 +11,7 @@ from inbox_orch.orch.cleanup.checkpoints import Checkpoint
 from inbox_orch.orch.git import snapshots
 from inbox_orch.orch.journal import rows as journal_rows
 from inbox_orch.orch.runs.model import Run
-from inbox_orch.orch.stages import decide
+from inbox_orch.orch.stages import outdated
 from inbox_orch.orch.stages.course import read
 from inbox_orch.orch.stages.decide import Answered
 from support.buses import refused
@@ -290,12 +290,12 @@ def test_no_stage_begins_in_a_worktree_that_is_put_back_at_the_moment(site: Site
         journal_rows.open_intent(
             tx, now.attempt, "restore", {}, owner=desk.database.owner(), now_ms=0
         )
-    assert decide.holds_up(desk, now)
+    assert outdated.holds_up(desk, now)
     with desk.database.transaction() as tx:
         journal_rows.close_intent(
             tx, course.attempt.id, "restore", "undone", desk.database.owner(), 0
         )
-    assert not decide.holds_up(desk, now)
+    assert not outdated.holds_up(desk, now)
 
 
 def _answer(course: Course, word: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from inbox_orch.orch.integration.rules import branch_of
+from inbox_orch.orch.leader import patches as deeds
 from inbox_orch.orch.patches import ledger
 from inbox_orch.orch.patches import rows as patches
 from inbox_orch.orch.patches.ledger import Word
@@ -251,3 +252,79 @@ def test_a_branch_that_moves_meanwhile_is_looked_at_again(site: Site, monkeypatc
     assert git(site.repository, "log", "-1", "--format=%s", f"{done.tip}^") == "x"
     assert [state(site, each) for each in reverses(site, done.undone)] == ["dropped", "committed"]
     assert files(site, run) == {"README.md", "b.txt"}
+
+
+# -- what was released ---------------------------------------------------------------------------
+
+
+def let_in(site: Site, run: Run, key: str, content: str, *after: str) -> None:
+    """A task changes README.md, which the policy forbids; somebody releases it."""
+    site.add(run, key, max_attempts=1, depends_on=after)
+    site.deliver(site.dispatch(run)[key], "README.md", content)
+    site.scheduler.reconcile(run)
+    release(site, run, f"{key}/1/1")
+    site.scheduler.adopt(run, key)
+    site.scheduler.integrate(run)
+
+
+def release(site: Site, run: Run, name: str) -> None:
+    desk = site.leader("boss").desk
+    with desk.database.snapshot() as snapshot:
+        patch = ledger.named(snapshot, run, name)
+    deeds.release(desk, run, patch, "forbid_paths", "it has to")
+
+
+FORBIDS = Config(policy={"forbid_paths": ["README.md"]})
+LINES = "A project.\n" + "".join(f"{n}\n" for n in range(20))
+CHANGED = LINES.replace("19\n", "nineteen\n")
+
+
+def test_what_was_released_is_taken_back_without_another_release(site: Site):
+    run = site.open_run(config=FORBIDS)
+    before = git(site.repository, "rev-parse", "main:README.md")
+    let_in(site, run, "a", "Another project.\n")
+    done = site.scheduler.patch_rollback(run, "a/1/2")
+    assert git(site.repository, "rev-parse", f"{branch_of(run)}:README.md") == before
+    with site.scheduler.database.snapshot() as snapshot:
+        said = patches.entries_of(snapshot, done.reverse.id)[0]
+    assert (said.outcome, said.found["released"]) == (
+        "allowed", [{"rule": "forbid_paths", "by": "boss"}],
+    )  # fmt: skip
+    with refused("policy_denied"):  # what was taken back does not come in again by itself
+        site.scheduler.patch_rollback(run, done.reverse_name)
+
+
+def test_what_is_no_exact_reverse_needs_a_release_of_its_own(site: Site):
+    run = site.open_run(config=FORBIDS)
+    let_in(site, run, "a", LINES)
+    let_in(site, run, "b", CHANGED, "a")
+    patch = patch_of(site, run, "b")
+    let_in(site, run, "c", CHANGED.replace("2\n", "two\n", 1), "b")
+    with refused("policy_denied") as error:
+        site.scheduler.patch_rollback(run, "b/1/2")
+    name = error.value.details["name"]
+    assert f"`orch patch release {name} --rule forbid_paths --reason TEXT`" in str(
+        error.value.details["objections"]
+    )
+    release(site, run, name)
+    done = site.scheduler.patch_rollback(run, "b/1/2")
+    assert "19\n" in git(site.repository, "show", f"{branch_of(run)}:README.md") + "\n"
+    assert "two" in git(site.repository, "show", f"{branch_of(run)}:README.md")
+    assert (state(site, patch), done.reverse_name) == ("rolled_back", "b/1/4")
+
+
+def test_a_release_counts_after_whoever_undid_it_has_died(site: Site, monkeypatch):
+    from inbox_orch.orch.integration import roll_back
+
+    run = site.open_run(config=FORBIDS)
+    let_in(site, run, "a", LINES)
+    let_in(site, run, "b", CHANGED, "a")
+    let_in(site, run, "c", CHANGED.replace("2\n", "two\n", 1), "b")
+    with refused("policy_denied"):
+        site.scheduler.patch_rollback(run, "b/1/2")
+    release(site, run, "b/1/3")
+    monkeypatch.setattr(roll_back, "_bring_in", lambda *given: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        site.scheduler.patch_rollback(run, "b/1/2")
+    monkeypatch.undo()
+    assert site.scheduler.patch_rollback(run, "b/1/2").reverse_name == "b/1/4"

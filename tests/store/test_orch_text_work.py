@@ -294,6 +294,20 @@ def test_a_patch_of_another_task_is_not_replaced(site: Site):
         submit.submit(site.scheduler.desk, run, "b", DIFF.encode(), replaces=done.patch)
 
 
+def test_a_text_that_has_come_and_is_not_taken_in_yet_survives_pruning(site: Site, run):
+    site.add(run, "a", hands_in="text")
+    item = site.dispatch(run)["a"]
+    payload = json.dumps({"edits": EDITS})
+    site.worker.done(item["thread"], site.claim(item), body="Better.", payload=payload)
+    assert site.scheduler.status(run).rows[0].attempt.state == "submitted"
+
+    site.clock.advance(90 * 24 * 3600)
+    assert site.scheduler.bus.prune(30).unread == (item["thread"],)
+    site.scheduler.reconcile(run)
+    assert accepted_file(site, run) == "A better project."
+    assert (site.scheduler.bus.prune(30).threads, site.task(run, "a").state) == (1, "succeeded")
+
+
 def test_a_text_survives_pruning_and_is_exported_byte_for_byte(site: Site, run):
     content = DIFF.rstrip("\n")  # the missing end is part of what was handed in
     site.add(run, "a")

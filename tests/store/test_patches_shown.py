@@ -26,7 +26,7 @@ ASKING = {"ask_paths": ["ci.yml"]}
 SAYS = "`ask_paths` of the run: ci.yml is not changed unasked (ci.yml)"
 DENIED = (
     "`max_files` of the run: 2 files are changed, and at most 1 are let in; change what is handed"
-    " in; or `orch patch release --rule max_files` lets this one in, with a reason"
+    " in; or `orch patch release a/1/1 --rule max_files --reason TEXT` lets this one in"
 )
 
 

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.stages import gating
 from support.runs import Site, commit, git
 from support.stages import Course, action, add, agent, gates, review
@@ -13,7 +14,7 @@ from support.stages import Course, action, add, agent, gates, review
 
 @pytest.fixture
 def run(site: Site):
-    return site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    return site.open_run(config=Config(roles={"reviewer": Role("reviewers")}))
 
 
 @pytest.fixture
@@ -289,7 +290,7 @@ def test_a_stage_is_told_how_text_is_handed_in_and_why_it_was_refused(
 
 
 def test_what_a_stage_may_not_change_is_never_in_its_worktree(site: Site, course: Course):
-    config = Config(roles={"reviewer": "reviewers"}, policy={"forbid_paths": ["README.md"]})
+    config = Config(roles={"reviewer": Role("reviewers")}, policy={"forbid_paths": ["README.md"]})
     run = course.run = site.open_run(config=config, title="Later")
     written(site, run, course, {"patch": PATCH})
 

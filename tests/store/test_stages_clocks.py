@@ -6,6 +6,7 @@ from inbox_orch.orch.attempts import timing
 from inbox_orch.orch.git import snapshots
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Limits
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.stages.decide import Answered
 from inbox_orch.orch.views.explain import explain
 from support.buses import refused
@@ -15,7 +16,7 @@ from support.stages import Course, add, agent, review
 
 @pytest.fixture
 def run(site: Site):
-    return site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    return site.open_run(config=Config(roles={"reviewer": Role("reviewers")}))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 
 from inbox_orch.orch.attempts import timing
 from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.stages import settle
 from inbox_orch.orch.stages.model import Stage
 from support.buses import refused
@@ -15,7 +16,7 @@ from support.stages import Course, add, agent
 
 @pytest.fixture
 def run(site: Site):
-    return site.open_run(config=Config(roles={"frontier_reviewer": "reviewers"}))
+    return site.open_run(config=Config(roles={"frontier_reviewer": Role("reviewers")}))
 
 
 @pytest.fixture

@@ -227,7 +227,7 @@ def test_a_decision_is_among_the_open_questions(site: Site, run, course):
     course.fail("no idea")
 
     (question,) = site.scheduler.questions(run)
-    assert question.options == ("continue", "change_role", "accept", "abandon")
+    assert question.options == ("continue", "change_role", "accept", "split", "abandon")
     assert question.as_json()["decision"]["cause"] == "pause"
     with refused("usage"):
         site.scheduler.answer(run, "a", body="what?")

@@ -8,6 +8,7 @@ from inbox_orch.orch.cli.report import _for_a_pipe as for_a_pipe
 from inbox_orch.orch.cli.report import _for_people as for_people
 from inbox_orch.orch.pictures.page import page
 from inbox_orch.orch.runs.config import Config, Setup
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.stages import unseen
 from inbox_orch.orch.stages.caches import is_cache
 from inbox_orch.shared.shell.blocks import plain
@@ -60,7 +61,7 @@ def test_a_gate_that_passes_with_what_a_worker_has_left_out_is_told_of(site: Sit
 
 def test_who_reviews_is_told_of_it_too(site: Site):
     commit(site.repository, ".gitignore", "gen.py\nmade.dat\n")
-    config = Config(finds=(), roles={"reviewer": "reviewers"})
+    config = Config(finds=(), roles={"reviewer": Role("reviewers")})
     run = site.open_run(config=config)
     look = STAGES[1]._replace(on_success="judge")
     add(site, run, "a", STAGES[0], look, STAGES[2], review("judge", on_failure="mend"))

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from inbox_orch.orch.runs.config import Config
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.stages.decide import Answered
 from inbox_orch.orch.views import stages
 from support.runs import Site
@@ -13,7 +14,7 @@ from support.stages import Course, add, agent, gates, review
 
 @pytest.fixture
 def run(site: Site):
-    return site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    return site.open_run(config=Config(roles={"reviewer": Role("reviewers")}))
 
 
 @pytest.fixture

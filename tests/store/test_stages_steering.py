@@ -9,6 +9,7 @@ import pytest
 from inbox_orch.orch.attempts import timing
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Limits
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.stages.decide import Answered
 from support.buses import refused
 from support.runs import Site, commit, git
@@ -424,7 +425,7 @@ def test_one_who_says_prose_for_a_verdict_is_told_and_may_say_it_again(site: Sit
         agent("write", on_success="review"),
         agent("review", writes=False, reviews=True, role="reviewer", on_failure="write"),
     )
-    run = site.open_run(config=Config(roles={"reviewer": "reviewers"}, finds=()))
+    run = site.open_run(config=Config(roles={"reviewer": Role("reviewers")}, finds=()))
     course = Course(site, run)
     begun(site, run, *stages)
     course.work(a_txt="one\n")

@@ -27,6 +27,7 @@ from inbox_orch.orch.pictures.timeline import bar_of_visit
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
 from inbox_orch.orch.runs.plan import Opening
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.schemas import COMMANDS
 from inbox_orch.orch.stages.decide import Answered
 from inbox_orch.orch.views import logs
@@ -163,7 +164,7 @@ def test_who_worked_on_it_is_told_of_all_visits_and_not_who_decided(lasting):
 
 
 def test_who_is_at_it_now_is_named_and_otherwise_who_wrote_it(site: Site):
-    run = site.open_run(config=Config(roles={"reviewer": "reviewers"}))
+    run = site.open_run(config=Config(roles={"reviewer": Role("reviewers")}))
     add(site, run, "a", agent("write", on_success="judge"), review("judge"))
     site.dispatch(run)
     course = Course(site, run)
@@ -303,7 +304,10 @@ def test_a_decision_is_shown_with_what_each_answer_does(lasting):
     assert "  continue: go on at mend, with its counters anew" in block.text
     assert "4. mend, succeeded, by w1, $0.25" in block.text
     assert block.text.endswith("`orch answer stuck --decide ANSWER --body HINT` decides")
-    assert plain(block).split("\t")[0::3] == ["stuck", "continue,change_role,accept,abandon\n"]
+    assert plain(block).split("\t")[0::3] == [
+        "stuck",
+        "continue,change_role,accept,split,abandon\n",
+    ]
     assert "\n" not in plain(block).rstrip("\n") and len(plain(block)) < 400
 
 
@@ -361,7 +365,7 @@ def test_a_board_shows_decisions_and_where_each_task_is(lasting):
              detail_lines(board, rows["stuck"], near, 90)]  # fmt: skip
 
     assert asked[0].startswith("? stuck, a decision: stage look does not get better")
-    assert asked[0].endswith("(continue | change_role | accept | abandon)")
+    assert asked[0].endswith("(continue | change_role | accept | split | abandon)")
     assert view.note_of(board, rows["stuck"]).startswith("decision: stage look")
     assert view.note_of(board, rows["taken"]).startswith("not verified: accepted by leader")
     assert any(line.lstrip().startswith("› accept: take the work as it is") for line in lines)
@@ -464,7 +468,7 @@ def test_a_drive_tells_visits_and_not_each_time_that_something_was_handed_in(sit
     decision = next(n for n in notices if n.type == "decision")
     assert decision.text == "a needs a decision: stage look did not succeed: look: 1 failure"
     assert decision.as_json()["next"].endswith(" a --decide ANSWER --body HINT")
-    assert decision.facts["options"] == ["continue", "change_role", "accept", "abandon"]
+    assert decision.facts["options"] == ["continue", "change_role", "accept", "split", "abandon"]
 
 
 def _latest(site: Site) -> int:

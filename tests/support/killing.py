@@ -99,6 +99,25 @@ def killed_before(step: int, act: Callable[[], None], *, changes: bool = False) 
     return False
 
 
+def steps_of(act: Callable[[], None]) -> int:
+    """How many steps that change something there are in what a process of its own does."""
+    hear, tell = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            count = install(0, changes=True)
+            act()
+            _write(tell, str(count()).encode())
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(tell)
+    said = os.read(hear, 20)
+    os.close(hear)
+    assert os.waitpid(process, 0)[1] == 0
+    return int(said)
+
+
 def _run(scenario: Scenario, folder: Path, facts: Any, step: int) -> tuple[bool, bool]:
     """(it came to its end, it had returned before it was killed)."""
     hear, tell = os.pipe()
@@ -134,8 +153,9 @@ _READING = ("fsync", "close")
 _WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
-def install(kill_before: int, *, changes: bool = False) -> None:
-    """From here on this process kills itself before its step number `kill_before`.
+def install(kill_before: int, *, changes: bool = False) -> Callable[[], int]:
+    """From here on this process kills itself before its step number `kill_before`; what is returned
+    tells how many there were.
 
     With `changes` a step is a call that changes a file or a folder, or a COMMIT. Whoever is killed
     before anything else leaves behind what it would if it were killed before the next of these:
@@ -159,6 +179,7 @@ def install(kill_before: int, *, changes: bool = False) -> None:
             setattr(os, name, _stepping(getattr(os, name), step, seen))
     _install_writes(step)
     _install_sqlite(step, commit if changes else step)
+    return lambda: count
 
 
 def _may_write(*arguments: Any) -> bool:

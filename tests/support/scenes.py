@@ -16,7 +16,7 @@ from typing import Any
 
 from inbox_orch.orch.git.repository import Repository
 from sqlite import outside
-from support import killing, warm
+from support import killing, users, warm
 from support.commands import command_path
 from support.timing import PATIENCE_SECONDS
 
@@ -25,12 +25,17 @@ _TESTS = str(Path(__file__).resolve().parent.parent)
 
 
 class Scene:
-    """A repository with a database, at the moment before something is done to it."""
+    """A repository with a database, at the moment before something is done to it; `with_user`:
+    in which the user is at work, too."""
+
+    with_user = False
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.aside = folder / "here", folder / "aside"
         self.repository, self.worktrees = self.folder / "project", self.folder / "worktrees"
         self.database = self.repository / ".inbox" / "bus.db"
+        self.standing: dict[str, Any] = {}
+        """What is the user's, in a scene with a user."""
 
     def make(self) -> None:
         """Everything up to that moment, in `folder`; nothing stays open."""
@@ -44,7 +49,14 @@ class Scene:
         """Make it, and put it aside."""
         self.folder.mkdir()
         self.make()
+        if self.with_user:
+            users.at_work(self.repository)
+            self.standing = users.own(self.repository)
         shutil.move(self.folder, self.aside)
+
+    def untouched(self) -> None:
+        """What is the user's is as it was prepared."""
+        assert not self.with_user or users.own(self.repository) == self.standing
 
     def put_back(self) -> None:
         """As it was prepared, in its own place. A copy has another identity."""

@@ -22,6 +22,7 @@ from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs import task_rows as tasks
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.orch.stages.model import Stage
 from inbox_orch.shared.errors import InboxOrchError
 from support import killing
@@ -197,7 +198,7 @@ class Play(Scene):
         git(site.repository, "commit", "--quiet", "--message", "Ignore")
         config = Config(
             gates=tuple(self.gates),
-            roles={"frontier_reviewer": REVIEWERS},
+            roles={"frontier_reviewer": Role(REVIEWERS)},
             finds=(),
             policy=self.script.policy,
         )

@@ -112,7 +112,7 @@ def test_only_the_coding_toolset_lets_an_agent_change_files():
         assert agent.sources and all(each["address"] and each["read"] for each in agent.sources)
         bare = agent.bare
         if bare is not None:
-            coding = agent.arguments["coding"]
+            coding = agent.starting("coding")
             assert set(coding) & set(bare.edits)
             assert commands.warning_of((agent.program, *coding)) is None
 
@@ -124,10 +124,23 @@ def test_with_a_session_an_agent_may_do_what_it_may_without_and_nothing_more():
             resuming = agent.resuming(toolset, "s-1")
             assert "s-1" in resuming and not any("{" in word for word in resuming)
             if agent.name != "codex":
-                assert resuming[: len(agent.arguments[toolset])] == agent.arguments[toolset]
+                starting = agent.starting(toolset)
+                assert resuming[: len(starting)] == starting
     codex = agents()["codex"]
     assert 'sandbox_mode="read-only"' in codex.resuming("readonly", "s-1")
     assert 'sandbox_mode="workspace-write"' in codex.resuming("coding", "s-1")
+
+
+def test_a_model_is_named_among_the_options_of_a_new_run_and_of_a_resumed_one():
+    for agent in agents().values():
+        for toolset in TOOLSETS:
+            plain, named = agent.starting(toolset), agent.starting(toolset, "m-1")
+            resumed = agent.resuming(toolset, "s-1", "m-1")
+            for words in (named, resumed):
+                assert words[words.index("--model") + 1] == "m-1", agent.name
+            assert [word for word in named if word not in ("--model", "m-1")] == [*plain]
+            assert not any("{" in word for word in (*plain, *named, *resumed))
+    assert agents()["codex"].starting("coding", "m-1")[0] == "exec", "before it, it is not heard"
 
 
 ACTS = """#!/bin/sh
@@ -200,7 +213,7 @@ def test_each_agent_begins_anew_where_its_session_is_lost(tmp_path, name):
     seen = Resumed(tmp_path, name, *LOST[name])
 
     assert (seen.ended.returncode, seen.heard) == (0, "mend it\nthe whole task\n")
-    assert seen.calls[1] == " ".join(agents()[name].arguments["coding"])
+    assert seen.calls[1] == " ".join(agents()[name].starting("coding"))
     assert seen.usage["lost_session_id"] == "s-1"
     assert b"is lost, so a new one is begun" in seen.ended.stderr
 
@@ -369,6 +382,9 @@ def test_a_worker_rests_longer_at_each_limit_in_a_row_and_ends_without_a_log_in(
     assert not rest.for_good
     rest.note(ended(77), 0)
     assert rest.for_good and rest.error().code == "not_logged_in"
+    assert str(rest.error().hint).endswith("the thread that met it has failed and says so")
+    rest.note(ended(77, outcome="handed_back"), 0)
+    assert str(rest.error().hint).endswith("the thread that met it is offered again")
 
 
 def test_a_worker_with_a_command_of_its_own_never_rests():

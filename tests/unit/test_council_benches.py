@@ -3,8 +3,8 @@
 import pytest
 
 from inbox_orch.orch.council.prompts import DEFAULT_REVIEWERS
-from inbox_orch.orch.leader.crew import posts_of
 from inbox_orch.orch.leader.hearing import benches_of, reviewers_of
+from inbox_orch.orch.leader.posts import posts_of
 from inbox_orch.shared.errors import InboxOrchError
 
 

@@ -11,6 +11,7 @@ from inbox_orch.orch.documents import reading
 from inbox_orch.orch.documents.config import read_config
 from inbox_orch.orch.runs.config import Config, NoAnswer, Setup, from_given
 from inbox_orch.orch.runs.model import Limits
+from inbox_orch.orch.runs.role import Role
 from inbox_orch.shared.errors import InboxOrchError
 
 WHOLE = """
@@ -287,7 +288,7 @@ def test_roles_decisions_and_what_is_looked_for_arrive(tmp_path):
         """,
     )
 
-    assert config.roles == {"frontier_reviewer": "reviewers", "my_own": "mine"}
+    assert config.roles == {"frontier_reviewer": Role("reviewers"), "my_own": Role("mine")}
     assert config.finds == ("gates",)
     assert config.decisions == NoAnswer("abandon", 7200)
     assert from_given(json.loads(config.canonical())) == config
@@ -312,8 +313,46 @@ def test_what_is_wrong_with_them_is_told_by_its_line(tmp_path):
         """,
     )
 
-    assert [p["line"] for p in found] == [2, 3, 4, 4, 5, 8, 9]
-    assert found[3]["instead"] == "did you mean `mailbox`?"
-    assert "on_no_answer: abandon" in str(found[6]["instead"])
+    assert [p["line"] for p in found] == [2, 3, 4, 5, 8, 9]
+    assert found[2]["instead"] == "did you mean `mailbox`?"
+    assert "on_no_answer: abandon" in str(found[5]["instead"])
     (found,) = problems(tmp_path, "finds: [gates, gates]\n")
     assert "`finds` names 'gates' twice" in found["message"]
+
+
+def test_what_the_workers_of_a_role_run_arrives(tmp_path):
+    config = read(
+        tmp_path,
+        """\
+        roles:
+          builder: {command: [sh, -c, "cat > notes"]}
+          frontier_reviewer: {mailbox: reviewers, adapter: codex, toolset: readonly, model: m-1}
+        """,
+    )
+
+    assert config.roles == {
+        "builder": Role(command=("sh", "-c", "cat > notes")),
+        "frontier_reviewer": Role("reviewers", None, "codex", "readonly", "m-1"),
+    }
+    assert from_given(json.loads(config.canonical())) == config
+    assert read(tmp_path, json.dumps(config.as_json()), "run.json") == config
+
+
+def test_what_is_wrong_with_the_workers_of_a_role_is_told_by_its_line(tmp_path):
+    found = problems(
+        tmp_path,
+        """\
+        roles:
+          nobody: {}
+          both: {command: [a], adapter: claude}
+          unknown: {adapter: claud}
+          alone: {mailbox: m, model: m-1}
+          option: {adapter: claude, model: --yolo}
+          empty: {command: []}
+          tools: {adapter: claude, toolset: everything}
+          nothing: {command: [""]}
+        """,
+    )
+
+    assert [p["line"] for p in found] == [2, 3, 4, 5, 6, 7, 8, 9]
+    assert "claude, codex" in str(found[2]["instead"])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from inbox_orch.orch.leader import crew
-from inbox_orch.orch.leader.crew import Post
+from inbox_orch.orch.leader.posts import Post
 from support.buses import refused
 
 _POST = Post("true", None, "w")

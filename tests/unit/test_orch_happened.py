@@ -37,6 +37,12 @@ def test_a_kind_that_is_not_known_is_said_as_it_is():
             {"from": "active", "reason": "attempt 1 lost: gone"},
             "is to be tried again: attempt 1 lost: gone",
         ),
+        ("task_skipped", {"from": "pending", "reason": "skipped by the leader"}, "was skipped"),
+        (
+            "task_skipped",
+            {"from": "blocked", "reason": "split into p1, p2 by boss"},
+            "was skipped: split into p1, p2 by boss",
+        ),
         ("task_edited", {"changed": ["body", "checks"]}, "was changed: body, checks"),
         ("run_open", {"from": None}, "the run was opened"),
         ("run_open", {"from": "paused"}, "the run goes on"),

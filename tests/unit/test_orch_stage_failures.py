@@ -34,6 +34,12 @@ def test_a_gate_that_cannot_be_judged_is_nobodys_to_mend():
     assert FAILURES["gate_unjudged"].counts is None
 
 
+def test_nothing_that_befalls_a_review_sends_a_writer_but_its_own_word():
+    of_reviews = {name for name, row in FAILURES.items() if "review" in row.what.split(" other")[0]}
+
+    assert of_reviews & named(then="on_failure") == {"changes_requested"}
+
+
 def test_trouble_with_workers_and_providers_uses_up_no_visit():
     assert named(then="same_stage") == named(ends="visit", counts="infrastructure")
     assert named(then="same_visit") == named(ends="delivery")

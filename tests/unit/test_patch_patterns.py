@@ -97,6 +97,68 @@ def test_on_the_safe_side_where_case_does_not_count():
     assert Patterns(["*", "!README"], "found").found("readme") == "*"
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["bad.txt.", "BAD.txt ", "bad.txt::$DATA", "x/bad.txt:y", "ba\u200cd.txt", "bad.txt. /x",
+     "\ufeffbad.TXT"],
+)  # fmt: skip
+def test_what_some_disk_takes_for_a_forbidden_path_is_found(path: str):
+    assert Patterns(["bad.txt"], "found").found(path) == "bad.txt"
+    assert Patterns(["bad.*"], "found").found(path) == "bad.*"
+    assert Patterns(["bad.txt"], "allowed").found(path) is None
+    assert Patterns(["bad.txt"]).found(path) is None
+
+
+def test_names_are_the_same_however_their_letters_are_composed():
+    assert Patterns(["caf\u00e9"], "found").found("cafe\u0301")
+    assert Patterns(["cafe\u0301"], "found").found("CAF\u00c9/x")
+
+
+@pytest.mark.parametrize(
+    "pattern, path, found",
+    [
+        ("credentials.json", "CREDEN~1.JSO", True),
+        ("credentials.json", "creden~2.jso", True),
+        ("credentials.json", "CREDE~12.JSO", True),
+        ("credentials.json", "CR1A2B~1.JSO", True),
+        ("credentials.json", "CRED~1.JSO", False),
+        ("credentials.json", "CREDEN~1.TXT", False),
+        ("credentials.json", "creden~1", False),
+        ("credentials.json", "creden~x.jso", False),
+        ("bad.txt", "BAD~1.TXT", False),
+        ("bad.text", "BAD~1.TEX", True),
+        (".claude/", "CLAUDE~1/x", True),
+        (".gitmodules", "GITMOD~1", True),
+        ("/.github/workflows/", "GITHUB~1/WORKFL~1/x", True),
+        ("two words/*.md", "TWOWOR~1/a.md", True),
+        ("*.json5", "CONFIG~1.JSO", True),
+        ("*.pem", "CONFIG~1.JSO", False),
+        ("secret*", "SECRET~1.TXT", True),
+        ("secret*", "PUBLIC~1.TXT", False),
+        ("gr\u00fcn.html", "GRN~1.HTM", True),
+        ("src/**", "SRC~1/x", False),
+    ],
+)
+def test_a_short_name_stands_for_the_long_one(pattern: str, path: str, found: bool):
+    assert (Patterns([pattern], "found").found(path) is not None) is found
+    assert Patterns([pattern], "allowed").found(path) is None
+
+
+def test_what_is_excepted_is_so_by_its_other_names_too():
+    patterns = Patterns(["*.txt", "!ok.txt"], "found")
+
+    assert patterns.found("ok.txt.") is None and patterns.found("no.txt.") == "*.txt"
+
+
+@pytest.mark.parametrize(
+    "path", ["2024-01-01T10:00.log", "notes~", "~/x", "a ~ b", "v1.2~rc1.txt", "x. y", "notes~1.md"]
+)
+def test_names_that_only_look_odd_are_no_others(path: str):
+    patterns = Patterns(["2024.log", "notes.txt", "version-of-it.text", "notes.md"], "found")
+
+    assert patterns.found(path) is None
+
+
 def test_many_stars_and_deep_folders_take_no_time():
     pattern = "**/a*/" * 40 + "*" * 40 + "x"
     began = time.process_time()

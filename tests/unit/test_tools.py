@@ -58,6 +58,12 @@ def test_an_object_is_handed_over_in_a_file():
     ]  # fmt: skip
 
 
+def test_a_plan_is_given_as_text():
+    given = {"task": "a", "body": "", "decide": "split", "plan": "tasks: []"}
+    assert "--plan=file of tasks: []" in words("orch_answer", **given)
+    assert TOOLS["orch_answer"].takes["properties"]["plan"]["type"] == "string"
+
+
 def test_a_wait_stays_under_the_patience_of_clients():
     assert words("inbox_claim")[1:] == ["--"]
     assert f"--wait={MOST_WAIT_SECONDS}" in words("inbox_claim", wait=600)

@@ -14,8 +14,8 @@ from inbox_orch.shared.shell.output import Output
 from ...council.ask import Asked, check_asked
 from ...council.count import Counted, rendered, shortfall
 from ...council.views import CouncilView, SeatView
-from ...leader.crew import posts_of
 from ...leader.hearing import Bench, Hearing, benches_of, hear, is_over, open_hearing, reviewers_of
+from ...leader.posts import posts_of
 from ...leader.scheduler import Scheduler
 from ..parts.base import WAIT, open_scheduler
 from ..parts.council_asked import council_options, names_of, spec_of

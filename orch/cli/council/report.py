@@ -13,6 +13,7 @@ from inbox_orch.shared.shell.writing import write_file
 
 from ...council.count import rendered, shortfall
 from ...council.stored import FORMATS
+from ...patches.hiding import hidden_bytes
 from ..parts.council_base import chosen_council, one_council
 from ..parts.council_report import kept_report, shown_report, tell_report
 from .tally import REVISION
@@ -55,7 +56,7 @@ def command(
     if target not in (None, "-") and scheduler.database.layout.holds(str(target)):
         raise usage(f"{target} belongs to a database", hint="name another file")
     counted = scheduler.tally_of(run, revision=revision)
-    content = rendered(counted, format_name)
+    content = hidden_bytes(rendered(counted, format_name))
     artifact = kept_report(scheduler, counted, format_name, content)
     path = None
     if target not in (None, "-"):

@@ -7,7 +7,7 @@ import click
 from inbox_orch.shared.adapters.commands import warning_of_line
 from inbox_orch.shared.shell.output import Output
 
-from ...leader.crew import Post, posts_of
+from ...leader.posts import Post, posts_of
 from .base import Command
 
 

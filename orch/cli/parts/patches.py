@@ -18,6 +18,7 @@ from .base import Command, lead_on, open_scheduler, run_option
 
 if TYPE_CHECKING:
     from ...leader.patches import Said
+    from ...leader.scheduler import Scheduler
 
 
 def patch_argument(command: Command) -> Command:
@@ -49,5 +50,17 @@ def say(
         text += f", and waits for {counted(said.missing, 'more approval')}"
     if said.denied_by:
         text += f", and still denied by {', '.join(said.denied_by)}"
-    shell_of(context).output.result(said.as_json(), Sentence(text, (said.name, said.state)))
-    lead_on(context, scheduler, run)
+    output = shell_of(context).output
+    values = (said.name, said.state) if said.next is None else (said.name, said.state, said.next)
+    output.result(said.as_json(), Sentence(text, values))
+    tell_next(context, scheduler, run, said.next)
+
+
+def tell_next(context: click.Context, scheduler: "Scheduler", run: Run, call: str | None) -> None:
+    """What to do next about a patch, at a terminal; without that, what there is to do in its run.
+    In a pipe and in JSON it is a value of its own."""
+    output = shell_of(context).output
+    if call is None:
+        lead_on(context, scheduler, run)
+    elif output.converses and not output.exit_code:
+        output.notice(f"next: {call}")

@@ -62,6 +62,7 @@ def hand_out(
         path = os.path.abspath(target)
         if scheduler.database.layout.holds(path):
             raise usage(f"{target} belongs to a database", hint="name another file")
-        write_file(path, io.BytesIO(text.encode("utf-8", "backslashreplace")))
+        shown = output.as_shown(text)
+        write_file(path, io.BytesIO(shown.encode("utf-8", "backslashreplace")))
         whole = {**data, "format": form, "text": None, "path": path}
         output.result(whole, Sentence(f"Wrote {path}", (path,)))

@@ -6,6 +6,7 @@ from inbox_orch.shared.shell.blocks import Block, Sentence
 from inbox_orch.shared.shell.commandline import Verb, shell_of
 
 from ..parts.base import chosen_run, open_scheduler, run_option
+from ..parts.patches import tell_next
 
 
 @click.command(
@@ -33,9 +34,11 @@ def command(context: click.Context, run_name: str | None, patch: str, reason: st
     run = chosen_run(scheduler, run_name)
     done = scheduler.patch_rollback(run, patch, reason=reason)
     text = f"{done.name} is undone on {done.branch} by {done.reverse_name}."
-    blocks: list[Block] = [Sentence(text, (done.name, done.reverse_name, done.branch, done.tip))]
+    values = (done.name, done.reverse_name, done.branch, done.tip, done.next)
+    blocks: list[Block] = [Sentence(text, values)]
     if done.builds_on:
         names = ", ".join(done.builds_on)
         words = f"Built on it, and not integrated yet: {names}. Look at them before they come in."
         blocks.append(Sentence(words, ("builds_on", *done.builds_on)))
     shell_of(context).output.result(done.as_json(), *blocks)
+    tell_next(context, scheduler, run, done.next)

@@ -1,6 +1,6 @@
 """`orch patch show`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -37,7 +37,8 @@ def command(context: click.Context, run_name: str | None, diff: bool, patch: str
     output = shell_of(context).output
     data = {"patch": found.as_json(), "entries": [each.as_json() for each in found.entries]}
     if not diff:
-        output.result(data, Facts(tuple(_rows(found))))
+        names = views.names_of(scheduler.desk, (found.patch.replaces, found.patch.rollback_of))
+        output.result(data, Facts(tuple(_rows(found, names))))
         return
     text, cut = views.diff_of(scheduler.desk, run, found)
     if output.as_json:
@@ -48,7 +49,7 @@ def command(context: click.Context, run_name: str | None, diff: bool, patch: str
         output.notice(f"it is longer: git diff {found.patch.base} {found.patch.head} has all of it")
 
 
-def _rows(found: Listed) -> Iterator[tuple[str, object]]:
+def _rows(found: Listed, names: Mapping[str, str]) -> Iterator[tuple[str, object]]:
     patch = found.patch
     rows: tuple[tuple[str, object], ...] = (
         ("patch", found.name),
@@ -60,8 +61,8 @@ def _rows(found: Listed) -> Iterator[tuple[str, object]]:
         ("base", patch.base),
         ("head", patch.head),
         ("tree", patch.tree),
-        ("replaces", patch.replaces),
-        ("undoes", patch.rollback_of),
+        ("replaces", names.get(patch.replaces or "")),
+        ("undoes", names.get(patch.rollback_of or "")),
         ("handed in", rfc3339(patch.created_at)),
     )
     yield from (row for row in rows if row[1] is not None)

@@ -30,4 +30,6 @@ def command(context: click.Context, run_name: str | None, form: str, target: str
     plan = scheduler.plan_export(run)
     text = write_yaml(plan) if form == "yaml" else write_json(plan)
     data = {"run": run.as_json(), "plan": plan_as_json(plan)}
-    hand_out(scheduler, shell_of(context).output, text, data, target, form)
+    output = shell_of(context).output
+    output.bare()  # it is to be taken in again
+    hand_out(scheduler, output, text, data, target, form)
