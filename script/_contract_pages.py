@@ -36,8 +36,8 @@ On {with_data}, `data` stands beside `error`: the cursor to go on from, or the w
 script may decide by the exit code alone; `error.code` says it more exactly.
 
 {about}
-What takes several steps (`work`, `prune`, `dispatch`, `wait`, `drive`, `cleanup`) keeps those
-that it had done by then, however it ends.
+What takes several steps (`work`, `prune`, `dispatch`, `wait`, `drive`, `cleanup`, `purge`) keeps
+those that it had done by then, however it ends.
 
 A stream (`watch`, `work`, `export`) that has begun says on stderr what ended it.
 

@@ -126,6 +126,7 @@ PARTS = (
     "orch.attempts",
     "orch.integration",
     "orch.cleanup",
+    "orch.purge",
     "orch.stages",
     "orch.council",
     "orch.leader",

@@ -81,13 +81,13 @@ def prune(
     threads = files = file_bytes = 0
     for removals in _batches(desk, before, unread, actor):
         contents = dict.fromkeys(sha256 for r in removals for sha256 in r.contents)
-        number, size = _collect(desk, contents)
+        number, size = collect(desk, contents)
         threads, files, file_bytes = threads + len(removals), files + number, file_bytes + size
         for removal in removals:
             total = total.plus(removal)
-    number, size = _collect(desk, _let_go(desk, before))
+    number, size = collect(desk, _let_go(desk, before))
     files, file_bytes = files + number, file_bytes + size
-    number, size = _collect(desk, _unreferenced(desk), _UNREFERENCED_AGE_MS)
+    number, size = collect(desk, _unreferenced(desk), _UNREFERENCED_AGE_MS)
     return Pruned(
         False,
         threads,
@@ -201,8 +201,9 @@ def _unreferenced(desk: Desk) -> Iterator[str]:
         yield from found
 
 
-def _collect(desk: Desk, contents: Iterable[str], age_ms: int = 0) -> tuple[int, int]:
-    """Remove the files that nothing refers to, some at a time; returns how many, and bytes."""
+def collect(desk: Desk, contents: Iterable[str], age_ms: int = 0) -> tuple[int, int]:
+    """Remove the files of these digests that nothing refers to, some at a time; returns how many,
+    and bytes. What was written in the last `age_ms` stays."""
     number = size = 0
     waiting = iter(contents)
     while batch := list(islice(waiting, FILES_AT_ONCE)):

@@ -206,6 +206,7 @@ SENTENCES: Mapping[str, tuple[str | None, Words | None]] = {
     "late_work_kept": (None, lambda t: f"commits that came late for `{t.key}` were kept"),
     "work_harvested": (None, _harvested),
     "worktree_removed": (None, lambda t: f"a worktree of `{t.key}` was taken away"),
+    "purged": (None, lambda t: f"{t.by} took a secret out of what is stored"),
     "checkpoint_made": (None, lambda t: f"{t.by} kept a checkpoint of `{t.key}`"),
     "checkpoint_restored": (None, lambda t: f"{t.by} took `{t.key}` back to a checkpoint"),
     # Visits of stages, where a blueprint says how an attempt goes.

@@ -35,6 +35,7 @@ COMMANDS = {
     "conflicts": (f"{_HERE}.conflicts", "Which attempts will not merge, before they finish."),
     "adopt": (f"{_HERE}.adopt", "Take an ended attempt's commits as accepted work."),
     "cleanup": (f"{_HERE}.cleanup", "Take away worktrees, and never lose work."),
+    "purge": (f"{_HERE}.purge", "Take a secret out of all that is stored."),
     "attempt": (f"{_HERE}.attempt", "Look at attempts; bring back what was salvaged."),
     "checkpoint": (f"{_HERE}.checkpoint", "Keep states of a worktree; go back to one."),
     "patch": (f"{_HERE}.patch", "What was handed in: judged, and kept."),

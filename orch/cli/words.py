@@ -22,6 +22,7 @@ GROUPS = {
         "skip",
         "attempt",
         "checkpoint",
+        "purge",
         "doctor",
     ),
     "See what was done": (
@@ -77,6 +78,9 @@ MEANT = {
     "remove": ("cancel", "cleanup"),
     "prune": ("cleanup",),
     "gc": ("cleanup",),
+    "redact": ("purge",),
+    "scrub": ("purge",),
+    "forget": ("purge",),
     "restore": ("checkpoint restore", "attempt restore"),
     "undo": ("checkpoint restore",),
     "snapshot": ("checkpoint make",),

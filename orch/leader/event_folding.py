@@ -14,12 +14,16 @@ from ..integration import vocabulary as integration
 from ..patches import vocabulary as patches
 from ..patches.event_folding import THINGS as OF_PATCHES
 from ..patches.event_folding import fold_patch
+from ..purge import vocabulary as purge
 from ..runs.states import TABLES
 from ..runs.vocabulary import STATE_EVENTS
 from ..stages import vocabulary as stages
 
 UNMOVED = frozenset(
-    ("task_edited", *attempts.EVENTS, *integration.EVENTS, *cleanup.EVENTS, *stages.EVENTS)
+    (
+        *("task_edited", *attempts.EVENTS, *integration.EVENTS, *cleanup.EVENTS, *purge.EVENTS),
+        *stages.EVENTS,
+    )
 )
 """Kinds of events that move neither a run nor a task nor an attempt."""
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ..integration import integrate as integrating
     from ..integration import roll_back as rolling_back
     from ..integration.pairs import Conflicts
+    from ..purge import purge as purging
+    from ..purge.found import Purged
     from ..runs import plan_import as plans
     from ..runs import planning
     from ..runs.desk import Answer
@@ -67,6 +69,7 @@ else:
     integrating = Later("inbox_orch.orch.integration.integrate")
     planning = Later("inbox_orch.orch.runs.planning")
     plans = Later("inbox_orch.orch.runs.plan_import")
+    purging = Later("inbox_orch.orch.purge.purge")
     reporting = Later("inbox_orch.orch.views.report")
     restore = Later("inbox_orch.orch.cleanup.restore")
     show = Later("inbox_orch.orch.views.show")
@@ -441,6 +444,11 @@ class Scheduler:
         `invalid_state`, `patch_does_not_apply`, `policy_denied`, `approval_needed`,
         `dirty_repository`, `busy`, and those of git."""
         return rolling_back.roll_back(self.desk, run, name, reason=reason)
+
+    def purge(self, values: Sequence[str], *, yes: bool, reason: str | None = None) -> Purged:
+        """Look for secrets in all that is stored; with `yes` take them out. Errors: `usage`,
+        `busy`, and those of every write and of git."""
+        return purging.purge(self.desk, values, yes=yes, reason=reason)
 
     def cleanup(
         self,

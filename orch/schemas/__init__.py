@@ -69,6 +69,7 @@ from .patches import (
 )
 from .plans import PlanExported, PlanImported
 from .policies import PolicyChecked, PolicyExplained, PolicyLinted, PolicyShown
+from .purge import Purged
 from .reading import (
     Changed,
     EventsTold,
@@ -131,6 +132,7 @@ COMMANDS: dict[str, Contract] = {
     "integrate": Contract((Integrated,), (Integrated,)),
     "conflicts": Contract((Conflicts,)),
     "cleanup": Contract((Cleaned,), (Cleaned,)),
+    "purge": Contract((Purged,), (Purged,)),
     "attempt list": Contract((AttemptList,)),
     "attempt show": Contract((AttemptShown,)),
     "attempt restore": Contract((AttemptRestored,)),

@@ -175,6 +175,20 @@ class Admin(Protocol):
     def remains(self) -> "Iterator[Check]":
         """What is left of stores that are gone."""
 
+    # -- taking out for good -----------------------------------------------------------------
+
+    def written_once_lifted(self, tx: Session) -> AbstractContextManager[None]:
+        """Rows that are written once may be changed meanwhile, in this transaction alone; what is
+        replaced is written over, and references are looked at when it commits."""
+
+    def free_bytes(self, tx: Session) -> int:
+        """How much of the store belongs to no row, and may have what rows had once."""
+
+    def erase(self) -> None:
+        """Keep only what rows have: in the store, and in its log. To be done again until it
+        succeeds. Errors: `busy` (somebody reads an old state), `disk_full`, `read_only`,
+        `io_error`."""
+
     # -- copies ------------------------------------------------------------------------------
 
     def copy_to_file(self, tx: Session, path: str) -> None:

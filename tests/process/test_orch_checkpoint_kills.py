@@ -2,8 +2,6 @@
 comes to the end of it, no state of the worktree is lost, and what is the user's is as it was.
 KILL_EVERY=1 kills at every step."""
 
-import contextlib
-import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from inbox_orch.inbox import Bus
 from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.shared.errors import InboxOrchError
 from support import killing
-from support.disks import small_disk
+from support.disks import filled, small_disk
 from support.processes import until
 from support.runs import Site, git, lock_files
 from support.scenes import Scene, apart
@@ -137,19 +135,9 @@ def test_a_full_disk_loses_nothing_and_the_next_command_comes_to_the_end(tmp_pat
         scene = Meddled(Path(disk.path))
         scene.folder.mkdir()
         scene.make()
-        with disk.full(), _filled(scene.folder / "filler"):
+        with disk.full(), filled(scene.folder / "filler"):
             with pytest.raises(InboxOrchError) as caught:
                 scene.act()
             assert caught.value.code == "disk_full"
             assert scene.files() == MEDDLED
         scene.check()
-
-
-@contextlib.contextmanager
-def _filled(path: Path):
-    """Not a byte is left on the disk of this file."""
-    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(4096))
-    yield
-    os.unlink(path)

@@ -133,6 +133,7 @@ ORCH = {
     "attempt list": (),
     "attempt show": ("a/1",),
     "patch rollback": ("a/1/1",),
+    "purge": ("--env", "PATH"),
     "checkpoint list": (),
     "checkpoint show": ("a/1/1",),
     "checkpoint make": ("a/1",),

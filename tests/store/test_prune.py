@@ -167,14 +167,14 @@ def test_a_content_that_is_named_again_before_it_is_collected_stays(
     file = attach("a.txt", "content")
     finished(file)
     sender = office.bus("sender")
-    collect = pruning._collect
+    collect = pruning.collect
 
     def send_then_collect(*arguments, **options):
         if not sender.list(states_wanted=["pending"]).items:
             sender.send(to="w1", subject="again", attach=[file])
         return collect(*arguments, **options)
 
-    monkeypatch.setattr(pruning, "_collect", send_then_collect)
+    monkeypatch.setattr(pruning, "collect", send_then_collect)
     leader.prune(0)
 
     assert contents(office) == ["content"]

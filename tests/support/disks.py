@@ -1,5 +1,6 @@
 """The small disk of `script/torture`, which can run full and be made read-only."""
 
+import contextlib
 import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,3 +27,13 @@ def small_disk(path: Path) -> Iterator[Any]:
         yield made
     finally:
         made.take_away()
+
+
+@contextmanager
+def filled(path: Path) -> Iterator[None]:
+    """Not a byte is left on the disk of this file."""
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    yield
+    path.unlink()

@@ -52,6 +52,13 @@ def kept_while_at_work(project: Enterprise) -> None:
         scheduler.checkpoint_make(*scheduler.attempt_named("a", None))
 
 
+def leaked(project: Enterprise) -> None:
+    """A message with a secret, which stands in a file, too."""
+    (project.folder / "leaked.txt").write_text("a-secret-of-ours\n")
+    with project.bus("w1") as bus:
+        bus.send(to="w2", subject="s", body="it is a-secret-of-ours")
+
+
 def accepted(project: Enterprise) -> None:
     """Task `a`, whose work is accepted."""
     item = project.dispatched()
@@ -155,6 +162,16 @@ CELLS: dict[str, dict[str, Cell | Never]] = {
         ),
         "busy": after(kept, *_BACK),
         "no_database": plain(*_BACK),
+        "stale": NO_TOKEN,
+        "timeout": NO_WAIT,
+    },
+    "purge": {
+        "ok": after(leaked, "purge", "--yes", "--from", "leaked.txt"),
+        "usage": plain("purge", "--yes"),
+        "not_found": Never("a value that is nowhere is what is hoped for"),
+        "conflict": Never("what it does not reach it names"),
+        "busy": after(leaked, "purge", "--yes", "--from", "leaked.txt"),
+        "no_database": after(leaked, "purge", "--from", "leaked.txt"),
         "stale": NO_TOKEN,
         "timeout": NO_WAIT,
     },

@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # The wings of the scheduler that others stand on come first, as in the contract of imports.
 ORDER = (
     *("shared", "migrations", "inbox", "git", "runs", "journal", "patches", "gates", "attempts"),
-    *("integration", "cleanup", "stages", "council", "views", "pictures", "documents", "leader"),
-    *("schemas", "board", "demo", "cli"),
+    *("integration", "cleanup", "purge", "stages", "council", "views", "pictures", "documents"),
+    *("leader", "schemas", "board", "demo", "cli"),
 )
 
 

@@ -10,7 +10,7 @@ from ..checks import OK, Check
 from ..engine import Engine, JsonColumn, Session
 from ..findings import Integrity, Tally
 from ..layout import layout_of
-from . import beside, care, copies
+from . import beside, care, copies, erasing
 from .log import size_of
 from .refusals import translated
 
@@ -70,6 +70,15 @@ class Admin:
 
     def remains(self) -> Iterator[Check]:
         return beside.remains(self._database.layout)
+
+    def written_once_lifted(self, tx: Session) -> contextlib.AbstractContextManager[None]:
+        return erasing.written_once_lifted(tx)
+
+    def free_bytes(self, tx: Session) -> int:
+        return erasing.free_bytes(tx)
+
+    def erase(self) -> None:
+        erasing.erase(self._database)
 
     def copy_to_file(self, tx: Session, path: str) -> None:
         with translated(layout_of(path)):
