@@ -13,6 +13,7 @@ from inbox_orch.shared.errors import InboxOrchError, usage
 from inbox_orch.shared.store.engine import Transaction
 
 from ..attempts import keep
+from ..attempts import patches as handed
 from ..attempts import rows as attempts
 from ..git import mending, reversing
 from ..git.diffs import Span, changed_files
@@ -246,6 +247,8 @@ def _handed_in(
     policy = policies.of_task(config, chosen.task, staged=chosen.attempt.staged)
     told = Told(secrets_of(config), desk.actor(run))
     judged = examine_told(repository, chosen.tip, str(found.commit), policy, told)
+    # Only what comes in is on the branch.
+    handed.keep(repository, chosen.attempt, (str(found.commit),))
     with desk.database.transaction() as tx:
         patch = ledger.hand_in(tx, _new(desk, run, (chosen, found), judged))
         _void_others(desk, tx, run, patch)
