@@ -10,7 +10,7 @@ from inbox_orch.shared.digests import sha256_hex
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.store.engine import Transaction
 
-from ..attempts.patches import let_in
+from ..attempts import patches as handed
 from ..git.facts import facts
 from ..git.repository import Repository
 from ..git.reversing import Reversed
@@ -52,6 +52,8 @@ def handed_in(
     policy = policies.of_task(config, chosen.task, staged=chosen.attempt.staged)
     told = Told(secrets_of(config), desk.actor(run))
     judged = examine_told(repository, chosen.tip, str(found.commit), policy, told)
+    # Only what comes in is on the branch.
+    handed.keep(repository, chosen.attempt, (str(found.commit),))
     judged, waivers = _released(desk, repository, chosen, found, judged)
     new = _new(desk, run, (chosen, found), judged)
     open_waivers = [each for each in waivers if each.patch.tree == new.tree]
@@ -90,7 +92,7 @@ def _released(
         used = ledger.waivers_used_by(snapshot, chosen.task.id, chosen.patch)
     if used and _is_exact(repository, chosen.patch, found):
         given += used
-    left, _ = let_in(judged, given)
+    left, _ = handed.let_in(judged, given)
     gone = {each.rule for each in judged.objections} - {each.rule for each in left.objections}
     by_rule = {each.rule: each for each in reversed(given) if each.rule in gone}
     return left, tuple(by_rule.values())

@@ -3,6 +3,7 @@ who approves, refuses, releases or drops: the next one comes to the same end, no
 handed in is lost, and what is the user's is as it was. KILL_EVERY=1 kills at every step.
 """
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from inbox_orch.orch.leader.scheduler import Scheduler
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.views import patches as views
 from inbox_orch.shared.errors import InboxOrchError
-from support import killing
+from support import killing, stages
 from support.processes import until
 from support.runs import Site, commit, git, lock_files
 from support.scenes import Scene, apart
@@ -22,6 +23,7 @@ from support.sweeps import sweep
 
 POLICY = {"ask_paths": ["ci.yml"], "forbid_paths": ["no.txt"]}
 LEFT = "left by its worker\n"
+WRITE = stages.agent("write", on_failure="write", max_visits=2)
 
 
 class Act(NamedTuple):
@@ -43,6 +45,7 @@ ACTS = {
     ),
     "deny": Act("no.txt", None, "failed", ["quarantined"]),
     "deny what is left": Act("no.txt", None, "failed", ["quarantined"], {"harvest": True}),
+    "deny in a stage": Act("no.txt", None, "active", ["quarantined"], {"staged": True}),
     "approve": Act("ci.yml", "approve", "succeeded", ["committed"]),
     "refuse": Act("ci.yml", "refuse", "failed", ["quarantined"]),
     "release": Act("no.txt", "release", "succeeded", ["committed", "quarantined"]),
@@ -63,15 +66,22 @@ class Judgement(Scene):
     def make(self) -> None:
         site = Site(self.folder)
         run = site.open_run(config=Config(policy=POLICY, finds=()))
-        site.add(run, "a", max_attempts=1, **self.does.options)
-        item = site.dispatch(run)["a"]
-        commit(item["worktree"], "first.txt", "first\n")
-        if "harvest" in self.does.options:
-            Path(item["worktree"], self.does.name).write_text(LEFT)
+        if "staged" in self.does.options:
+            stages.add(site, run, "a", WRITE, mailbox="workers", max_attempts=1)
+        else:
+            site.add(run, "a", max_attempts=1, **self.does.options)
+        site.dispatch(run)
+        site.scheduler.reconcile(run)
+        (attempt,) = site.attempts(run, "a")
+        self.worktree = Path(str(attempt.worktree_path))
+        commit(self.worktree, "first.txt", "first\n")
+        item = {"thread": attempt.thread_id, "mailbox": "workers", "worktree": self.worktree}
+        if self.does.options.keys() & {"harvest", "staged"}:
+            Path(self.worktree, self.does.name).write_text(LEFT)
             site.done(item)
         else:
             site.deliver(item, self.does.name)
-        self.head = git(item["worktree"], "rev-parse", "HEAD")
+        self.head = git(self.worktree, "rev-parse", "HEAD")
         if self.does.does is not None:
             site.scheduler.reconcile(run)
         site.close()
@@ -109,7 +119,10 @@ class Judgement(Scene):
             assert tree in [each.patch.tree for each in found if each.state == "committed"]
         kept = git(self.repository, "rev-list", "--objects", "--glob=refs/orch/attempts/*")
         assert self.head in kept
-        if "harvest" in self.does.options:
+        if "staged" in self.does.options:
+            assert sorted(os.listdir(self.worktree)) == [".git", "README.md"]
+            assert git(self.worktree, "status", "--porcelain") == ""
+        if self.does.options.keys() & {"harvest", "staged"}:
             blob = git(self.repository, "rev-parse", f"{found[0].patch.head}:no.txt")
             assert blob in kept and git(self.repository, "cat-file", "-p", blob) + "\n" == LEFT
         until(lambda: lock_files(self.repository / ".git", self.worktrees) == [])

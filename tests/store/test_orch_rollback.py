@@ -14,6 +14,7 @@ from inbox_orch.orch.patches.ledger import Word
 from inbox_orch.orch.patches.model import Patch
 from inbox_orch.orch.runs.config import Config
 from inbox_orch.orch.runs.model import Run
+from inbox_orch.shared.errors import InboxOrchError
 from support.accepted import patch_of
 from support.buses import refused
 from support.runs import Site, git
@@ -179,6 +180,17 @@ def test_what_is_asked_for_is_done_once_somebody_approves(site: Site):
         ledger.say(tx, site.scheduler.desk, run, reverse, Word("approval", "approved", "ann"))
     assert site.scheduler.patch_rollback(run, "a/1/1").reverse == reverse
     assert files(site, run) == {"README.md"}
+
+
+@pytest.mark.parametrize("says", ["deny", "ask"])
+def test_what_waits_or_was_refused_is_kept_though_git_prunes(site: Site, says: str):
+    run = integrated(site, "a", config=DELETES[says])
+    patch = patch_of(site, run, "a")
+    with pytest.raises(InboxOrchError):
+        site.scheduler.patch_rollback(run, "a/1/1")
+    (reverse,) = reverses(site, patch)
+    git(site.repository, "gc", "--quiet", "--prune=now")
+    assert files(site, run, reverse.head) == {"README.md"}
 
 
 def test_an_approval_does_not_hold_for_another_commit(site: Site):
