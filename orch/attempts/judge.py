@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from inbox_orch.shared.errors import InboxOrchError
 from inbox_orch.shared.processes.signals import Signalled
-from inbox_orch.shared.store.engine import Transaction
+from inbox_orch.shared.store.engine import Session, Transaction
 
 from ..gates.checks import Checked, objection, report
 from ..gates.orphans import end_orphan, facts_of
@@ -267,7 +267,9 @@ def _conclude(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]
     outputs, in one transaction."""
     if objection(results) is None and _is_asked(desk, run, attempt):
         return _ask(desk, run, attempt, results)
-    if objection(results) is None and attempt.head_commit is not None:
+    with desk.database.snapshot() as snapshot:
+        refused = _refusal(snapshot, run, attempt)
+    if objection(results) is None and refused is None and attempt.head_commit is not None:
         if not _note_head(desk, attempt, attempt.head_commit):
             return False
         settled = partial(_settle, desk, run, attempt, results)
@@ -290,6 +292,15 @@ def _is_asked(desk: Desk, run: Run, attempt: Attempt) -> bool:
         return patches.open_patch(snapshot, attempt)[1] == "queued"
 
 
+def _refusal(tx: Session, run: Run, attempt: Attempt) -> str | None:
+    """Whether somebody has refused its change while its checks were run."""
+    if not run.patches:
+        return None
+    from . import patches
+
+    return patches.refusal(tx, attempt)
+
+
 def _ask(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]) -> bool:
     with desk.database.transaction() as tx:
         present = attempts.get(tx, attempt.id)
@@ -297,6 +308,8 @@ def _ask(desk: Desk, run: Run, attempt: Attempt, results: Sequence[Checked]) -> 
         mine = close_verification(desk, tx, attempt, "done")
         if not mine or present.state != "verifying":
             return False
+        if _refusal(tx, run, attempt) is not None:
+            return _settle(desk, run, attempt, results, tx)
         text = f"Attempt {attempt.number} has passed its checks, and waits for an approval."
         message = tell(desk, run, attempt, f"{text}\n\n{report(results)}", results)
         changes = {"details": details_with(present, Details(verdict_message=message))}
@@ -321,9 +334,13 @@ def _settle(
     assert present is not None
     if present.state != "verifying":
         return False
-    reason = objection(results)
+    failed = objection(results)
+    refused = _refusal(tx, run, attempt)
+    if failed is None and refused is not None and keep.is_open(tx, attempt):
+        return False  # it was refused just now, and its ref is set already
+    reason = failed or refused
     verdict = "succeeded" if reason is None else "rejected"
-    if reason is not None and run.patches:
+    if failed is not None and run.patches:
         from . import patches
 
         patches.checked(desk, tx, run, attempt, passed=False)

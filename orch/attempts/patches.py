@@ -358,3 +358,19 @@ def open_patch(tx: Session, attempt: Attempt) -> tuple[Patch | None, str | None]
         if state not in states.ENDED and patch.rollback_of is None:
             return patch, state
     return None, None
+
+
+def refusal(tx: Session, attempt: Attempt) -> str | None:
+    """Why an attempt cannot be accepted though nobody is asked any more: somebody has refused its
+    newest change by name, before its decision was open; None where nobody has."""
+    for patch in reversed(rows.of_attempt(tx, attempt.id)):
+        if patch.rollback_of is None:
+            said = rows.entries_of(tx, patch.id)
+            refused = [e for e in said if (e.kind, e.outcome) == ("approval", "refused")]
+            return refused_by(refused[-1].by, refused[-1].reason) if refused else None
+    return None
+
+
+def refused_by(by: str, reason: str | None) -> str:
+    """That somebody refuses a change, and why."""
+    return f"policy: {by} refuses it" + (f": {reason}" if reason else "")

@@ -177,8 +177,7 @@ def _is_refused(course: Course) -> bool:
 
 def _refusal(course: Course) -> str:
     last = course.visits[-1]
-    hint = last.found.get("hint")
-    return f"policy: {last.worker} refuses it" + (f": {hint}" if hint else "")
+    return patches.refused_by(str(last.worker), last.found.get("hint"))
 
 
 def _is_final(step: Step) -> bool:

@@ -134,6 +134,17 @@ def test_a_patch_that_is_asked_about_is_refused_by_its_name(plain: Plain):
         say(plain, deeds.approve)
 
 
+def test_what_is_refused_while_its_checks_are_to_be_run_does_not_come_in(plain: Plain):
+    plain.open(ASKING, checks=["true"], max_attempts=1).handed_in(ci_yml="on: push\n")
+    plain.site.scheduler.reconcile(plain.run, checks=False)
+    assert (plain.attempt.state, plain.patches()[0].state) == ("submitted", "queued")
+    say(plain, deeds.refuse, "not now")
+    plain.lead()
+
+    assert (plain.state, plain.attempt.reason) == ("failed", "policy: boss refuses it: not now")
+    assert plain.patches()[0].state == "quarantined"
+
+
 def test_what_is_asked_about_is_adopted_once_it_is_approved(plain: Plain):
     plain.open(ASKING, checks=["false"], max_attempts=1).handed_in(ci_yml="on: push\n")
     plain.lead()
