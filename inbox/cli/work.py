@@ -6,7 +6,7 @@ from inbox_orch.shared.errors import usage
 from inbox_orch.shared.processes.signals import Signalled
 from inbox_orch.shared.shell.blocks import Sentence
 from inbox_orch.shared.shell.declaring import (
-    TEXT,
+    NAME,
     Choice,
     Context,
     Number,
@@ -94,7 +94,7 @@ _MOST_BUSY_SECONDS = 2.0
 )
 @option(
     "--model",
-    type=TEXT,
+    type=NAME,
     metavar="NAME",
     help="The model that the agent of --with is to use, by its own name for it.",
 )

@@ -55,6 +55,7 @@ _SAYS: dict[str, str | None] = {
     "override_recorded": "the leader settled something",
     "tally_revised": None,
     "report_stored": "the report {name} was stored",
+    "purged": "a secret was taken out of what is stored",
     "roles_given": "roles have mailboxes of their own now: {roles}",
 }
 """None: another event of the same moment says it, or nobody needs to know."""

@@ -16,10 +16,10 @@ from inbox_orch.inbox.worker import ends, job
 
 def strike(place, name, error):
     whole = getattr(place, name)
-    def faulty(self, *arguments):
+    def faulty(self, *arguments, **named):
         if "poison" in self._thread.subject:
             raise error
-        return whole(self, *arguments)
+        return whole(self, *arguments, **named)
     setattr(place, name, faulty)
 
 {fault}
