@@ -100,7 +100,7 @@ def judge(desk: Desk, run: Run, task: Task, attempt: Attempt, head: str) -> Judg
     examined = examine_told(repository, base, head, policy, told)
     base_tree, tree = signing.trees_of(repository, base, head)
     with desk.database.snapshot() as snapshot:
-        released = ledger.waivers_for(snapshot, task.id, tree)
+        released = ledger.waivers_for(snapshot, task.id, attempt.id, tree)
     examined, waivers = let_in(examined, released)
     handed = _handed_in(attempt, head)
     new = New(

@@ -88,7 +88,7 @@ def _released(
     tree; or of the patch that is undone. Where that one came in because a rule was not to count,
     the rule does not hold up its exact reverse: what lies there then is what lay there before."""
     with desk.database.snapshot() as snapshot:
-        given = ledger.waivers_for(snapshot, chosen.task.id, found.tree)
+        given = ledger.waivers_for(snapshot, chosen.task.id, chosen.attempt.id, found.tree)
         used = ledger.waivers_used_by(snapshot, chosen.task.id, chosen.patch)
     if used and _is_exact(repository, chosen.patch, found):
         given += used

@@ -71,8 +71,8 @@ def _seen(tx: Transaction, patch: Patch) -> _Seen:
 
 
 def _told(tx: Transaction, seen: _Seen, **more: Any) -> Said:
-    over = seen.where.given_up
-    state = states.state_of(patches.entries_of(tx, seen.patch.id), attempt_over=over)
+    said = patches.entries_of(tx, seen.patch.id)
+    state = states.state_of(said, given_up_at=seen.where.given_up_at)
     return Said(seen.patch, seen.name, state, **more)
 
 
@@ -186,7 +186,7 @@ def _after_release(seen: _Seen, denied_by: tuple[str, ...]) -> str:
         return f"`orch patch release {name} --rule {denied_by[0]} --reason TEXT` releases the rest"
     if seen.patch.rollback_of is not None:
         return "`orch patch rollback` of the same patch once more takes it back"
-    if not seen.where.over:
+    if seen.where.ended_at is None:
         return f"`orch task show {key}` tells when it is handed in once more; it is let in then"
     if seen.patch.text is None:
         return f"`orch adopt {key}` takes it in"

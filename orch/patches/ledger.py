@@ -156,8 +156,8 @@ def _record(tx: Transaction, patch: Patch, kind: str, actor: str, facts: Mapping
 
 def state(tx: Session, patch: Patch, attempt: Attempt) -> str:
     """The state of a patch of this attempt."""
-    over = not attempt.live and attempt.state != "succeeded"
-    return states.state_of(patches.entries_of(tx, patch.id), attempt_over=over)
+    ended = patches.where(tx, attempt.id).given_up_at
+    return states.state_of(patches.entries_of(tx, patch.id), given_up_at=ended)
 
 
 def said_of(tx: Session, patch: Patch) -> str:
@@ -203,12 +203,16 @@ class Waiver(NamedTuple):
     by: str
 
 
-def waivers_for(tx: Session, task_id: str, tree: str) -> list[Waiver]:
-    """What was released of refused patches of a task with this tree, and is not used up."""
+def waivers_for(tx: Session, task_id: str, attempt_id: str, tree: str) -> list[Waiver]:
+    """What was released of refused patches of a task with this tree, for an attempt that hands it
+    in: what is not used up, or is by a patch of the attempt that has not come to its end."""
     found: list[Waiver] = []
     for patch in patches.of_task(tx, task_id):
-        if patch.tree == tree:
-            found += _open_waivers(patch, patches.entries_of(tx, patch.id))
+        if patch.tree != tree:
+            continue
+        found += _open_waivers(patch, patches.entries_of(tx, patch.id))
+        if patch.attempt_id == attempt_id and said_of(tx, patch) not in states.ENDED:
+            found += waivers_used_by(tx, task_id, patch)
     return found
 
 

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from inbox_orch.shared.store.engine import Row, Session
+from inbox_orch.shared.store.engine import Session
 
 from .model import Entry, Patch
 
 _PATCH = ", ".join(Patch._fields)
 _ENTRY = ", ".join(Entry._fields)
-_WHERE = "t.id, t.key, a.id, a.number, a.state, a.thread_id, a.ended_at IS NOT NULL"
+_WHERE = "t.id, t.key, a.id, a.number, a.state, a.thread_id, a.ended_at"
 
 
 class Where(NamedTuple):
     """Where a patch belongs: its task with the key of that, its attempt with number and state, the
-    thread of that, and whether it is `over`."""
+    thread of that, and when it ended (wall milliseconds; None while it lives)."""
 
     task_id: str
     key: str
@@ -23,12 +23,17 @@ class Where(NamedTuple):
     attempt: int
     state: str
     thread_id: str | None
-    over: bool
+    ended_at: int | None
 
     @property
     def given_up(self) -> bool:
         """Whether the attempt has ended without being accepted."""
-        return self.over and self.state != "succeeded"
+        return self.ended_at is not None and self.state != "succeeded"
+
+    @property
+    def given_up_at(self) -> int | None:
+        """When it has; None where it has not."""
+        return self.ended_at if self.given_up else None
 
     def name_of(self, patch: Patch) -> str:
         """How people name a patch of this attempt."""
@@ -125,7 +130,7 @@ def where(tx: Session, attempt_id: str) -> Where:
         f"SELECT {_WHERE} FROM attempt AS a JOIN task AS t ON t.id = a.task_id WHERE a.id = ?",
         (attempt_id,),
     )
-    return _where(row)
+    return Where._make(row)
 
 
 def where_named(tx: Session, run_id: str, key: str, number: int) -> Where | None:
@@ -135,7 +140,7 @@ def where_named(tx: Session, run_id: str, key: str, number: int) -> Where | None
         " WHERE t.run_id = ? AND t.key = ? AND a.number = ?",
         (run_id, key, number),
     )
-    return None if row is None else _where(row)
+    return None if row is None else Where._make(row)
 
 
 def places_of_run(tx: Session, run_id: str) -> dict[str, Where]:
@@ -144,12 +149,7 @@ def places_of_run(tx: Session, run_id: str) -> dict[str, Where]:
         f"SELECT {_WHERE} FROM task AS t JOIN attempt AS a ON a.task_id = t.id WHERE t.run_id = ?",
         (run_id,),
     )
-    return {each.attempt_id: each for each in map(_where, rows)}
-
-
-def _where(row: Row) -> Where:
-    where = Where._make(row)
-    return where._replace(over=bool(where.over))
+    return {each.attempt_id: each for each in map(Where._make, rows)}
 
 
 def replacing(tx: Session, patch_id: str) -> list[Patch]:

@@ -1,6 +1,6 @@
 """The state of a patch: a function of what was said of it, and of how its attempt stands. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .model import Entry
@@ -90,14 +90,22 @@ ENTRIES = {
 """What can be said of a patch. docs/reference/states.md is made of it."""
 
 
-def state_of(entries: Iterable[Entry], *, attempt_over: bool = False) -> str:
-    """The state of a patch after what was said of it, in order. `attempt_over`: its attempt has
-    ended without being accepted, so that what was still under way is dropped."""
+def state_of(entries: Sequence[Entry], *, given_up_at: int | None = None) -> str:
+    """The state of a patch after what was said of it, in order. `given_up_at`: when its attempt has
+    ended without being accepted (wall milliseconds), so that what was still under way is dropped,
+    but for what is to be adopted: about that somebody was asked later."""
     state = "created"
     for entry in entries:
         said = ENTRIES[entry.kind, entry.outcome]
         state = said.target or state
-    return "dropped" if attempt_over and state in _OPEN else state
+    if given_up_at is None or state not in _OPEN or _asked_after(entries, given_up_at):
+        return state
+    return "dropped"
+
+
+def _asked_after(entries: Sequence[Entry], at: int) -> bool:
+    asked = (e for e in entries if (e.kind, e.outcome) == ("policy", "asked"))
+    return any(entry.created_at > at for entry in asked)
 
 
 def require(state: str, kind: str, outcome: str) -> Said:

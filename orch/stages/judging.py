@@ -89,7 +89,7 @@ def _new(
 def _let_in(desk: Desk, course: Course, policy: Policy, examined: Examined, new: New) -> Judged:
     """With what was released of it."""
     with desk.database.snapshot() as snapshot:
-        released = ledger.waivers_for(snapshot, course.task.id, str(new.tree))
+        released = ledger.waivers_for(snapshot, course.task.id, course.attempt.id, str(new.tree))
     examined, waivers = patches.let_in(examined, released)
     if waivers:
         new = new._replace(replaces=waivers[0].patch.id)

@@ -60,7 +60,7 @@ def refused(tx: Session, patch: Patch) -> Refused:
     where = patches.where(tx, patch.attempt_id)
     attempt = attempts.get(tx, patch.attempt_id)
     assert attempt is not None, "attempts are never removed"
-    every = ledger.waivers_for(tx, attempt.task_id, str(patch.tree))
+    every = ledger.waivers_for(tx, attempt.task_id, attempt.id, str(patch.tree))
     opened = frozenset(each.rule for each in every if each.patch == patch)
     return Refused(patch, where.name_of(patch), tuple(denied), opened)
 

@@ -73,7 +73,7 @@ def _judged(
     )
     # Of what was released it is written down by whoever judges it once it is in the worktree.
     with desk.database.snapshot() as snapshot:
-        released = ledger.waivers_for(snapshot, course.task.id, tree)
+        released = ledger.waivers_for(snapshot, course.task.id, attempt.id, tree)
     examined, waivers = patches.let_in(examined, released)
     return patches.with_name(desk, Judged(new, examined, policy, waivers, made.commit))
 

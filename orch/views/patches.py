@@ -43,7 +43,7 @@ class Listed(NamedTuple):
     @property
     def state(self) -> str:
         """Of `states.STATES`."""
-        return states.state_of(self.entries, attempt_over=self.where.given_up)
+        return states.state_of(self.entries, given_up_at=self.where.given_up_at)
 
     @property
     def reason(self) -> str | None:
@@ -122,9 +122,8 @@ def shown_of(
     one that was held up or taken back."""
     found: dict[str, tuple[Listed, ...]] = {}
     for attempt in its_attempts if run.patches else ():
-        over = attempt.ended_at is not None
         named = (task.id, task.key, attempt.id, attempt.number)
-        where = Where(*named, attempt.state, attempt.thread_id, over)
+        where = Where(*named, attempt.state, attempt.thread_id, attempt.ended_at)
         own = patches.of_attempt(tx, attempt.id)
         every = tuple(Listed(each, where, tuple(patches.entries_of(tx, each.id))) for each in own)
         if every and _say_more(run, task, attempt, every):

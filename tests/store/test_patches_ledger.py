@@ -173,7 +173,7 @@ def test_a_waiver_counts_until_another_patch_uses_it_up(book: Book):
 
 def open_waivers(book: Book, tree: str) -> list[tuple[str, tuple[str, ...]]]:
     with book.site.scheduler.database.snapshot() as snapshot:
-        found = ledger.waivers_for(snapshot, book.attempt.task_id, tree)
+        found = ledger.waivers_for(snapshot, book.attempt.task_id, book.attempt.id, tree)
     return [(waiver.rule, waiver.paths) for waiver in found]
 
 

@@ -156,6 +156,25 @@ def test_what_is_asked_about_is_adopted_once_it_is_approved(plain: Plain):
     assert (plain.state, plain.patches()[0].state) == ("succeeded", "committed")
 
 
+def test_what_was_released_is_adopted_once_the_rest_of_it_is_approved(plain: Plain):
+    """The release counts for the patch that waits, and for no other one."""
+    policy = {"forbid_paths": ["b.txt"], **ASKING}
+    plain.open(policy, max_attempts=1).handed_in(b_txt="one\n", ci_yml="on: push\n")
+    plain.lead()
+    plain.site.clock.advance(1)
+    say(plain, deeds.release, "forbid_paths", "so")
+    with refused("approval_needed"):
+        plain.site.scheduler.adopt(plain.run, "a")
+    assert [each.state for each in plain.patches()] == ["quarantined", "queued"]
+    with refused("approval_needed"):
+        plain.site.scheduler.adopt(plain.run, "a")
+    say(plain, deeds.approve, number=1)
+    plain.site.scheduler.adopt(plain.run, "a")
+
+    assert [each.state for each in plain.patches()] == ["quarantined", "committed"]
+    assert plain.said(0) == ["policy denied", "waiver given", "waiver used"]
+
+
 def test_what_is_refused_can_be_given_up_and_nothing_of_it_is_lost(refused_one: Plain):
     assert say(refused_one, deeds.drop, "done anew").state == "dropped"
     assert say(refused_one, deeds.drop).state == "dropped"
