@@ -106,10 +106,15 @@ def _answer(desk: Desk, run: Run, patch: Patch, given: Answered) -> Said:
         return _told(tx, seen, missing=missing, next=_after_answer(seen, given.answer, missing))
 
 
+_ROLL_BACK = "`orch patch rollback` of the same patch once more takes it back"
+
+
 def _after_answer(seen: _Seen, answer: str, missing: int) -> str:
     key = seen.where.key
     if missing:
         return f"`orch patch approve {seen.name} --agent NAME` by another lets it in"
+    if seen.patch.rollback_of is not None:
+        return _ROLL_BACK if answer == "approve" else "what it was to undo stays as it is"
     if answer == "approve" and seen.where.given_up:
         return f"`orch adopt {key}` takes it in"
     if seen.where.given_up:
@@ -185,7 +190,7 @@ def _after_release(seen: _Seen, denied_by: tuple[str, ...]) -> str:
     if denied_by:
         return f"`orch patch release {name} --rule {denied_by[0]} --reason TEXT` releases the rest"
     if seen.patch.rollback_of is not None:
-        return "`orch patch rollback` of the same patch once more takes it back"
+        return _ROLL_BACK
     if seen.where.ended_at is None:
         return f"`orch task show {key}` tells when it is handed in once more; it is let in then"
     if seen.patch.text is None:

@@ -69,6 +69,18 @@ def test_what_is_refused_is_let_in_and_taken_back_by_what_is_said(site: Site):
     assert again.error["code"] == "policy_denied"
 
 
+def test_what_undoes_a_patch_is_approved_and_brought_in_by_the_same_call_again(site: Site):
+    handed_in(site, asked="ci.yml")
+    assert orch(site, "patch", "approve", "asked/1/1", agent="ann").code == 0
+    assert orch(site, "reconcile").code == 0
+    assert orch(site, "integrate").code == 0
+    back = ("patch", "rollback", "asked/1/1")
+    assert orch(site, *back, "--json").error["code"] == "approval_needed"
+    said = orch(site, "patch", "approve", "asked/1/2", "--json", agent="ann").data
+    assert said["next"] == "`orch patch rollback` of the same patch once more takes it back"
+    assert orch(site, *back).code == 0
+
+
 def test_text_that_was_refused_is_handed_in_again_by_what_is_said(site: Site):
     opened = site.open_run(config=Config(policy=POLICY))
     site.add(opened, "text", max_attempts=1)
