@@ -231,6 +231,8 @@ class Play(Scene):
         for mailbox, name in WORKERS:
             with self.bus(name) as bus:
                 if mailbox == BUILDERS and self.hanging.exists():
+                    if self._hangs_on(bus):
+                        continue
                     self._wake_up(bus)
                 try:
                     claimed = bus.claim(mailboxes=[mailbox], lease_seconds=LEASE_SECONDS)
@@ -246,6 +248,16 @@ class Play(Scene):
                     self.hanging.write_text(f"{claimed.thread.id} {claimed.lease.token}")
                     continue
                 bus.done(claimed.thread.id, str(claimed.lease.token), body=body)
+
+    def _hangs_on(self, bus: Bus) -> bool:
+        """Whether the one that hangs has its lease still, which is renewed all the while."""
+        try:
+            bus.renew(*self.hanging.read_text().split(" "))
+        except InboxOrchError as error:
+            if error.code not in ("cancelled", "lease_lost"):
+                raise
+            return False
+        return True
 
     def _wake_up(self, bus: Bus) -> None:
         """One that hung hands in what is not wanted any more."""
@@ -352,11 +364,14 @@ class Play(Scene):
         killed: list[int] = []
         for number in range(MOST_PASSES):
             act = (self.lead, self.work)[number % 2]
-            kill = None if number - 2 in killed else kills(number)
+            hung = self.hanging.exists() and act == self.work
+            # Killed each time that it hangs it would be lost before any leader could stop it.
+            kill = None if number - 2 in killed or hung else kills(number)
             if self._is_killed(kill or Kill(), act):
                 killed.append(number)
-                self.late()
-            elif self.hanging.exists():
+                if not self.hanging.exists():
+                    self.late()
+            if self.hanging.exists():
                 self.ahead_seconds += SLOW_SECONDS
             self.check_so_far(killed)
             if not number % 2 and self.state() in ("succeeded", "failed", "cancelled"):
