@@ -63,7 +63,6 @@ def servings(run: Run, names: Sequence[str]) -> tuple[Serving, ...]:
 def serve(desk: Desk, run: Run, crew: Crew, *, wait_seconds: float) -> str:
     """Keep the workers of a crew up until the run is over; its outcome. Errors: `worker_failed`
     when one does not stay up, `timeout` when the run is not over in time."""
-
     last = "running"
 
     def look() -> waits.Look:

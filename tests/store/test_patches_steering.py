@@ -233,17 +233,22 @@ def test_a_ref_of_ours_proves_of_no_refused_work_that_it_is_elsewhere(refused_on
     assert {reason.code for reason in done.items[0].reasons} == {"unmerged_work"}
 
 
-def test_who_gave_it_back_does_not_approve_it(plain: Plain):
-    plain.open(ASKING)
+def written_and_given_back(plain: Plain, name: str, content: str) -> None:
+    """w1 writes a file and hands the thread back; w2 hands in what lies there."""
     item = plain.site.dispatch(plain.run)["a"]
     w1 = plain.site.office.bus("w1")
     token = str(w1.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
-    commit(item["worktree"], "ci.yml", "on: push\n")
+    commit(item["worktree"], name, content)
     w1.release(item["thread"], token)
     w2 = plain.site.office.bus("w2")
     token = str(w2.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
     w2.done(item["thread"], token, body="done")
     plain.lead()
+
+
+def test_who_gave_it_back_does_not_approve_it(plain: Plain):
+    plain.open(ASKING)
+    written_and_given_back(plain, "ci.yml", "on: push\n")
     with refused("policy_denied"):
         say(plain, deeds.approve, by="w1")
 
@@ -283,14 +288,6 @@ def test_who_never_handed_it_in_does_not_approve_it(plain: Plain):
 
 def test_who_gave_it_back_does_not_release_it(plain: Plain):
     plain.open({"forbid_paths": ["bad.txt"]}, max_attempts=1)
-    item = plain.site.dispatch(plain.run)["a"]
-    w1 = plain.site.office.bus("w1")
-    token = str(w1.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
-    commit(item["worktree"], "bad.txt", "x\n")
-    w1.release(item["thread"], token)
-    w2 = plain.site.office.bus("w2")
-    token = str(w2.claim(item["thread"], mailboxes=[item["mailbox"]]).lease.token)
-    w2.done(item["thread"], token, body="done")
-    plain.lead()
+    written_and_given_back(plain, "bad.txt", "x\n")
     with refused("policy_denied"):
         say(plain, deeds.release, "forbid_paths", "so", by="w1")
