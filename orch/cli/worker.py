@@ -9,7 +9,8 @@ from inbox_orch.shared.shell.commandline import Number, Verb, shell_of
 from inbox_orch.shared.shell.output import Output
 
 from ..leader.crew import Crew
-from ..leader.serving import Serving, serve, servings
+from ..leader.posts import tell_of_idle
+from ..leader.serving import Serving, idle_in, serve, servings
 from .parts.base import WAIT, chosen_run, one_run, open_scheduler
 
 
@@ -68,6 +69,7 @@ def command(
     output, scheduler = shell_of(context).output, open_scheduler(context)
     run = chosen_run(scheduler, run_name)
     wanted = servings(run, names)
+    tell_of_idle(scheduler.desk, run, idle_in(scheduler.desk, run, wanted))
     posts = [each.post for each in wanted]
     try:
         with Crew(scheduler.desk, run, posts, slots=slots) as crew:

@@ -162,6 +162,14 @@ def posts_of_roles(run: Run, names: Iterable[str]) -> tuple[Post, ...]:
     return tuple(posts)
 
 
+def tell_of_idle(desk: Desk, run: Run, names: Collection[str]) -> None:
+    """Say of roles which no stage has that their workers have nothing to do."""
+    for name in sorted(names):
+        desk.database.notice(
+            f"no stage of run {run.name} has the role {name}: it has no work there"
+        )
+
+
 def cast(
     desk: Desk, run: Run, posts: Sequence[Post], drawn: tuple[str, str] | None = None
 ) -> tuple[Run, tuple[Post, ...]]:
@@ -176,10 +184,7 @@ def cast(
     run = roles.give(desk, run, names, also)
     with desk.database.snapshot() as snapshot:
         used = roles.used_in(snapshot, run, also)
-    for name in sorted(names.intersection(roles.KNOWN).difference(used)):
-        desk.database.notice(
-            f"no stage of run {run.name} has the role {name}: it has no work there"
-        )
+    tell_of_idle(desk, run, names.intersection(roles.KNOWN).difference(used))
     given = {role: box for role, box in roles.mailboxes_by_role(run).items() if role in used}
     found = [post._replace(mailbox=given.get(post.mailbox or "", post.mailbox)) for post in posts]
     served = {post.mailbox for post in found}

@@ -14,6 +14,7 @@ from ..attempts import moving
 from ..runs.config import config_of
 from ..runs.desk import Desk
 from ..runs.model import Run
+from ..stages import roles
 from .crew import Crew
 from .posts import Post, posts_of_roles
 
@@ -58,6 +59,13 @@ def servings(run: Run, names: Sequence[str]) -> tuple[Serving, ...]:
             "mailbox yourself: inbox work --mailbox MAILBOX --with NAME",
         )
     return tuple(map(Serving, wanted, posts_of_roles(run, wanted)))
+
+
+def idle_in(desk: Desk, run: Run, wanted: Sequence[Serving]) -> set[str]:
+    """Those of the roles that no stage of the run has by now."""
+    with desk.database.snapshot() as snapshot:
+        used = roles.used_in(snapshot, run)
+    return {each.role for each in wanted}.difference(used)
 
 
 def serve(desk: Desk, run: Run, crew: Crew, *, wait_seconds: float) -> str:

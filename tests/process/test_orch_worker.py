@@ -144,3 +144,16 @@ def test_a_role_that_cannot_be_served_is_named(project: Enterprise, arguments, c
 
     assert refused.code == code
     assert said in refused.stderr.decode()
+
+
+def test_a_role_that_no_stage_has_is_said_to_have_no_work(project: Enterprise, tmp_path: Path):
+    config = {"roles": {"other": {"command": ["true"]}}, "finds": []}
+    (tmp_path / "run.yaml").write_text(json.dumps(config))
+    name = opened(project, "idle", tmp_path)
+
+    ended = project.orch("worker", name, "--wait", "0.05")
+
+    assert ended.code == 8
+    assert (
+        f"no stage of run {name} has the role other: it has no work there" in ended.stderr.decode()
+    )
